@@ -18,15 +18,15 @@ use quad_store::testing;
 use serde_json::{Map, Value, json};
 
 /// Nodes of one bulk call; with three edges each that is a full transaction.
-const BULK: usize = 400;
+const NODES_PER_CALL: usize = 400;
 
 #[derive(Clone)]
-struct World {
+struct BenchEnv {
     resolver: Arc<Resolver>,
     caller: Principal,
 }
 
-impl World {
+impl BenchEnv {
     async fn call(&self, tool: &str, arguments: Value) -> quad_core::Result<Value> {
         let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
         let output = self.resolver.call_tool(&self.caller, View::All, tool, arguments, &NoProgress).await?;
@@ -37,10 +37,10 @@ impl World {
         self.resolver.read(&self.caller, View::All, uri).await.map(drop)
     }
 
-    fn as_subject(&self, number: usize) -> World {
-        let mut other = self.clone();
-        other.caller.subject = format!("client_{number}").into();
-        other
+    fn as_subject(&self, number: usize) -> BenchEnv {
+        let mut env = self.clone();
+        env.caller.subject = format!("client_{number}").into();
+        env
     }
 }
 
@@ -65,10 +65,10 @@ async fn measure(nodes: usize) {
         credential_read_set: None,
         expires_at: None,
     };
-    let world = World { resolver, caller };
-    fill(&world, nodes).await;
-    adds(&world, 1, 300).await;
-    adds(&world, 64, 100).await;
+    let env = BenchEnv { resolver, caller };
+    seed(&env, nodes).await;
+    measure_adds(&env, 1, 300).await;
+    measure_adds(&env, 64, 100).await;
     for uri in [
         "amem://graph/stats",
         "amem://graph/recent",
@@ -77,7 +77,7 @@ async fn measure(nodes: usize) {
         "amem://types/fact?limit=1000",
         "amem://node/17/neighborhood",
     ] {
-        reads(&world, uri, 300).await;
+        measure_reads(&env, uri, 300).await;
     }
     for (tool, arguments) in [
         ("memory_query", json!({})),
@@ -89,27 +89,27 @@ async fn measure(nodes: usize) {
         let mut times = Vec::new();
         for _ in 0..50 {
             let started = Instant::now();
-            world.call(tool, arguments.clone()).await.unwrap();
+            env.call(tool, arguments.clone()).await.unwrap();
             times.push(started.elapsed());
         }
-        print(&format!("{tool} {arguments}"), times);
+        print_percentiles(&format!("{tool} {arguments}"), times);
     }
-    under_writes(&world, "amem://graph/important").await;
-    under_writes(&world, "amem://graph/stats").await;
-    under_writes(&world, "amem://node/17").await;
+    measure_reads_under_writes(&env, "amem://graph/important").await;
+    measure_reads_under_writes(&env, "amem://graph/stats").await;
+    measure_reads_under_writes(&env, "amem://node/17").await;
 }
 
-async fn fill(world: &World, nodes: usize) {
+async fn seed(env: &BenchEnv, nodes: usize) {
     let types = ["fact", "fact", "fact", "decision", "inference", "skill", "correction", "episode"];
-    let (started, mut made) = (Instant::now(), 0_usize);
-    while made < nodes {
-        let batch: Vec<Value> = (0..BULK.min(nodes - made))
+    let (started, mut added) = (Instant::now(), 0_usize);
+    while added < nodes {
+        let batch: Vec<Value> = (0..NODES_PER_CALL.min(nodes - added))
             .map(|offset| {
-                let number = made + offset;
+                let number = added + offset;
                 let mut edges = Vec::new();
-                if made > 0 {
+                if added > 0 {
                     for step in [7, 7919] {
-                        edges.push(json!({"target_id": (number * step) % made, "edge_type": "related_to", "weight": 0.5}));
+                        edges.push(json!({"target_id": (number * step) % added, "edge_type": "related_to", "weight": 0.5}));
                     }
                 }
                 json!({"event_type": types[number % types.len()], "confidence": (number % 100) as f64 / 100.0,
@@ -118,24 +118,24 @@ async fn fill(world: &World, nodes: usize) {
                     "edges": edges})
             })
             .collect();
-        made += batch.len();
-        world.call("memory_add_many", json!({"nodes": batch})).await.unwrap();
+        added += batch.len();
+        env.call("memory_add_many", json!({"nodes": batch})).await.unwrap();
     }
     let seconds = started.elapsed().as_secs_f64();
     println!("{nodes} nodes with three edges each in {seconds:.1} s: {:.0} nodes/s", nodes as f64 / seconds);
 }
 
-async fn adds(world: &World, clients: usize, each: usize) {
+async fn measure_adds(env: &BenchEnv, clients: usize, adds_per_client: usize) {
     let started = Instant::now();
     let mut tasks = Vec::new();
     for client in 0..clients {
-        let world = world.as_subject(client);
+        let env = env.as_subject(client);
         tasks.push(tokio::spawn(async move {
             let mut times = Vec::new();
-            for number in 0..each {
+            for number in 0..adds_per_client {
                 let started = Instant::now();
                 let arguments = json!({"event_type": "fact", "content": format!("one of many, number {number} of {client}")});
-                world.call("memory_add", arguments).await.unwrap();
+                env.call("memory_add", arguments).await.unwrap();
                 times.push(started.elapsed());
             }
             times
@@ -146,31 +146,31 @@ async fn adds(world: &World, clients: usize, each: usize) {
         times.extend(task.await.unwrap());
     }
     let rate = times.len() as f64 / started.elapsed().as_secs_f64();
-    print(&format!("memory_add, {clients} clients, {rate:.0}/s"), times);
+    print_percentiles(&format!("memory_add, {clients} clients, {rate:.0}/s"), times);
 }
 
-async fn reads(world: &World, uri: &str, count: usize) {
+async fn measure_reads(env: &BenchEnv, uri: &str, count: usize) {
     let mut times = Vec::new();
     for _ in 0..count {
         let started = Instant::now();
-        world.read(uri).await.unwrap();
+        env.read(uri).await.unwrap();
         times.push(started.elapsed());
     }
-    print(uri, times);
+    print_percentiles(uri, times);
 }
 
 /// Reads while somebody adds a thousand nodes a second.
-async fn under_writes(world: &World, uri: &str) {
+async fn measure_reads_under_writes(env: &BenchEnv, uri: &str) {
     let (stop, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let writer = {
-        let (world, stop, written) = (world.as_subject(1_000), stop.clone(), written.clone());
+        let (env, stop, written) = (env.as_subject(1_000), stop.clone(), written.clone());
         tokio::spawn(async move {
             let mut tick = tokio::time::interval(Duration::from_millis(1));
             while !stop.load(Ordering::Relaxed) {
                 tick.tick().await;
-                let (world, written) = (world.clone(), written.clone());
+                let (env, written) = (env.clone(), written.clone());
                 tokio::spawn(async move {
-                    world
+                    env
                         .call("memory_add", json!({"event_type": "fact", "content": "meanwhile"}))
                         .await
                         .unwrap();
@@ -179,24 +179,24 @@ async fn under_writes(world: &World, uri: &str) {
             }
         })
     };
-    let (mut times, mut refused, began) = (Vec::new(), 0, Instant::now());
+    let (mut times, mut error_count, started) = (Vec::new(), 0, Instant::now());
     for _ in 0..500 {
         let started = Instant::now();
-        match world.read(uri).await {
+        match env.read(uri).await {
             Ok(()) => times.push(started.elapsed()),
-            Err(_) => refused += 1,
+            Err(_) => error_count += 1,
         }
     }
-    let rate = written.load(Ordering::Relaxed) as f64 / began.elapsed().as_secs_f64();
+    let rate = written.load(Ordering::Relaxed) as f64 / started.elapsed().as_secs_f64();
     stop.store(true, Ordering::Relaxed);
     writer.await.unwrap();
-    print(&format!("{uri} beside {rate:.0} adds/s, {refused} of 500 refused"), times);
+    print_percentiles(&format!("{uri} beside {rate:.0} adds/s, {error_count} of 500 refused"), times);
 }
 
-fn print(what: &str, mut times: Vec<Duration>) {
+fn print_percentiles(label: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
-    let at =
-        |share: f64| times.get(((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1)));
+    let percentile =
+        |fraction: f64| times.get(((times.len() as f64 * fraction) as usize).min(times.len().saturating_sub(1)));
     let ms = |time: Option<&Duration>| time.map_or(0.0, |time| time.as_secs_f64() * 1e3);
-    println!("{what}: p50 {:.3} ms, p99 {:.3} ms", ms(at(0.5)), ms(at(0.99)));
+    println!("{label}: p50 {:.3} ms, p99 {:.3} ms", ms(percentile(0.5)), ms(percentile(0.99)));
 }

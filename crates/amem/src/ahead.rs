@@ -10,73 +10,73 @@ use quad_store::{DeferredRows, Tx};
 
 use crate::edge::{self, Edge};
 use crate::node::{self, Node};
-use crate::place::{self, Place};
-use crate::stats::Stats;
+use crate::place::{self, CallerState};
+use crate::stats::Counters;
 use crate::{limits, outgoing};
 
 /// What a caller has added, and how far the graph is with it.
 #[derive(Clone)]
-pub(crate) struct Ahead {
+pub(crate) struct InsertBuffer {
     subject: Arc<str>,
-    pub stats: Stats,
-    pub place: Place,
+    pub counters: Counters,
+    pub caller_state: CallerState,
     /// Shared with the state before the job, to which a failed one goes back.
-    pub pieces: Vec<Arc<Piece>>,
+    pub inserts: Vec<Arc<BufferedInsert>>,
 }
 
 /// What one job has added.
-pub(crate) struct Piece {
+pub(crate) struct BufferedInsert {
     pub nodes: Vec<Node>,
     pub edges: Vec<Edge>,
     pub at: i64,
 }
 
-impl Ahead {
+impl InsertBuffer {
     /// The state of the graph for a caller that is to add to it: as an earlier job has left it, or as it is stored.
-    pub(crate) fn take(tx: &mut Tx<'_>, subject: &str) -> Result<Ahead> {
-        if let Some(ahead) = tx.take_deferred_rows::<Ahead>() {
-            if *ahead.subject == *subject {
-                return Ok(Arc::unwrap_or_clone(ahead));
+    pub(crate) fn acquire(tx: &mut Tx<'_>, subject: &str) -> Result<InsertBuffer> {
+        if let Some(buffer) = tx.take_deferred_rows::<InsertBuffer>() {
+            if *buffer.subject == *subject {
+                return Ok(Arc::unwrap_or_clone(buffer));
             }
-            ahead.write(tx)?;
+            buffer.write(tx)?;
         }
-        let (stats, place) = place::lock(tx, subject)?;
-        Ok(Ahead { subject: subject.into(), stats, place, pieces: Vec::new() })
+        let (counters, caller_state) = place::lock_with_counters(tx, subject)?;
+        Ok(InsertBuffer { subject: subject.into(), counters, caller_state, inserts: Vec::new() })
     }
 
     /// Leaves it to the next job, or to the commit.
-    pub(crate) fn gather(mut self, tx: &mut Tx<'_>) -> Result<()> {
-        let nodes: usize = self.pieces.iter().map(|piece| piece.nodes.len()).sum();
-        if nodes >= limits::GATHERED_NODES {
-            self.write_pieces(tx)?;
+    pub(crate) fn park(mut self, tx: &mut Tx<'_>) -> Result<()> {
+        let nodes: usize = self.inserts.iter().map(|insert| insert.nodes.len()).sum();
+        if nodes >= limits::BUFFERED_NODES {
+            self.flush_rows(tx)?;
         }
         tx.defer_rows(Arc::new(self))
     }
 
     /// Writes the nodes and edges, not the counters.
-    pub(crate) fn write_pieces(&mut self, tx: &mut Tx<'_>) -> Result<()> {
-        self.insert(tx)?;
-        self.pieces.clear();
+    pub(crate) fn flush_rows(&mut self, tx: &mut Tx<'_>) -> Result<()> {
+        self.insert_rows(tx)?;
+        self.inserts.clear();
         Ok(())
     }
 
-    fn insert(&self, tx: &mut Tx<'_>) -> Result<()> {
-        let nodes: Vec<&Node> = self.pieces.iter().flat_map(|piece| &piece.nodes).collect();
-        let edges = self.pieces.iter().flat_map(|piece| piece.edges.iter().map(|edge| (*edge, piece.at)));
+    fn insert_rows(&self, tx: &mut Tx<'_>) -> Result<()> {
+        let nodes: Vec<&Node> = self.inserts.iter().flat_map(|insert| &insert.nodes).collect();
+        let edges = self.inserts.iter().flat_map(|insert| insert.edges.iter().map(|edge| (*edge, insert.at)));
         let edges: Vec<(Edge, i64)> = edges.collect();
-        let mut leaving = outgoing::by_source(edges.iter().map(|(edge, _)| edge));
-        node::insert(tx, &self.subject, &nodes, &leaving)?;
+        let mut edges_by_source = outgoing::group_by_source(edges.iter().map(|(edge, _)| edge));
+        node::insert(tx, &self.subject, &nodes, &edges_by_source)?;
         edge::insert_rows(tx, &edges)?;
         // Those that were there before: the one that the chain goes on from.
-        nodes.iter().for_each(|node| drop(leaving.remove(&node.id)));
-        outgoing::refresh(tx, &leaving.into_keys().collect())
+        nodes.iter().for_each(|node| drop(edges_by_source.remove(&node.id)));
+        outgoing::rebuild(tx, &edges_by_source.into_keys().collect())
     }
 }
 
-impl DeferredRows for Ahead {
+impl DeferredRows for InsertBuffer {
     fn write(&self, tx: &mut Tx<'_>) -> Result<()> {
-        self.insert(tx)?;
-        self.place.save(tx, &self.subject)?;
-        self.stats.save(tx)
+        self.insert_rows(tx)?;
+        self.caller_state.save(tx, &self.subject)?;
+        self.counters.save(tx)
     }
 }

@@ -9,51 +9,51 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use quad_core::{Result, TenantId};
 use quad_store::{Backend, Sql, params};
 
-use crate::corpus::Nodes;
+use crate::corpus::SnapshotDocs;
 use crate::edge::{Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::node::NodeId;
 use crate::search::Engine;
-use crate::stats::{self, Stats};
+use crate::stats::{self, Counters};
 use crate::{Amem, decay, limits, outgoing};
 
 /// What was looked at, and what is wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct IntegrityReport {
     /// Nodes that were looked at.
     pub nodes: u64,
     /// Edges that were looked at.
     pub edges: u64,
     /// What is wrong with what is stored: one line each, with examples.
-    pub faults: Vec<String>,
+    pub violations: Vec<String>,
     /// What is wrong with what searches derive from it. It can be thrown away.
-    pub index_faults: Vec<String>,
+    pub index_violations: Vec<String>,
 }
 
 impl Amem {
     /// Checks a tenant's graph.
-    pub async fn check(&self, tenant: &TenantId) -> Result<Checked> {
+    pub async fn check_integrity(&self, tenant: &TenantId) -> Result<IntegrityReport> {
         let engine = self.engine.clone();
-        self.store.read(tenant, move |sql| check(sql, &engine)).await
+        self.store.read(tenant, move |sql| check_graph(sql, &engine)).await
     }
 
     /// Where the indexes of a tenant's searches lie. It may be deleted at any time.
     pub fn index_folder(&self, tenant: &TenantId) -> std::path::PathBuf {
-        self.engine.folder_of(tenant)
+        self.engine.index_folder(tenant)
     }
 }
 
 /// Faults by their kind: how many, and the first few.
 #[derive(Default)]
-struct Faults {
+struct Violations {
     kinds: BTreeMap<&'static str, (u64, Vec<String>)>,
 }
 
-impl Faults {
+impl Violations {
     fn add(&mut self, kind: &'static str, example: impl FnOnce() -> String) {
         let (count, examples) = self.kinds.entry(kind).or_default();
         *count += 1;
-        if examples.len() < limits::FAULT_EXAMPLES {
+        if examples.len() < limits::VIOLATION_EXAMPLES {
             examples.push(example());
         }
     }
@@ -73,87 +73,87 @@ impl Faults {
     }
 }
 
-const LEAVING: &str = "nodes that do not say of their outgoing edges what the edges say";
+const PACKED_EDGES_MISMATCH: &str = "nodes that do not say of their outgoing edges what the edges say";
 
 /// What the walk saw.
 #[derive(Default)]
-struct Seen {
+struct Scan {
     /// Ids of nodes, ascending.
     nodes: Vec<i64>,
     /// What each of them says that leaves it, as a hash, until the edges have been seen to say the same.
-    leaving: Vec<Option<u64>>,
+    packed_edge_hashes: Vec<Option<u64>>,
     /// By what each superseded node says that it is.
     superseded: BTreeMap<i64, i64>,
     /// By what the edges say that it is, and since when.
-    superseding: BTreeMap<i64, (i64, i64)>,
-    in_sessions: BTreeMap<i64, i64>,
-    counted: Stats,
-    accessed: i64,
+    newest_superseding: BTreeMap<i64, (i64, i64)>,
+    nodes_by_session: BTreeMap<i64, i64>,
+    counters: Counters,
+    accessed_nodes: i64,
 }
 
-fn hash_of(packed: &str) -> u64 {
+fn hash_packed(packed: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     packed.hash(&mut hasher);
     hasher.finish()
 }
 
-impl Seen {
+impl Scan {
     /// All edges that leave one node have been seen.
-    fn compare_leaving(&mut self, source: i64, edges: &[Edge], faults: &mut Faults) {
-        let place = self.nodes.binary_search(&source).ok();
-        let Some(said) = place.and_then(|place| self.leaving.get_mut(place)) else { return };
-        let Some(said) = said.take() else { return };
-        let is_wrong = outgoing::pack(edges).is_none_or(|packed| hash_of(&packed) != said);
-        faults.add_if(is_wrong, LEAVING, || source.to_string());
+    fn check_packed_edges(&mut self, source: i64, edges: &[Edge], violations: &mut Violations) {
+        let index = self.nodes.binary_search(&source).ok();
+        let Some(slot) = index.and_then(|index| self.packed_edge_hashes.get_mut(index)) else { return };
+        let Some(hash) = slot.take() else { return };
+        let is_wrong = outgoing::encode(edges).is_none_or(|packed| hash_packed(&packed) != hash);
+        violations.add_if(is_wrong, PACKED_EDGES_MISMATCH, || source.to_string());
     }
 
     /// All edges have been seen: of those that are left none has any.
-    fn compare_left(&self, faults: &mut Faults) {
-        let none = hash_of("");
-        for (id, said) in self.nodes.iter().zip(&self.leaving) {
-            faults.add_if(said.is_some_and(|said| said != none), LEAVING, || id.to_string());
+    fn check_nodes_without_edges(&self, violations: &mut Violations) {
+        let empty_hash = hash_packed("");
+        for (id, hash) in self.nodes.iter().zip(&self.packed_edge_hashes) {
+            violations.add_if(hash.is_some_and(|hash| hash != empty_hash), PACKED_EDGES_MISMATCH, || id.to_string());
         }
     }
 
-    fn has(&self, node: i64) -> bool {
+    fn contains_node(&self, node: i64) -> bool {
         self.nodes.binary_search(&node).is_ok()
     }
 }
 
-fn check(sql: &mut dyn Sql, engine: &Engine) -> Result<Checked> {
-    let mut faults = Faults::default();
-    check_file(sql, &mut faults)?;
-    let mut seen = Seen::default();
-    walk_nodes(sql, &mut seen, &mut faults)?;
-    walk_edges(sql, &mut seen, &mut faults)?;
-    check_supersessions(&seen, &mut faults);
-    check_sessions(sql, &mut seen, &mut faults)?;
-    check_rest(sql, &mut seen, &mut faults)?;
-    check_counters(sql, &seen, &mut faults)?;
-    check_lists(sql, &seen, &mut faults)?;
+fn check_graph(sql: &mut dyn Sql, engine: &Engine) -> Result<IntegrityReport> {
+    let mut violations = Violations::default();
+    check_file(sql, &mut violations)?;
+    let mut scan = Scan::default();
+    scan_nodes(sql, &mut scan, &mut violations)?;
+    scan_edges(sql, &mut scan, &mut violations)?;
+    check_supersessions(&scan, &mut violations);
+    check_sessions(sql, &mut scan, &mut violations)?;
+    check_vectors_positions_deletions(sql, &mut scan, &mut violations)?;
+    check_counters(sql, &scan, &mut violations)?;
+    check_lists(sql, &scan, &mut violations)?;
     let tenant = sql.tenant().clone();
-    let index_faults = engine.check(&tenant, &mut Nodes { sql, superseded: true }, &seen.nodes)?;
-    Ok(Checked {
-        nodes: seen.nodes.len() as u64,
-        edges: u64::try_from(seen.counted.edges).unwrap_or_default(),
-        faults: faults.into_lines(),
-        index_faults,
+    let index_violations = engine.check_index(&tenant, &mut SnapshotDocs { sql, include_superseded: true }, &scan.nodes)?;
+    Ok(IntegrityReport {
+        nodes: scan.nodes.len() as u64,
+        edges: u64::try_from(scan.counters.edges).unwrap_or_default(),
+        violations: violations.into_lines(),
+        index_violations,
     })
 }
 
 /// On SQLite the pages of the file and all indexes; PostgreSQL looks after its own.
-fn check_file(sql: &mut dyn Sql, faults: &mut Faults) -> Result<()> {
+fn check_file(sql: &mut dyn Sql, violations: &mut Violations) -> Result<()> {
     if sql.backend() != Backend::Sqlite {
         return Ok(());
     }
     for row in sql.query("PRAGMA integrity_check(20)", &[])? {
-        let said = row.text(0)?;
-        faults.add_if(said != "ok", "the database file is damaged", || said.to_owned());
+        let message = row.text(0)?;
+        violations.add_if(message != "ok", "the database file is damaged", || message.to_owned());
     }
     Ok(())
 }
 
-fn walk_nodes(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Result<()> {
+fn scan_nodes(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violations) -> Result<()> {
     let tenant = sql.tenant().clone();
     let mut after = -1;
     loop {
@@ -165,28 +165,28 @@ fn walk_nodes(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Result
         for row in &rows {
             let id = row.int(0)?;
             after = id;
-            seen.nodes.push(id);
-            seen.leaving.push(row.opt_text(9)?.map(hash_of));
-            *seen.in_sessions.entry(row.int(2)?).or_default() += 1;
+            scan.nodes.push(id);
+            scan.packed_edge_hashes.push(row.opt_text(9)?.map(hash_packed));
+            *scan.nodes_by_session.entry(row.int(2)?).or_default() += 1;
             let (accesses, last_accessed) = (row.int(4)?, row.int(5)?);
-            seen.accessed += i64::from(accesses > 0);
-            match EventType::stored(row.int(1)?) {
+            scan.accessed_nodes += i64::from(accesses > 0);
+            match EventType::from_db(row.int(1)?) {
                 Ok(event_type) => {
-                    seen.counted.count_nodes(event_type, 1);
-                    let is_wrong = row.int(6)? != event_type.tier() as i64
+                    scan.counters.count_nodes(event_type, 1);
+                    let is_wrong = row.int(6)? != event_type.score_class() as i64
                         || row.int(7)? != decay::effective_access(last_accessed, accesses);
-                    faults.add_if(is_wrong, "nodes whose importance is out of order", || id.to_string());
+                    violations.add_if(is_wrong, "nodes whose importance is out of order", || id.to_string());
                 }
-                Err(_) => faults.add("nodes of no type", || id.to_string()),
+                Err(_) => violations.add("nodes of no type", || id.to_string()),
             }
             let confidence = row.real(3)?;
-            faults.add_if(
+            violations.add_if(
                 !(0.0..=1.0).contains(&confidence),
                 "nodes with a confidence beyond 0 to 1",
                 || format!("{id} has {confidence}"),
             );
             if let Some(by) = row.opt_int(8)? {
-                seen.superseded.insert(id, by);
+                scan.superseded.insert(id, by);
             }
         }
         if rows.len() < limits::CHECK_ROWS {
@@ -195,10 +195,10 @@ fn walk_nodes(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Result
     }
 }
 
-fn walk_edges(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Result<()> {
+fn scan_edges(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violations) -> Result<()> {
     let tenant = sql.tenant().clone();
     let mut after = (-1, -1, -1);
-    let (mut of, mut leaving) = (-1, Vec::new());
+    let (mut current_source, mut edges) = (-1, Vec::new());
     loop {
         let rows = sql.query(
             "SELECT source_id, target_id, edge_type, weight, created_at FROM amem_edge \
@@ -210,54 +210,54 @@ fn walk_edges(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Result
             let (source, target) = (row.int(0)?, row.int(1)?);
             after = (source, target, row.int(2)?);
             let name = || format!("{source} → {target}");
-            if source != of {
-                seen.compare_leaving(of, &leaving, faults);
-                of = source;
-                leaving.clear();
+            if source != current_source {
+                scan.check_packed_edges(current_source, &edges, violations);
+                current_source = source;
+                edges.clear();
             }
-            match EdgeType::stored(after.2) {
+            match EdgeType::from_db(after.2) {
                 Ok(edge_type) => {
-                    leaving.push(Edge {
+                    edges.push(Edge {
                         source: NodeId(source),
                         target: NodeId(target),
                         edge_type,
                         weight: row.real(3)?,
                     });
-                    seen.counted.count_edges(edge_type, 1);
+                    scan.counters.count_edges(edge_type, 1);
                     if edge_type == EdgeType::Supersedes {
                         let since = (row.int(4)?, source);
-                        let newest = seen.superseding.entry(target).or_insert(since);
+                        let newest = scan.newest_superseding.entry(target).or_insert(since);
                         *newest = since.max(*newest);
                     }
                 }
-                Err(_) => faults.add("edges of no type", name),
+                Err(_) => violations.add("edges of no type", name),
             }
             let weight = row.real(3)?;
-            faults.add_if(!(0.0..=1.0).contains(&weight), "edges with a weight beyond 0 to 1", name);
-            faults.add_if(source == target, "edges from a node to itself", name);
-            faults.add_if(!seen.has(source), "edges from nodes that do not exist", name);
-            faults.add_if(!seen.has(target), "edges to nodes that do not exist", name);
+            violations.add_if(!(0.0..=1.0).contains(&weight), "edges with a weight beyond 0 to 1", name);
+            violations.add_if(source == target, "edges from a node to itself", name);
+            violations.add_if(!scan.contains_node(source), "edges from nodes that do not exist", name);
+            violations.add_if(!scan.contains_node(target), "edges to nodes that do not exist", name);
         }
         if rows.len() < limits::CHECK_ROWS {
-            seen.compare_leaving(of, &leaving, faults);
-            seen.compare_left(faults);
+            scan.check_packed_edges(current_source, &edges, violations);
+            scan.check_nodes_without_edges(violations);
             return Ok(());
         }
     }
 }
 
-fn check_supersessions(seen: &Seen, faults: &mut Faults) {
+fn check_supersessions(scan: &Scan, violations: &mut Violations) {
     const KIND: &str = "nodes that are not superseded by what their edges say";
-    for (id, by) in &seen.superseded {
-        let edges_say = seen.superseding.get(id).map(|(_, source)| source);
-        faults.add_if(edges_say != Some(by), KIND, || format!("{id} says {by}, its edges {edges_say:?}"));
+    for (id, by) in &scan.superseded {
+        let by_edges = scan.newest_superseding.get(id).map(|(_, source)| source);
+        violations.add_if(by_edges != Some(by), KIND, || format!("{id} says {by}, its edges {by_edges:?}"));
     }
-    for id in seen.superseding.keys() {
-        faults.add_if(!seen.superseded.contains_key(id) && seen.has(*id), KIND, || id.to_string());
+    for id in scan.newest_superseding.keys() {
+        violations.add_if(!scan.superseded.contains_key(id) && scan.contains_node(*id), KIND, || id.to_string());
     }
 }
 
-fn check_sessions(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Result<()> {
+fn check_sessions(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violations) -> Result<()> {
     let tenant = sql.tenant().clone();
     let mut after = -1;
     loop {
@@ -268,16 +268,16 @@ fn check_sessions(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Re
         for row in &rows {
             let id = row.int(0)?;
             after = id;
-            seen.counted.sessions += 1;
-            seen.counted.next_session = id + 1;
-            let (stored, found) = (row.int(1)?, seen.in_sessions.remove(&id).unwrap_or_default());
-            seen.counted.sessions_used += i64::from(found > 0);
-            faults.add_if(stored != found, "sessions that count their nodes wrong", || {
-                format!("{id} says {stored} and has {found}")
+            scan.counters.sessions += 1;
+            scan.counters.next_session = id + 1;
+            let (stored, counted) = (row.int(1)?, scan.nodes_by_session.remove(&id).unwrap_or_default());
+            scan.counters.sessions_with_nodes += i64::from(counted > 0);
+            violations.add_if(stored != counted, "sessions that count their nodes wrong", || {
+                format!("{id} says {stored} and has {counted}")
             });
             let episode = row.opt_int(2)?;
-            faults.add_if(
-                episode.is_some_and(|episode| !seen.has(episode)),
+            violations.add_if(
+                episode.is_some_and(|episode| !scan.contains_node(episode)),
                 "sessions whose episode does not exist",
                 || id.to_string(),
             );
@@ -286,14 +286,14 @@ fn check_sessions(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Re
             break;
         }
     }
-    for id in std::mem::take(&mut seen.in_sessions).keys() {
-        faults.add("sessions that have nodes but no row", || id.to_string());
+    for id in std::mem::take(&mut scan.nodes_by_session).keys() {
+        violations.add("sessions that have nodes but no row", || id.to_string());
     }
     Ok(())
 }
 
 /// Vectors, callers' places, and what was forgotten.
-fn check_rest(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Result<()> {
+fn check_vectors_positions_deletions(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violations) -> Result<()> {
     let tenant = sql.tenant().clone();
     let mut after = -1;
     loop {
@@ -304,23 +304,23 @@ fn check_rest(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Result
         )?;
         for row in &rows {
             after = row.int(0)?;
-            let is_wrong = !seen.has(after) || row.int(1)? != 4 * limits::DIMENSION as i64;
-            faults.add_if(is_wrong, "vectors of no node or of another dimension", || after.to_string());
+            let is_wrong = !scan.contains_node(after) || row.int(1)? != 4 * limits::DIMENSION as i64;
+            violations.add_if(is_wrong, "vectors of no node or of another dimension", || after.to_string());
         }
         if rows.len() < limits::CHECK_ROWS {
             break;
         }
     }
-    let places = sql.query(
+    let rows = sql.query(
         "SELECT p.subject, p.last_node, p.session_id, s.id FROM amem_place p LEFT JOIN amem_session s \
          ON s.tenant_id = p.tenant_id AND s.id = p.session_id WHERE p.tenant_id = $1",
         params![tenant.as_str()],
     )?;
-    for row in &places {
-        let is_lost = row.opt_int(1)?.is_some_and(|node| !seen.has(node));
-        let is_nowhere = row.opt_int(2)?.is_some() && row.opt_int(3)?.is_none();
+    for row in &rows {
+        let node_missing = row.opt_int(1)?.is_some_and(|node| !scan.contains_node(node));
+        let session_missing = row.opt_int(2)?.is_some() && row.opt_int(3)?.is_none();
         let subject = row.text(0)?;
-        faults.add_if(is_lost || is_nowhere, "callers who are where nothing is", || subject.to_owned());
+        violations.add_if(node_missing || session_missing, "callers who are where nothing is", || subject.to_owned());
     }
     let mut mark = 0;
     loop {
@@ -330,11 +330,11 @@ fn check_rest(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Result
         )?;
         for row in &rows {
             let (next, id) = (row.int(0)?, row.int(1)?);
-            faults.add_if(next != mark + 1 || seen.has(id), "forgotten nodes that are still there", || {
+            violations.add_if(next != mark + 1 || scan.contains_node(id), "forgotten nodes that are still there", || {
                 id.to_string()
             });
             mark = next;
-            seen.counted.erased += 1;
+            scan.counters.deleted += 1;
         }
         if rows.len() < limits::CHECK_ROWS {
             return Ok(());
@@ -342,61 +342,61 @@ fn check_rest(sql: &mut dyn Sql, seen: &mut Seen, faults: &mut Faults) -> Result
     }
 }
 
-fn check_counters(sql: &mut dyn Sql, seen: &Seen, faults: &mut Faults) -> Result<()> {
-    let (stored, counted) = (stats::read(sql)?, &seen.counted);
-    let mut compare = |name: &str, stored: i64, counted: i64| {
-        faults.add_if(stored != counted, "counters that are wrong", || {
-            format!("{name} is {stored}, there are {counted}")
+fn check_counters(sql: &mut dyn Sql, scan: &Scan, violations: &mut Violations) -> Result<()> {
+    let (stored, actual) = (stats::read(sql)?, &scan.counters);
+    let mut compare = |name: &str, stored: i64, actual: i64| {
+        violations.add_if(stored != actual, "counters that are wrong", || {
+            format!("{name} is {stored}, there are {actual}")
         });
     };
     for event_type in EventType::ALL {
-        compare(event_type.as_str(), stored.of_type(event_type), counted.of_type(event_type));
+        compare(event_type.as_str(), stored.node_count_of_type(event_type), actual.node_count_of_type(event_type));
     }
-    compare("edges", stored.edges, counted.edges);
-    compare("supersedes", stored.edges_supersedes, counted.edges_supersedes);
-    compare("contradicts", stored.edges_contradicts, counted.edges_contradicts);
-    compare("sessions", stored.sessions, counted.sessions);
-    compare("sessions with nodes", stored.sessions_used, counted.sessions_used);
-    compare("forgotten", stored.erased, counted.erased);
-    let newest = seen.nodes.last().copied().unwrap_or(-1);
-    faults.add_if(stored.next_id <= newest, "counters that are wrong", || {
+    compare("edges", stored.edges, actual.edges);
+    compare("supersedes", stored.edges_supersedes, actual.edges_supersedes);
+    compare("contradicts", stored.edges_contradicts, actual.edges_contradicts);
+    compare("sessions", stored.sessions, actual.sessions);
+    compare("sessions with nodes", stored.sessions_with_nodes, actual.sessions_with_nodes);
+    compare("forgotten", stored.deleted, actual.deleted);
+    let newest = scan.nodes.last().copied().unwrap_or(-1);
+    violations.add_if(stored.next_id <= newest, "counters that are wrong", || {
         format!("the next id is {}, and node {newest} exists", stored.next_id)
     });
-    faults.add_if(stored.next_session < counted.next_session, "counters that are wrong", || {
-        format!("the next session is {}, and one before {} exists", stored.next_session, counted.next_session)
+    violations.add_if(stored.next_session < actual.next_session, "counters that are wrong", || {
+        format!("the next session is {}, and one before {} exists", stored.next_session, actual.next_session)
     });
     Ok(())
 }
 
 /// Each list is a range of an index: as many must be in it as the walk saw.
-fn check_lists(sql: &mut dyn Sql, seen: &Seen, faults: &mut Faults) -> Result<()> {
+fn check_lists(sql: &mut dyn Sql, scan: &Scan, violations: &mut Violations) -> Result<()> {
     let tenant = sql.tenant().clone();
-    let all = seen.nodes.len() as i64;
+    let all = scan.nodes.len() as i64;
     let mut lists: Vec<(String, String, i64)> = vec![
         ("by session".into(), "amem_node WHERE tenant_id = $1 AND session_id >= 0".into(), all),
         ("by time".into(), "amem_node WHERE tenant_id = $1 AND created_at >= 0".into(), all),
         ("by confidence".into(), "amem_node WHERE tenant_id = $1 AND confidence >= 0".into(), all),
-        ("by accesses".into(), "amem_node WHERE tenant_id = $1 AND access_count > 0".into(), seen.accessed),
+        ("by accesses".into(), "amem_node WHERE tenant_id = $1 AND access_count > 0".into(), scan.accessed_nodes),
         (
             "by importance".into(),
             "amem_node WHERE tenant_id = $1 AND tier >= 0 AND superseded_by IS NULL".into(),
-            all - seen.superseded.len() as i64,
+            all - scan.superseded.len() as i64,
         ),
         (
             "edges by target".into(),
             "amem_edge WHERE tenant_id = $1 AND target_id >= 0".into(),
-            seen.counted.edges,
+            scan.counters.edges,
         ),
     ];
     for event_type in EventType::ALL {
         let from = format!("amem_node WHERE tenant_id = $1 AND event_type = {}", event_type.number());
-        lists.push((format!("of type {}", event_type.as_str()), from, seen.counted.of_type(event_type)));
+        lists.push((format!("of type {}", event_type.as_str()), from, scan.counters.node_count_of_type(event_type)));
     }
     for (name, from, expected) in lists {
         let row = sql.query_opt(&format!("SELECT COUNT(*) FROM {from}"), params![tenant.as_str()])?;
-        let found = row.map(|row| row.int(0)).transpose()?.unwrap_or_default();
-        faults.add_if(found != expected, "lists that do not agree with the graph", || {
-            format!("{name}: {found} instead of {expected}")
+        let count = row.map(|row| row.int(0)).transpose()?.unwrap_or_default();
+        violations.add_if(count != expected, "lists that do not agree with the graph", || {
+            format!("{name}: {count} instead of {expected}")
         });
     }
     Ok(())
@@ -406,13 +406,13 @@ fn check_lists(sql: &mut dyn Sql, seen: &Seen, faults: &mut Faults) -> Result<()
 mod tests {
     use serde_json::json;
 
-    use crate::testing::{World, fixtures, worlds};
+    use crate::testing::{TestEnv, test_envs_with_data, test_envs};
 
-    async fn harm(world: &World, statement: &'static str) {
-        world
-            .test
+    async fn corrupt(env: &TestEnv, statement: &'static str) {
+        env
+            .test_store
             .store
-            .write_unaudited(&world.test.tenant, move |tx| {
+            .write_unaudited(&env.test_store.tenant, move |tx| {
                 tx.execute(statement, &[])?;
                 Ok(())
             })
@@ -421,21 +421,21 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_sound_graph_has_no_faults() {
-        for world in worlds().await {
-            assert_eq!(world.faults().await, Vec::<String>::new(), "an empty one");
+    async fn integrity_check_of_valid_graph_finds_nothing() {
+        for env in test_envs().await {
+            assert_eq!(env.violations().await, Vec::<String>::new(), "an empty one");
         }
-        for world in fixtures().await {
-            world.read("amem://node/1").await.unwrap();
-            world.call("memory_forget", json!({"node_id": 2, "reason": "a test"})).await.unwrap();
-            world.call("session_end", json!({})).await.unwrap();
-            let checked = world.amem.check(&world.test.tenant).await.unwrap();
-            assert_eq!((checked.nodes, checked.faults), (4, Vec::new()));
+        for env in test_envs_with_data().await {
+            env.read("amem://node/1").await.unwrap();
+            env.call("memory_forget", json!({"node_id": 2, "reason": "a test"})).await.unwrap();
+            env.call("session_end", json!({})).await.unwrap();
+            let report = env.amem.check_integrity(&env.test_store.tenant).await.unwrap();
+            assert_eq!((report.nodes, report.violations), (4, Vec::new()));
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn every_harm_is_named() {
+    async fn integrity_check_reports_each_corruption() {
         for (statement, kind, example) in [
             ("UPDATE amem_stats SET facts = 7", "counters that are wrong", "fact is 7, there are 1"),
             ("UPDATE amem_stats SET edges = 0", "counters that are wrong", "edges is 0, there are 6"),
@@ -506,51 +506,51 @@ mod tests {
             ),
         ] {
             // One backend is enough for what is plain SQL on both; the sound graph is tested on each.
-            let world = fixtures().await.remove(0);
-            harm(&world, statement).await;
-            let faults = world.faults().await;
-            let named = faults.iter().any(|fault| fault.contains(kind) && fault.contains(example));
-            assert!(named, "{statement}: {faults:#?}");
+            let env = test_envs_with_data().await.remove(0);
+            corrupt(&env, statement).await;
+            let violations = env.violations().await;
+            let reported = violations.iter().any(|violation| violation.contains(kind) && violation.contains(example));
+            assert!(reported, "{statement}: {violations:#?}");
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_search_index_is_held_against_the_graph() {
-        for world in worlds().await {
+    async fn integrity_check_covers_text_index() {
+        for env in test_envs().await {
             for call in 0..3 {
                 let nodes: Vec<_> = (0..900)
                     .map(|node| json!({"event_type": "fact", "content": format!("entry {}", call * 900 + node)}))
                     .collect();
-                world.call("memory_add_many", json!({"nodes": nodes, "chain": false})).await.unwrap();
+                env.call("memory_add_many", json!({"nodes": nodes, "chain": false})).await.unwrap();
             }
-            world.amem.settle().await.unwrap();
-            assert!(world.has_index());
-            world
+            env.amem.wait_for_index().await.unwrap();
+            assert!(env.has_index());
+            env
                 .call("memory_forget", json!({"node_id": 7, "reason": "not yet out of the index"}))
                 .await
                 .unwrap();
-            assert_eq!(world.faults().await, Vec::<String>::new());
-            harm(&world, "DELETE FROM amem_node WHERE id = 8").await;
-            let checked = world.amem.check(&world.test.tenant).await.unwrap();
-            assert_eq!(checked.index_faults, ["1 nodes are in it that do not exist, the first is 8"]);
-            let folder = world.amem.index_folder(&world.test.tenant);
+            assert_eq!(env.violations().await, Vec::<String>::new());
+            corrupt(&env, "DELETE FROM amem_node WHERE id = 8").await;
+            let report = env.amem.check_integrity(&env.test_store.tenant).await.unwrap();
+            assert_eq!(report.index_violations, ["1 nodes are in it that do not exist, the first is 8"]);
+            let folder = env.amem.index_folder(&env.test_store.tenant);
             let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-            let store = files
+            let term_file = files
                 .into_iter()
-                .find(|path| path.extension().is_some_and(|ending| ending == "term"))
+                .find(|path| path.extension().is_some_and(|extension| extension == "term"))
                 .unwrap();
-            let mut bytes = std::fs::read(&store).unwrap();
+            let mut bytes = std::fs::read(&term_file).unwrap();
             bytes[10] ^= 1;
-            std::fs::write(&store, bytes).unwrap();
-            let checked = world.amem.check(&world.test.tenant).await.unwrap();
-            assert!(checked.index_faults[0].contains("checksum"), "{:?}", checked.index_faults);
+            std::fs::write(&term_file, bytes).unwrap();
+            let report = env.amem.check_integrity(&env.test_store.tenant).await.unwrap();
+            assert!(report.index_violations[0].contains("checksum"), "{:?}", report.index_violations);
             // What it says to do is enough.
             std::fs::remove_dir_all(&folder).unwrap();
-            let found = world.call("memory_search", json!({"query": "1234", "mode": "text"})).await.unwrap();
+            let found = env.call("memory_search", json!({"query": "1234", "mode": "text"})).await.unwrap();
             assert_eq!(found["nodes"][0]["id"], 1_234);
-            world.amem.settle().await.unwrap();
+            env.amem.wait_for_index().await.unwrap();
             assert_eq!(
-                world.amem.check(&world.test.tenant).await.unwrap().index_faults,
+                env.amem.check_integrity(&env.test_store.tenant).await.unwrap().index_violations,
                 Vec::<String>::new()
             );
         }

@@ -4,45 +4,45 @@
 use quad_core::{ReadSet, Content, JsonObjectWriter, Principal, ReadOutput, Result};
 use quad_store::Sql as _;
 
-use crate::held::Graph;
+use crate::held::GraphReader;
 use crate::node::NodeId;
-use crate::walk::Neighbourhood;
+use crate::walk::Neighborhood;
 use crate::{Amem, micros};
 
 /// `amem://node/{id}/neighborhood` with its links. It depends on what else its reader can read, and on things whose coming back no
 /// tag tells; so it is not kept.
-pub(crate) async fn read(amem: &Amem, caller: &Principal, id: NodeId, depth: usize) -> Result<ReadOutput> {
-    let (document, basis) = around(amem, caller, id, depth, 0).await?;
+pub(crate) async fn read_neighborhood(amem: &Amem, caller: &Principal, id: NodeId, depth: usize) -> Result<ReadOutput> {
+    let (document, basis) = read_with_links(amem, caller, id, depth, 0).await?;
     let reading = ReadOutput::new(Content::from_json_text(document.into()), basis);
     Ok(ReadOutput { cacheable: false, ..reading })
 }
 
 /// A page of what lies around a node. Its links, if the caller sees any, stand on the first.
-pub(crate) async fn around(
+pub(crate) async fn read_with_links(
     amem: &Amem,
     caller: &Principal,
     id: NodeId,
     depth: usize,
     offset: usize,
 ) -> Result<(JsonObjectWriter, ReadSet)> {
-    let held = amem.held.clone();
-    let read = move |sql: &mut quad_store::Snapshot<'_>| {
-        let found = Neighbourhood::around(&mut Graph::new(sql, &held)?, id, depth, offset)?;
-        Ok((found.document(micros::now()), found.rests_on(ReadSet::at_version(sql.version()))))
+    let graph_cache = amem.graph_cache.clone();
+    let load = move |sql: &mut quad_store::Snapshot<'_>| {
+        let neighborhood = Neighborhood::load(&mut GraphReader::new(sql, &graph_cache)?, id, depth, offset)?;
+        Ok((neighborhood.document(micros::now()), neighborhood.add_dependencies(ReadSet::at_version(sql.version()))))
     };
-    let (mut document, basis) = amem.store.read_inline(&caller.tenant, read).await?;
-    let (Some(citations), 0) = (&amem.citations, offset) else {
+    let (mut document, basis) = amem.store.read_inline(&caller.tenant, load).await?;
+    let (Some(link_index), 0) = (&amem.link_index, offset) else {
         return Ok((document, basis));
     };
-    let cited = citations.links_of(caller, &id.uri()).await?;
-    if !cited.links.is_empty() {
-        document.put("links", cited.links);
+    let visible = link_index.links_of(caller, &id.uri()).await?;
+    if !visible.links.is_empty() {
+        document.put("links", visible.links);
     }
-    if cited.is_truncated {
+    if visible.is_truncated {
         document.put("links_cut", true);
     }
-    let mut basis = basis.merge(&cited.read_set);
-    basis.visible_hash = cited.read_set.visible_hash;
+    let mut basis = basis.merge(&visible.read_set);
+    basis.visible_hash = visible.read_set.visible_hash;
     Ok((document, basis))
 }
 
@@ -57,33 +57,33 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::testing::fixtures;
+    use crate::testing::test_envs_with_data;
 
     /// One link of node 0 for whoever is named so, and how often it was asked.
     #[derive(Default)]
-    struct Keeper(AtomicUsize);
+    struct FakeLinkIndex(AtomicUsize);
 
-    impl LinkIndex for Keeper {
+    impl LinkIndex for FakeLinkIndex {
         fn links_of<'a>(&'a self, caller: &'a Principal, uri: &'a str) -> BoxFuture<'a, Result<VisibleLinks>> {
             self.0.fetch_add(1, Ordering::Relaxed);
             Box::pin(async move {
-                let is_seen = uri == "amem://node/0" && &*caller.subject == "agent_1";
-                let veiled = ReadSet::default().with_tag(Tag::new("link:to:x"));
-                let mut basis = ReadSet::default().merge_hidden(&veiled);
+                let has_link = uri == "amem://node/0" && &*caller.subject == "agent_1";
+                let hidden = ReadSet::default().with_tag(Tag::new("link:to:x"));
+                let mut basis = ReadSet::default().merge_hidden(&hidden);
                 basis.visible_hash = Some("these".into());
-                let links = if is_seen { vec![json!({"to": uri})] } else { Vec::new() };
-                Ok(VisibleLinks { links, is_truncated: is_seen, read_set: basis })
+                let links = if has_link { vec![json!({"to": uri})] } else { Vec::new() };
+                Ok(VisibleLinks { links, is_truncated: has_link, read_set: basis })
             })
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_neighborhood_shows_the_links_of_its_node() {
-        for world in fixtures().await {
-            let keeper = Arc::new(Keeper::default());
-            let store = Arc::new(world.test.store.clone());
+    async fn neighborhood_includes_visible_links() {
+        for env in test_envs_with_data().await {
+            let link_index = Arc::new(FakeLinkIndex::default());
+            let store = Arc::new(env.test_store.store.clone());
             let folder = tempfile::tempdir().unwrap();
-            let amem = Amem::new(world.test.store.clone(), folder.path()).with_citations(keeper.clone());
+            let amem = Amem::new(env.test_store.store.clone(), folder.path()).with_link_index(link_index.clone());
             let amem = Arc::new(amem);
             let resolver = Resolver::new(vec![amem as Arc<dyn Scheme>], store.clone(), store).unwrap();
             let read = async |caller: &Principal, uri: &str| {
@@ -93,24 +93,24 @@ mod tests {
                 assert_eq!(answer.read.read_set.visible_hash.as_deref(), Some("these"));
                 serde_json::from_slice::<Value>(answer.read.contents[0].bytes()).unwrap()
             };
-            let shown = read(&world.caller, "amem://node/0/neighborhood").await;
+            let neighborhood = read(&env.caller, "amem://node/0/neighborhood").await;
             assert_eq!(
-                (&shown["links"], &shown["links_cut"]),
+                (&neighborhood["links"], &neighborhood["links_cut"]),
                 (&json!([{"to": "amem://node/0"}]), &json!(true))
             );
-            let alone = world.read("amem://node/1/neighborhood").await.unwrap();
-            assert_eq!(read(&world.caller, "amem://node/1/neighborhood").await, alone);
-            let other = Principal { subject: "agent_2".into(), ..world.caller.clone() };
+            let without_links = env.read("amem://node/1/neighborhood").await.unwrap();
+            assert_eq!(read(&env.caller, "amem://node/1/neighborhood").await, without_links);
+            let other = Principal { subject: "agent_2".into(), ..env.caller.clone() };
             assert!(read(&other, "amem://node/0/neighborhood").await.get("links").is_none());
             let arguments = json!({"node_id": 0}).as_object().unwrap().clone();
             let context =
-                resolver.call_tool(&world.caller, View::All, "memory_context", arguments, &NoProgress).await;
-            assert_eq!(context.unwrap().structured_value().unwrap(), shown);
+                resolver.call_tool(&env.caller, View::All, "memory_context", arguments, &NoProgress).await;
+            assert_eq!(context.unwrap().structured_value().unwrap(), neighborhood);
             // Whether it is there is asked of the graph alone.
-            let asked = keeper.0.load(Ordering::Relaxed);
-            resolver.check_readable(&world.caller, "amem://node/0/neighborhood").await.unwrap();
-            assert!(resolver.check_readable(&world.caller, "amem://node/99/neighborhood").await.is_err());
-            assert_eq!(keeper.0.load(Ordering::Relaxed), asked);
+            let calls_before = link_index.0.load(Ordering::Relaxed);
+            resolver.check_readable(&env.caller, "amem://node/0/neighborhood").await.unwrap();
+            assert!(resolver.check_readable(&env.caller, "amem://node/99/neighborhood").await.is_err());
+            assert_eq!(link_index.0.load(Ordering::Relaxed), calls_before);
         }
     }
 }

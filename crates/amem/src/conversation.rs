@@ -3,13 +3,13 @@
 use serde_json::{Map, Value};
 
 /// What a node begins with that is a turn of a conversation.
-const MARK: &str = "[conversation_meta] ";
+const PREFIX: &str = "[conversation_meta] ";
 
 /// What was said, in the order in which it is read.
-const SAID: [&str; 3] = ["topic", "user_message", "agent_response"];
+const SEARCHABLE_FIELDS: [&str; 3] = ["topic", "user_message", "agent_response"];
 
 /// The content of a node.
-pub(crate) fn content(user: Option<&str>, agent: Option<&str>, topic: Option<&str>) -> String {
+pub(crate) fn encode_turn(user: Option<&str>, agent: Option<&str>, topic: Option<&str>) -> String {
     let mut meta = Map::new();
     let mut put = |name: &str, value: Option<&str>| {
         if let Some(value) = value {
@@ -21,17 +21,17 @@ pub(crate) fn content(user: Option<&str>, agent: Option<&str>, topic: Option<&st
     put("topic", topic);
     put("user_message", user);
     meta.insert("version".into(), 1.into());
-    format!("{MARK}{}", Value::Object(meta))
+    format!("{PREFIX}{}", Value::Object(meta))
 }
 
 /// The words by which a node is found: its content or, of a turn of a conversation, what was said. In JSON a word after a line
 /// break would be another word, and every turn would be found by the names of its fields.
-pub(crate) fn said(content: &str) -> String {
+pub(crate) fn searchable_text(content: &str) -> String {
     let turn =
-        content.strip_prefix(MARK).and_then(|meta| serde_json::from_str::<Map<String, Value>>(meta).ok());
+        content.strip_prefix(PREFIX).and_then(|meta| serde_json::from_str::<Map<String, Value>>(meta).ok());
     let Some(turn) = turn else { return content.to_owned() };
-    let said: Vec<&str> = SAID.iter().filter_map(|name| turn.get(*name)?.as_str()).collect();
-    said.join("\n")
+    let parts: Vec<&str> = SEARCHABLE_FIELDS.iter().filter_map(|name| turn.get(*name)?.as_str()).collect();
+    parts.join("\n")
 }
 
 #[cfg(test)]
@@ -39,14 +39,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_is_found_by_what_was_said() {
-        let turn = content(Some("first\nsecond \"quoted\""), None, Some("Topic"));
+    fn conversation_turn_is_searchable_by_its_text() {
+        let turn = encode_turn(Some("first\nsecond \"quoted\""), None, Some("Topic"));
         assert!(turn.starts_with("[conversation_meta] {\"channel\":\"conversation\",\"topic\":\"Topic\","));
-        assert_eq!(said(&turn), "Topic\nfirst\nsecond \"quoted\"");
+        assert_eq!(searchable_text(&turn), "Topic\nfirst\nsecond \"quoted\"");
     }
 
     #[test]
-    fn everything_else_is_found_by_itself() {
+    fn other_content_is_searchable_as_is() {
         for text in [
             "",
             "plain",
@@ -54,7 +54,7 @@ mod tests {
             "[conversation_meta] []",
             "x [conversation_meta] {}",
         ] {
-            assert_eq!(said(text), text);
+            assert_eq!(searchable_text(text), text);
         }
     }
 }

@@ -7,18 +7,18 @@ use quad_store::{Sql, Store, Value as Cell, batch, params};
 use tokio::runtime::Handle;
 
 use crate::conversation;
-use crate::search::corpus::{Ask, Extract};
-use crate::search::{Corpus, Doc, Source};
+use crate::search::corpus::{PageRequest, DocPage};
+use crate::search::{DocSnapshot, Doc, DocSource};
 
 /// The nodes of one snapshot.
-pub(crate) struct Nodes<'s> {
+pub(crate) struct SnapshotDocs<'s> {
     pub sql: &'s mut dyn Sql,
     /// Whether nodes that another one supersedes may be shown.
-    pub superseded: bool,
+    pub include_superseded: bool,
 }
 
-impl Corpus for Nodes<'_> {
-    fn after(&mut self, id: Option<u64>, limit: usize) -> Result<Vec<Doc>> {
+impl DocSnapshot for SnapshotDocs<'_> {
+    fn docs_after(&mut self, id: Option<u64>, limit: usize) -> Result<Vec<Doc>> {
         let tenant = self.sql.tenant().clone();
         let after = id.map_or(-1, |id| i64::try_from(id).unwrap_or(i64::MAX));
         let rows = self.sql.query(
@@ -30,7 +30,7 @@ impl Corpus for Nodes<'_> {
         rows.iter()
             .map(|row| {
                 let vector = match row.value(5) {
-                    Cell::Blob(bytes) => Some(numbers(bytes)),
+                    Cell::Blob(bytes) => Some(decode_vector(bytes)),
                     _ => None,
                 };
                 Ok(Doc {
@@ -38,14 +38,14 @@ impl Corpus for Nodes<'_> {
                     event_type: u8::try_from(row.int(1)?).unwrap_or_default(),
                     session_id: u32::try_from(row.int(2)?).unwrap_or_default(),
                     created_at: row.int(3)?,
-                    content: conversation::said(row.text(4)?),
+                    content: conversation::searchable_text(row.text(4)?),
                     vector,
                 })
             })
             .collect()
     }
 
-    fn erased(&mut self, after_mark: i64, limit: usize) -> Result<Vec<(i64, u64)>> {
+    fn deleted_after(&mut self, after_mark: i64, limit: usize) -> Result<Vec<(i64, u64)>> {
         let tenant = self.sql.tenant().clone();
         let rows = self.sql.query(
             "SELECT mark, node_id FROM amem_erased WHERE tenant_id = $1 AND mark > $2 ORDER BY mark LIMIT $3",
@@ -54,39 +54,39 @@ impl Corpus for Nodes<'_> {
         rows.iter().map(|row| Ok((row.int(0)?, u64::try_from(row.int(1)?).unwrap_or_default()))).collect()
     }
 
-    fn keep(&mut self, ids: &[u64]) -> Result<Vec<bool>> {
+    fn visible(&mut self, ids: &[u64]) -> Result<Vec<bool>> {
         let tenant = self.sql.tenant().clone();
-        let condition = if self.superseded { "" } else { " AND superseded_by IS NULL" };
-        let mut shown = BTreeSet::new();
-        for piece in batch::chunks(ids) {
-            let places = batch::placeholders(piece.len(), 2);
+        let condition = if self.include_superseded { "" } else { " AND superseded_by IS NULL" };
+        let mut visible = BTreeSet::new();
+        for chunk in batch::chunks(ids) {
+            let placeholders = batch::placeholders(chunk.len(), 2);
             let mut cells = vec![Cell::from(tenant.as_str())];
-            cells.extend(piece.iter().map(|id| Cell::Int(i64::try_from(*id).unwrap_or(i64::MAX))));
+            cells.extend(chunk.iter().map(|id| Cell::Int(i64::try_from(*id).unwrap_or(i64::MAX))));
             let query =
-                format!("SELECT id FROM amem_node WHERE tenant_id = $1 AND id IN ({places}){condition}");
+                format!("SELECT id FROM amem_node WHERE tenant_id = $1 AND id IN ({placeholders}){condition}");
             for row in &self.sql.query(&query, &cells)? {
-                shown.insert(u64::try_from(row.int(0)?).unwrap_or_default());
+                visible.insert(u64::try_from(row.int(0)?).unwrap_or_default());
             }
         }
-        Ok(ids.iter().map(|id| shown.contains(id)).collect())
+        Ok(ids.iter().map(|id| visible.contains(id)).collect())
     }
 }
 
 /// The numbers of a stored vector.
-pub(crate) fn numbers(bytes: &[u8]) -> Vec<f32> {
-    bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
+pub(crate) fn decode_vector(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])).collect()
 }
 
 /// The store, for the engine's own thread.
-pub(crate) struct Background {
+pub(crate) struct StoreDocs {
     pub store: Store,
     pub runtime: Handle,
 }
 
-impl Source for Background {
-    fn extract(&self, tenant: &TenantId, ask: Ask) -> Result<Extract> {
-        let reading =
-            self.store.read(tenant, move |sql| Extract::of(&mut Nodes { sql, superseded: true }, ask));
-        self.runtime.block_on(reading)
+impl DocSource for StoreDocs {
+    fn read_page(&self, tenant: &TenantId, request: PageRequest) -> Result<DocPage> {
+        let page =
+            self.store.read(tenant, move |sql| DocPage::read(&mut SnapshotDocs { sql, include_superseded: true }, request));
+        self.runtime.block_on(page)
     }
 }

@@ -6,7 +6,7 @@ use quad_core::Result;
 use quad_store::{Sql, Tx, params};
 
 use crate::adding::{self, NewNode};
-use crate::edge::{self, Edge, EdgeType, EdgeTypes, Side};
+use crate::edge::{self, Edge, EdgeType, EdgeTypeSet, Direction};
 use crate::event_type::EventType;
 use crate::node::{self, Node, NodeId};
 use crate::session::SessionId;
@@ -20,26 +20,26 @@ pub(crate) fn correct(
     content: &str,
     confidence: f64,
 ) -> Result<(NodeId, SessionId)> {
-    let (mut stats, mut place) = place::lock(tx, subject)?;
+    let (mut counters, mut caller_state) = place::lock_with_counters(tx, subject)?;
     if node::first_missing(tx, &[old])?.is_some() {
-        return Err(refusal::no_node(old));
+        return Err(refusal::node_not_found(old));
     }
-    let id = NodeId(stats.next_id);
-    stats.next_id += 1;
-    let at = stats.moment();
-    let session = place.ensure_session(tx, &mut stats, subject)?;
-    let new = NewNode::new(EventType::Correction, content, confidence).stored(id, session, at);
+    let id = NodeId(counters.next_id);
+    counters.next_id += 1;
+    let at = counters.next_timestamp();
+    let session = caller_state.ensure_session(tx, &mut counters, subject)?;
+    let new = NewNode::new(EventType::Correction, content, confidence).to_node(id, session, at);
     let supersedes = Edge { source: id, target: old, edge_type: EdgeType::Supersedes, weight: 1.0 };
-    node::insert(tx, subject, &[new], &outgoing::by_source([&supersedes]))?;
+    node::insert(tx, subject, &[new], &outgoing::group_by_source([&supersedes]))?;
     edge::insert_rows(tx, &[(supersedes, at)])?;
-    adding::supersede(tx, old, Some(id))?;
-    stats.count_nodes(EventType::Correction, 1);
-    stats.count_edges(EdgeType::Supersedes, 1);
-    place.count_nodes(&mut stats, 1);
-    place.save(tx, subject)?;
-    stats.save(tx)?;
+    adding::set_superseded_by(tx, old, Some(id))?;
+    counters.count_nodes(EventType::Correction, 1);
+    counters.count_edges(EdgeType::Supersedes, 1);
+    caller_state.count_nodes(&mut counters, 1);
+    caller_state.save(tx, subject)?;
+    counters.save(tx)?;
     for tag in [
-        tags::stats(),
+        tags::counters(),
         tags::nodes(),
         tags::session(session),
         tags::event_type(EventType::Correction),
@@ -52,34 +52,34 @@ pub(crate) fn correct(
 
 /// The latest node that a chain of corrections leads to.
 pub(crate) fn resolve(sql: &mut dyn Sql, id: NodeId) -> Result<Node> {
-    let mut latest = node::expect(sql, id)?;
+    let mut latest = node::get(sql, id)?;
     for _ in 0..limits::RESOLVE_HOPS {
         match latest.superseded_by {
             None => return Ok(latest),
-            Some(by) => latest = node::expect(sql, by)?,
+            Some(by) => latest = node::get(sql, by)?,
         }
     }
-    Err(refusal::limit("CHAIN_TOO_LONG", "The chain of corrections is too long to follow in one call")
+    Err(refusal::limit_exceeded("CHAIN_TOO_LONG", "The chain of corrections is too long to follow in one call")
         .hint(format!("Go on with memory_resolve of node {}", latest.id)))
 }
 
 /// Refuses a supersession that would close a circle: `target` must not supersede `source`, however indirectly.
-pub(crate) fn check_circle(sql: &mut dyn Sql, source: NodeId, target: NodeId) -> Result<()> {
-    let supersedes = EdgeTypes::only(EdgeType::Supersedes);
+pub(crate) fn check_cycle(sql: &mut dyn Sql, source: NodeId, target: NodeId) -> Result<()> {
+    let supersedes = EdgeTypeSet::single(EdgeType::Supersedes);
     let mut seen = BTreeSet::from([target]);
     let mut level = vec![target];
     while !level.is_empty() {
         let mut next = Vec::new();
-        for edge in edge::of_nodes(sql, &level, Side::Outgoing, supersedes)?.into_values().flatten() {
+        for edge in edge::for_nodes(sql, &level, Direction::Outgoing, supersedes)?.into_values().flatten() {
             if edge.target == source {
-                return Err(adding::circle());
+                return Err(adding::supersede_cycle());
             }
             if seen.insert(edge.target) {
                 next.push(edge.target);
             }
         }
-        if seen.len() > limits::WALK_VISITED {
-            return Err(refusal::limit(
+        if seen.len() > limits::MAX_TRAVERSAL_NODES {
+            return Err(refusal::limit_exceeded(
                 "CHAIN_TOO_LONG",
                 "The nodes supersede too many others to be checked",
             ));
@@ -90,7 +90,7 @@ pub(crate) fn check_circle(sql: &mut dyn Sql, source: NodeId, target: NodeId) ->
 }
 
 /// Finds out anew by which node another is superseded, after an edge has gone.
-pub(crate) fn refresh(tx: &mut Tx<'_>, target: NodeId) -> Result<()> {
+pub(crate) fn recompute_superseded_by(tx: &mut Tx<'_>, target: NodeId) -> Result<()> {
     let tenant = tx.tenant().clone();
     let row = tx.query_opt(
         "SELECT source_id FROM amem_edge WHERE tenant_id = $1 AND target_id = $2 AND edge_type = 3 \
@@ -98,5 +98,5 @@ pub(crate) fn refresh(tx: &mut Tx<'_>, target: NodeId) -> Result<()> {
         params![tenant.as_str(), target.0],
     )?;
     let by = row.map(|row| row.int(0)).transpose()?.map(NodeId);
-    adding::supersede(tx, target, by)
+    adding::set_superseded_by(tx, target, by)
 }

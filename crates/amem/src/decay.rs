@@ -7,41 +7,41 @@
 //! still scores 0.8. So lists merge three ordered runs rather than keep one order over all, which the clock would upset.
 
 use crate::event_type::EventType;
-use crate::micros::DAY;
+use crate::micros::MICROS_PER_DAY;
 
 /// What a fresh node of each tier scores.
-pub(crate) const BASES: [f64; 3] = [1.0, 0.8, 0.6];
+pub(crate) const BASE_SCORES: [f64; 3] = [1.0, 0.8, 0.6];
 
 /// The share that is lost a day, to begin with.
-const RATE: f64 = 0.01;
+const DECAY_PER_DAY: f64 = 0.01;
 
 /// The effective access, in microseconds.
 pub(crate) fn effective_access(last_accessed: i64, access_count: i64) -> i64 {
-    let bonus = (1.0 + access_count.max(0) as f64).log2() * DAY;
+    let bonus = (1.0 + access_count.max(0) as f64).log2() * MICROS_PER_DAY;
     last_accessed.saturating_add(bonus as i64)
 }
 
 /// The score of a tier at a moment.
-pub(crate) fn score(tier: usize, effective_access: i64, now: i64) -> f64 {
-    let days = (now.saturating_sub(effective_access)) as f64 / DAY;
-    BASES.get(tier).copied().unwrap_or_default() * (-RATE * days).exp().min(1.0)
+pub(crate) fn score(score_class: usize, effective_access: i64, now: i64) -> f64 {
+    let days = (now.saturating_sub(effective_access)) as f64 / MICROS_PER_DAY;
+    BASE_SCORES.get(score_class).copied().unwrap_or_default() * (-DECAY_PER_DAY * days).exp().min(1.0)
 }
 
 /// The effective access below which a tier scores less than `threshold` at a moment; `None` if it never does.
 pub(crate) fn stale_before(event_type: EventType, threshold: f64, now: i64) -> Option<i64> {
-    let share = threshold / BASES[event_type.tier()];
-    if share > 1.0 {
+    let ratio = threshold / BASE_SCORES[event_type.score_class()];
+    if ratio > 1.0 {
         return Some(i64::MAX);
     }
-    if share <= 0.0 {
+    if ratio <= 0.0 {
         return None;
     }
-    let days = -share.ln() / RATE;
-    Some(now.saturating_sub((days * DAY) as i64))
+    let days = -ratio.ln() / DECAY_PER_DAY;
+    Some(now.saturating_sub((days * MICROS_PER_DAY) as i64))
 }
 
 /// A score as it is shown: six places, which is half a second's fading.
-pub(crate) fn shown(score: f64) -> f64 {
+pub(crate) fn round_score(score: f64) -> f64 {
     (score * 1e6).round() / 1e6
 }
 
@@ -52,33 +52,33 @@ mod tests {
     const NOW: i64 = 1_794_767_728_344_278;
 
     fn days(days: f64) -> i64 {
-        (days * DAY) as i64
+        (days * MICROS_PER_DAY) as i64
     }
 
     #[test]
-    fn a_fresh_node_scores_its_base_and_fades_by_the_day() {
+    fn score_starts_at_base_and_decays_by_days() {
         assert_eq!(score(0, effective_access(NOW, 0), NOW), 1.0);
         assert_eq!(score(1, effective_access(NOW, 0), NOW), 0.8);
-        assert_eq!(shown(score(0, NOW - days(2.0), NOW)), 0.980199);
+        assert_eq!(round_score(score(0, NOW - days(2.0), NOW)), 0.980199);
         assert!(score(0, NOW - days(1.0 / 24.0), NOW) > 0.99, "no cliff after an hour");
         assert!(score(2, NOW - days(3650.0), NOW) > 0.0);
     }
 
     #[test]
-    fn an_access_delays_fading_and_never_exceeds_the_base() {
-        let read = effective_access(NOW, 3);
-        assert_eq!(read, NOW + days(2.0));
-        assert_eq!(score(0, read, NOW), 1.0);
-        assert_eq!(score(0, read, NOW + days(2.0)), 1.0);
-        assert!(score(0, read, NOW + days(3.0)) < 1.0);
+    fn access_delays_decay_and_is_capped_at_base() {
+        let effective = effective_access(NOW, 3);
+        assert_eq!(effective, NOW + days(2.0));
+        assert_eq!(score(0, effective, NOW), 1.0);
+        assert_eq!(score(0, effective, NOW + days(2.0)), 1.0);
+        assert!(score(0, effective, NOW + days(3.0)) < 1.0);
     }
 
     #[test]
-    fn staleness_is_a_bound_on_the_effective_access() {
+    fn stale_before_matches_score_threshold() {
         for event_type in EventType::ALL {
             let bound = stale_before(event_type, 0.2, NOW).unwrap();
-            assert!(score(event_type.tier(), bound - days(1.0), NOW) < 0.2);
-            assert!(score(event_type.tier(), bound + days(1.0), NOW) > 0.2);
+            assert!(score(event_type.score_class(), bound - days(1.0), NOW) < 0.2);
+            assert!(score(event_type.score_class(), bound + days(1.0), NOW) > 0.2);
         }
         assert_eq!(stale_before(EventType::Fact, 0.0, NOW), None);
         assert_eq!(stale_before(EventType::Episode, 0.7, NOW), Some(i64::MAX));

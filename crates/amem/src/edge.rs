@@ -46,16 +46,16 @@ impl EdgeType {
 
     /// Reads a name in any case, with or without its underscore; `derived_from` is another name of `caused_by`.
     pub fn parse(name: &str) -> Option<EdgeType> {
-        let plain: String = name.chars().filter(|c| *c != '_').collect();
-        if plain.eq_ignore_ascii_case("derivedfrom") {
+        let normalized: String = name.chars().filter(|c| *c != '_').collect();
+        if normalized.eq_ignore_ascii_case("derivedfrom") {
             return Some(EdgeType::CausedBy);
         }
-        EdgeType::ALL.into_iter().find(|known| known.as_str().replace('_', "").eq_ignore_ascii_case(&plain))
+        EdgeType::ALL.into_iter().find(|edge_type| edge_type.as_str().replace('_', "").eq_ignore_ascii_case(&normalized))
     }
 
     /// Reads a name, or says which there are.
-    pub(crate) fn expect(name: &str) -> Result<EdgeType> {
-        EdgeType::parse(name).ok_or_else(|| refusal::unknown("edge type", name, &NAMES))
+    pub(crate) fn parse_arg(name: &str) -> Result<EdgeType> {
+        EdgeType::parse(name).ok_or_else(|| refusal::unknown_value("edge type", name, &NAMES))
     }
 
     /// The name.
@@ -68,7 +68,7 @@ impl EdgeType {
         self as i64
     }
 
-    pub(crate) fn stored(number: i64) -> Result<EdgeType> {
+    pub(crate) fn from_db(number: i64) -> Result<EdgeType> {
         usize::try_from(number)
             .ok()
             .and_then(|number| EdgeType::ALL.get(number).copied())
@@ -78,18 +78,18 @@ impl EdgeType {
 
 /// A set of edge types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EdgeTypes(u8);
+pub(crate) struct EdgeTypeSet(u8);
 
-impl EdgeTypes {
-    pub(crate) const NONE: EdgeTypes = EdgeTypes(0);
-    pub(crate) const ALL: EdgeTypes = EdgeTypes(0x7f);
+impl EdgeTypeSet {
+    pub(crate) const NONE: EdgeTypeSet = EdgeTypeSet(0);
+    pub(crate) const ALL: EdgeTypeSet = EdgeTypeSet(0x7f);
 
-    pub(crate) fn only(edge_type: EdgeType) -> EdgeTypes {
-        EdgeTypes(1 << edge_type as u8)
+    pub(crate) fn single(edge_type: EdgeType) -> EdgeTypeSet {
+        EdgeTypeSet(1 << edge_type as u8)
     }
 
-    pub(crate) fn with(self, edge_type: EdgeType) -> EdgeTypes {
-        EdgeTypes(self.0 | 1 << edge_type as u8)
+    pub(crate) fn with(self, edge_type: EdgeType) -> EdgeTypeSet {
+        EdgeTypeSet(self.0 | 1 << edge_type as u8)
     }
 
     pub(crate) fn contains(self, edge_type: EdgeType) -> bool {
@@ -101,8 +101,8 @@ impl EdgeTypes {
     }
 
     /// A condition on the column, empty for all types.
-    fn condition(self) -> String {
-        if self == EdgeTypes::ALL {
+    fn sql_condition(self) -> String {
+        if self == EdgeTypeSet::ALL {
             return String::new();
         }
         let numbers: Vec<String> = EdgeType::ALL
@@ -129,7 +129,7 @@ impl Edge {
         Ok(Edge {
             source: NodeId(row.int(0)?),
             target: NodeId(row.int(1)?),
-            edge_type: EdgeType::stored(row.int(2)?)?,
+            edge_type: EdgeType::from_db(row.int(2)?)?,
             weight: row.real(3)?,
         })
     }
@@ -140,75 +140,75 @@ impl Edge {
     }
 
     /// With both ends.
-    pub(crate) fn write(&self, edge: &mut JsonObjectWriter) {
-        edge.put("source_id", self.source.0);
-        edge.put("target_id", self.target.0);
-        edge.put_str("edge_type", self.edge_type.as_str());
-        edge.put("weight", self.weight);
+    pub(crate) fn write_json(&self, object: &mut JsonObjectWriter) {
+        object.put("source_id", self.source.0);
+        object.put("target_id", self.target.0);
+        object.put_str("edge_type", self.edge_type.as_str());
+        object.put("weight", self.weight);
     }
 
     /// As a node lists it among its edges of that side, as a tree that goes into another.
-    pub(crate) fn show_from(&self, side: Side) -> Value {
-        json!({(side.columns().1): side.other(self).0, "edge_type": self.edge_type.as_str(), "weight": self.weight})
+    pub(crate) fn to_json_from(&self, direction: Direction) -> Value {
+        json!({(direction.columns().1): direction.far_end(self).0, "edge_type": self.edge_type.as_str(), "weight": self.weight})
     }
 
     /// The same, written.
-    pub(crate) fn write_from(&self, side: Side, edge: &mut JsonObjectWriter) {
-        edge.put(side.columns().1, side.other(self).0);
-        edge.put_str("edge_type", self.edge_type.as_str());
-        edge.put("weight", self.weight);
+    pub(crate) fn write_json_from(&self, direction: Direction, object: &mut JsonObjectWriter) {
+        object.put(direction.columns().1, direction.far_end(self).0);
+        object.put_str("edge_type", self.edge_type.as_str());
+        object.put("weight", self.weight);
     }
 }
 
 /// A weight as it is stored.
-pub(crate) fn weight(sent: f64) -> f64 {
-    sent.clamp(0.0, 1.0)
+pub(crate) fn clamp_weight(weight: f64) -> f64 {
+    weight.clamp(0.0, 1.0)
 }
 
 /// A side of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum Direction {
     /// Edges whose source is the node.
     Outgoing,
     /// Edges whose target is the node.
     Incoming,
 }
 
-impl Side {
+impl Direction {
     fn columns(self) -> (&'static str, &'static str) {
         match self {
-            Side::Outgoing => ("source_id", "target_id"),
-            Side::Incoming => ("target_id", "source_id"),
+            Direction::Outgoing => ("source_id", "target_id"),
+            Direction::Incoming => ("target_id", "source_id"),
         }
     }
 
     /// The end of an edge that is not the node.
-    pub(crate) fn other(self, edge: &Edge) -> NodeId {
+    pub(crate) fn far_end(self, edge: &Edge) -> NodeId {
         match self {
-            Side::Outgoing => edge.target,
-            Side::Incoming => edge.source,
+            Direction::Outgoing => edge.target,
+            Direction::Incoming => edge.source,
         }
     }
 }
 
 /// The edges of one node on one side, by the other end and type, at most so many.
-pub(crate) fn of_node(
+pub(crate) fn for_node(
     sql: &mut dyn Sql,
     id: NodeId,
-    side: Side,
-    types: EdgeTypes,
+    direction: Direction,
+    types: EdgeTypeSet,
     limit: usize,
 ) -> Result<Vec<Edge>> {
     if types.is_empty() {
         return Ok(Vec::new());
     }
-    let (own, other) = side.columns();
+    let (near_column, far_column) = direction.columns();
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         &format!(
-            "SELECT source_id, target_id, edge_type, weight FROM amem_edge WHERE tenant_id = $1 AND {own} = $2{} \
-             ORDER BY {other}, edge_type LIMIT $3",
-            types.condition()
+            "SELECT source_id, target_id, edge_type, weight FROM amem_edge WHERE tenant_id = $1 AND {near_column} = $2{} \
+             ORDER BY {far_column}, edge_type LIMIT $3",
+            types.sql_condition()
         ),
         params![tenant.as_str(), id.0, limit as i64],
     )?;
@@ -217,44 +217,44 @@ pub(crate) fn of_node(
 
 /// The edges of several nodes on one side, each node's in the order of [`of_node`]; of one node at most
 /// [`limits::FANOUT`].
-pub(crate) fn of_nodes(
+pub(crate) fn for_nodes(
     sql: &mut dyn Sql,
     ids: &[NodeId],
-    side: Side,
-    types: EdgeTypes,
+    direction: Direction,
+    types: EdgeTypeSet,
 ) -> Result<BTreeMap<NodeId, Vec<Edge>>> {
-    let mut found: BTreeMap<NodeId, Vec<Edge>> = BTreeMap::new();
+    let mut edges_by_node: BTreeMap<NodeId, Vec<Edge>> = BTreeMap::new();
     if types.is_empty() {
-        return Ok(found);
+        return Ok(edges_by_node);
     }
-    let (own, other) = side.columns();
+    let (near_column, far_column) = direction.columns();
     let tenant = sql.tenant().clone();
-    for piece in batch::chunks(ids) {
-        let places = batch::placeholders(piece.len(), 3);
-        let mut cells = vec![Cell::from(tenant.as_str()), Cell::Int(limits::FANOUT as i64)];
-        cells.extend(piece.iter().map(|id| Cell::Int(id.0)));
+    for chunk in batch::chunks(ids) {
+        let placeholders = batch::placeholders(chunk.len(), 3);
+        let mut cells = vec![Cell::from(tenant.as_str()), Cell::Int(limits::MAX_EDGES_PER_EXPANSION as i64)];
+        cells.extend(chunk.iter().map(|id| Cell::Int(id.0)));
         let rows = sql.query(
             &format!(
                 "SELECT source_id, target_id, edge_type, weight FROM amem_edge \
-                 WHERE tenant_id = $1 AND {own} IN ({places}){} ORDER BY {own}, {other}, edge_type LIMIT $2",
-                types.condition()
+                 WHERE tenant_id = $1 AND {near_column} IN ({placeholders}){} ORDER BY {near_column}, {far_column}, edge_type LIMIT $2",
+                types.sql_condition()
             ),
             &cells,
         )?;
-        if rows.len() >= limits::FANOUT && piece.len() > 1 {
+        if rows.len() >= limits::MAX_EDGES_PER_EXPANSION && chunk.len() > 1 {
             // A hub took the room of the others.
-            for id in piece {
-                found.insert(*id, of_node(sql, *id, side, types, limits::FANOUT)?);
+            for id in chunk {
+                edges_by_node.insert(*id, for_node(sql, *id, direction, types, limits::MAX_EDGES_PER_EXPANSION)?);
             }
             continue;
         }
         for row in &rows {
             let edge = Edge::from_row(row)?;
-            let own = if side == Side::Outgoing { edge.source } else { edge.target };
-            found.entry(own).or_default().push(edge);
+            let near_end = if direction == Direction::Outgoing { edge.source } else { edge.target };
+            edges_by_node.entry(near_end).or_default().push(edge);
         }
     }
-    Ok(found)
+    Ok(edges_by_node)
 }
 
 /// Adds an edge; one that is there already takes the new weight.
@@ -273,28 +273,28 @@ pub(crate) fn upsert(tx: &mut Tx<'_>, edge: &Edge, created_at: i64) -> Result<()
             edge.weight
         ],
     )?;
-    outgoing::refresh(tx, &BTreeSet::from([edge.source]))
+    outgoing::rebuild(tx, &BTreeSet::from([edge.source]))
 }
 
 /// Adds edges that are not there yet, each made at a time of its own.
 pub(crate) fn insert(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> {
     insert_rows(tx, edges)?;
-    outgoing::refresh(tx, &edges.iter().map(|(edge, _)| edge.source).collect())
+    outgoing::rebuild(tx, &edges.iter().map(|(edge, _)| edge.source).collect())
 }
 
 /// The same where the sources know their edges already: see [`crate::node::insert`].
 pub(crate) fn insert_rows(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> {
-    const WIDTH: usize = 5;
+    const COLUMNS_PER_ROW: usize = 5;
     static INSERT: batch::BatchStatement = batch::BatchStatement::new(|rows| {
         format!(
             "INSERT INTO amem_edge (tenant_id, created_at, source_id, target_id, edge_type, weight) VALUES {}",
-            batch::values_placeholders(rows, 2, WIDTH, "$1")
+            batch::values_placeholders(rows, 2, COLUMNS_PER_ROW, "$1")
         )
     });
-    for piece in batch::chunks(edges) {
-        let mut cells = Vec::with_capacity(1 + piece.len() * WIDTH);
+    for chunk in batch::chunks(edges) {
+        let mut cells = Vec::with_capacity(1 + chunk.len() * COLUMNS_PER_ROW);
         cells.push(Cell::from(tx.tenant().as_str()));
-        for (edge, created_at) in piece {
+        for (edge, created_at) in chunk {
             cells.extend([
                 (*created_at).into(),
                 edge.source.0.into(),
@@ -303,7 +303,7 @@ pub(crate) fn insert_rows(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> 
                 edge.weight.into(),
             ]);
         }
-        tx.execute(&INSERT.for_row_count(piece.len()), &cells)?;
+        tx.execute(&INSERT.for_row_count(chunk.len()), &cells)?;
     }
     Ok(())
 }
@@ -311,30 +311,30 @@ pub(crate) fn insert_rows(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> 
 /// The keys of those of these edges that exist.
 pub(crate) fn existing(sql: &mut dyn Sql, edges: &[Edge]) -> Result<BTreeSet<(NodeId, NodeId, EdgeType)>> {
     let tenant = sql.tenant().clone();
-    let mut found = BTreeSet::new();
-    for piece in batch::chunks(edges) {
-        let cell = |number: usize| format!("CAST(${number} AS BIGINT)");
-        let one = |row: usize| {
+    let mut keys = BTreeSet::new();
+    for chunk in batch::chunks(edges) {
+        let placeholder = |number: usize| format!("CAST(${number} AS BIGINT)");
+        let key_placeholders = |row: usize| {
             let first = 2 + row * 3;
-            format!("({}, {}, {})", cell(first), cell(first + 1), cell(first + 2))
+            format!("({}, {}, {})", placeholder(first), placeholder(first + 1), placeholder(first + 2))
         };
-        let wanted = (0..piece.len()).map(one).collect::<Vec<_>>().join(", ");
+        let key_rows = (0..chunk.len()).map(key_placeholders).collect::<Vec<_>>().join(", ");
         let mut cells = vec![Cell::from(tenant.as_str())];
-        for edge in piece {
+        for edge in chunk {
             cells.extend([edge.source.0.into(), edge.target.0.into(), edge.edge_type.number().into()]);
         }
         // A cross join is done in the order in which it is written: each wanted edge is looked up by its key. Alternatives joined
         // by OR would be read through from the tenant's first edge to its last.
         let query = format!(
-            "SELECT e.source_id, e.target_id, e.edge_type, e.weight FROM (VALUES {wanted}) AS w CROSS JOIN amem_edge e \
+            "SELECT e.source_id, e.target_id, e.edge_type, e.weight FROM (VALUES {key_rows}) AS w CROSS JOIN amem_edge e \
              WHERE e.tenant_id = $1 AND e.source_id = w.column1 AND e.target_id = w.column2 \
              AND e.edge_type = w.column3"
         );
         for row in &sql.query(&query, &cells)? {
-            found.insert(Edge::from_row(row)?.key());
+            keys.insert(Edge::from_row(row)?.key());
         }
     }
-    Ok(found)
+    Ok(keys)
 }
 
 /// The weight of an edge, if it exists.
@@ -358,7 +358,7 @@ pub(crate) fn count_outgoing(sql: &mut dyn Sql, source: NodeId) -> Result<usize>
     let row = sql.query_opt(
         "SELECT COUNT(*) FROM (SELECT 1 FROM amem_edge WHERE tenant_id = $1 AND source_id = $2 AND edge_type <> 6 \
          LIMIT $3) AS counted",
-        params![tenant.as_str(), source.0, limits::EDGES_OUT as i64],
+        params![tenant.as_str(), source.0, limits::MAX_OUTGOING_EDGES as i64],
     )?;
     let count = row.map(|row| row.int(0)).transpose()?.unwrap_or_default();
     Ok(usize::try_from(count).unwrap_or_default())
@@ -367,13 +367,13 @@ pub(crate) fn count_outgoing(sql: &mut dyn Sql, source: NodeId) -> Result<usize>
 /// Removes all edges of a node, on both sides; `sources` are the nodes at the other end of those that lead to it.
 pub(crate) fn remove_all(tx: &mut Tx<'_>, id: NodeId, sources: &BTreeSet<NodeId>) -> Result<()> {
     let tenant = tx.tenant().clone();
-    for side in [Side::Outgoing, Side::Incoming] {
+    for direction in [Direction::Outgoing, Direction::Incoming] {
         tx.execute(
-            &format!("DELETE FROM amem_edge WHERE tenant_id = $1 AND {} = $2", side.columns().0),
+            &format!("DELETE FROM amem_edge WHERE tenant_id = $1 AND {} = $2", direction.columns().0),
             params![tenant.as_str(), id.0],
         )?;
     }
-    outgoing::refresh(tx, sources)
+    outgoing::rebuild(tx, sources)
 }
 
 /// Removes edges that are there.
@@ -381,14 +381,14 @@ pub(crate) fn remove_many(tx: &mut Tx<'_>, edges: &[Edge]) -> Result<()> {
     for edge in edges {
         remove_row(tx, edge)?;
     }
-    outgoing::refresh(tx, &edges.iter().map(|edge| edge.source).collect())
+    outgoing::rebuild(tx, &edges.iter().map(|edge| edge.source).collect())
 }
 
 /// Removes one edge; says whether it was there.
 pub(crate) fn remove(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
     let was_there = remove_row(tx, edge)?;
     if was_there {
-        outgoing::refresh(tx, &BTreeSet::from([edge.source]))?;
+        outgoing::rebuild(tx, &BTreeSet::from([edge.source]))?;
     }
     Ok(was_there)
 }
@@ -407,10 +407,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_aliases_and_numbers_agree() {
+    fn edge_type_names_aliases_and_numbers_round_trip() {
         for (number, edge_type) in EdgeType::ALL.into_iter().enumerate() {
             assert_eq!(edge_type.number(), number as i64);
-            assert_eq!(EdgeType::stored(number as i64).unwrap(), edge_type);
+            assert_eq!(EdgeType::from_db(number as i64).unwrap(), edge_type);
             assert_eq!(EdgeType::parse(edge_type.as_str()), Some(edge_type));
             assert_eq!(EdgeType::parse(&edge_type.as_str().replace('_', "")), Some(edge_type));
         }
@@ -418,21 +418,21 @@ mod tests {
             assert_eq!(EdgeType::parse(alias), Some(EdgeType::CausedBy));
         }
         assert_eq!(EdgeType::parse("causes"), None);
-        assert_eq!(EdgeType::expect("caused").unwrap_err().code(), "VALIDATION_ERROR");
-        assert!(EdgeType::stored(7).is_err());
+        assert_eq!(EdgeType::parse_arg("caused").unwrap_err().code(), "VALIDATION_ERROR");
+        assert!(EdgeType::from_db(7).is_err());
     }
 
     #[test]
-    fn sets_of_types_become_conditions() {
-        let set = EdgeTypes::only(EdgeType::CausedBy).with(EdgeType::PartOf);
-        assert_eq!(set.condition(), " AND edge_type IN (0, 5)");
-        assert_eq!(EdgeTypes::ALL.condition(), "");
-        assert!(EdgeType::ALL.into_iter().all(|edge_type| EdgeTypes::ALL.contains(edge_type)));
+    fn edge_type_set_becomes_sql_condition() {
+        let set = EdgeTypeSet::single(EdgeType::CausedBy).with(EdgeType::PartOf);
+        assert_eq!(set.sql_condition(), " AND edge_type IN (0, 5)");
+        assert_eq!(EdgeTypeSet::ALL.sql_condition(), "");
+        assert!(EdgeType::ALL.into_iter().all(|edge_type| EdgeTypeSet::ALL.contains(edge_type)));
         assert!(set.contains(EdgeType::PartOf) && !set.contains(EdgeType::Supports));
     }
 
     #[test]
-    fn weights_are_clamped() {
-        assert_eq!((weight(5.0), weight(-1.0), weight(0.7)), (1.0, 0.0, 0.7));
+    fn weight_is_clamped_to_unit_interval() {
+        assert_eq!((clamp_weight(5.0), clamp_weight(-1.0), clamp_weight(0.7)), (1.0, 0.0, 0.7));
     }
 }

@@ -37,12 +37,12 @@ impl EventType {
 
     /// Reads a name in any case.
     pub fn parse(name: &str) -> Option<EventType> {
-        EventType::ALL.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(name))
+        EventType::ALL.into_iter().find(|event_type| event_type.as_str().eq_ignore_ascii_case(name))
     }
 
     /// Reads a name, or says which there are.
-    pub(crate) fn expect(name: &str) -> Result<EventType> {
-        EventType::parse(name).ok_or_else(|| refusal::unknown("event type", name, &NAMES))
+    pub(crate) fn parse_arg(name: &str) -> Result<EventType> {
+        EventType::parse(name).ok_or_else(|| refusal::unknown_value("event type", name, &NAMES))
     }
 
     /// The name.
@@ -56,7 +56,7 @@ impl EventType {
     }
 
     /// The type of a stored number.
-    pub(crate) fn stored(number: i64) -> Result<EventType> {
+    pub(crate) fn from_db(number: i64) -> Result<EventType> {
         usize::try_from(number)
             .ok()
             .and_then(|number| EventType::ALL.get(number).copied())
@@ -64,7 +64,7 @@ impl EventType {
     }
 
     /// How slowly it fades: see [`crate::decay`].
-    pub(crate) fn tier(self) -> usize {
+    pub(crate) fn score_class(self) -> usize {
         match self {
             EventType::Fact | EventType::Decision | EventType::Correction => 0,
             EventType::Inference | EventType::Skill => 1,
@@ -78,13 +78,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_numbers_agree() {
+    fn event_type_names_and_numbers_round_trip() {
         for (number, event_type) in EventType::ALL.into_iter().enumerate() {
             assert_eq!(event_type.number(), number as i64);
-            assert_eq!(EventType::stored(number as i64).unwrap(), event_type);
+            assert_eq!(EventType::from_db(number as i64).unwrap(), event_type);
             assert_eq!(EventType::parse(&event_type.as_str().to_uppercase()), Some(event_type));
         }
         assert_eq!(EventType::parse("facts"), None);
-        assert!(EventType::stored(6).is_err() && EventType::stored(-1).is_err());
+        assert!(EventType::from_db(6).is_err() && EventType::from_db(-1).is_err());
     }
 }

@@ -22,7 +22,7 @@ const ACTOR: &str = "quad memory export";
 
 /// What an export wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Exported {
+pub struct ExportSummary {
     /// Nodes.
     pub nodes: u64,
     /// Edges.
@@ -37,60 +37,60 @@ impl Amem {
         tenant: &TenantId,
         format: FileFormat,
         mut file: File,
-        mut tell: impl FnMut(u64, u64) + Send + 'static,
-    ) -> Result<Exported> {
-        let exported = self
+        mut on_progress: impl FnMut(u64, u64) + Send + 'static,
+    ) -> Result<ExportSummary> {
+        let summary = self
             .store
             .read(tenant, move |sql| {
                 // A snapshot that could not be kept is begun anew, and so is the file.
-                file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map_err(unwritable)?;
-                let exported = write(sql, format, &file, &mut tell)?;
-                file.sync_all().map_err(unwritable)?;
-                Ok(exported)
+                file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map_err(write_error)?;
+                let summary = write_graph(sql, format, &file, &mut on_progress)?;
+                file.sync_all().map_err(write_error)?;
+                Ok(summary)
             })
             .await?;
         let event = EventDraft::system("memory", "memory_exported", ACTOR)
             .input("format", format.as_str())
-            .input("nodes", exported.nodes)
-            .input("edges", exported.edges)
+            .input("nodes", summary.nodes)
+            .input("edges", summary.edges)
             .succeeded();
-        self.store.append(tenant, event, Vec::new()).await.map_err(|refused| match refused {
+        self.store.append(tenant, event, Vec::new()).await.map_err(|error| match error {
             quad_core::AppendError::Failed(error) => error,
             other => Error::internal(format!("the export was not written down: {other:?}")),
         })?;
-        Ok(exported)
+        Ok(summary)
     }
 }
 
-fn unwritable(error: std::io::Error) -> Error {
+fn write_error(error: std::io::Error) -> Error {
     Error::bad_input(format!("The file cannot be written: {error}")).with_cause(error)
 }
 
-fn write(
+fn write_graph(
     sql: &mut dyn Sql,
     format: FileFormat,
     file: &File,
-    tell: &mut dyn FnMut(u64, u64),
-) -> Result<Exported> {
-    let stats = stats::read(sql)?;
-    let count = |number: i64| u64::try_from(number).unwrap_or_default();
-    let exported = Exported { nodes: count(stats.nodes()), edges: count(stats.edges) };
+    on_progress: &mut dyn FnMut(u64, u64),
+) -> Result<ExportSummary> {
+    let counters = stats::read(sql)?;
+    let to_u64 = |number: i64| u64::try_from(number).unwrap_or_default();
+    let summary = ExportSummary { nodes: to_u64(counters.node_count()), edges: to_u64(counters.edges) };
     let total = match format {
         // Its parts lie one behind the other, and each is read for itself.
-        FileFormat::Amem => 4 * exported.nodes + 3 * exported.edges,
-        FileFormat::Jsonl | FileFormat::ServerMemory => exported.nodes + exported.edges,
+        FileFormat::Amem => 4 * summary.nodes + 3 * summary.edges,
+        FileFormat::Jsonl | FileFormat::ServerMemory => summary.nodes + summary.edges,
     };
-    let progress = RefCell::new((0, tell));
-    let step = &|| {
-        let (done, tell) = &mut *progress.borrow_mut();
+    let progress = RefCell::new((0, on_progress));
+    let advance = &|| {
+        let (done, on_progress) = &mut *progress.borrow_mut();
         *done += 1;
-        if *done % limits::EXPORT_STEP == 0 || *done == total {
-            tell(*done, total);
+        if *done % limits::EXPORT_PROGRESS_INTERVAL == 0 || *done == total {
+            on_progress(*done, total);
         }
     };
     let sql = &RefCell::new(sql);
-    let nodes = || Nodes { sql, after: -1, page: VecDeque::new() }.inspect(move |_| step());
-    let edges = || Edges { sql, after: (-1, -1, -1), page: VecDeque::new() }.inspect(move |_| step());
+    let nodes = || NodeIter { sql, after_id: -1, page: VecDeque::new() }.inspect(move |_| advance());
+    let edges = || EdgeIter { sql, after_key: (-1, -1, -1), page: VecDeque::new() }.inspect(move |_| advance());
     let out = BufWriter::with_capacity(1 << 20, file);
     match format {
         FileFormat::Amem => write_amem(out, micros::now(), || Ok(nodes()), || Ok(edges()))?,
@@ -113,12 +113,12 @@ fn write(
         }
         FileFormat::ServerMemory => {
             let mut out = ServerMemoryWriter::new(out);
-            nodes().try_for_each(|node| out.node(&node?))?;
-            edges().try_for_each(|edge| out.edge(&edge?))?;
+            nodes().try_for_each(|node| out.write_node(&node?))?;
+            edges().try_for_each(|edge| out.write_edge(&edge?))?;
             out.finish()?;
         }
     }
-    Ok(exported)
+    Ok(summary)
 }
 
 fn session_item(session: &session::Session) -> SessionItem {
@@ -134,14 +134,14 @@ fn session_item(session: &session::Session) -> SessionItem {
 }
 
 /// All nodes, by id.
-struct Nodes<'a, 's> {
+struct NodeIter<'a, 's> {
     sql: &'a RefCell<&'s mut dyn Sql>,
-    after: i64,
+    after_id: i64,
     page: VecDeque<NodeItem>,
 }
 
-impl Nodes<'_, '_> {
-    fn read(&mut self) -> Result<()> {
+impl NodeIter<'_, '_> {
+    fn read_page(&mut self) -> Result<()> {
         let mut sql = self.sql.borrow_mut();
         let tenant = sql.tenant().clone();
         let rows = sql.query(
@@ -149,22 +149,22 @@ impl Nodes<'_, '_> {
              n.created_by, n.content, v.vector FROM amem_node n \
              LEFT JOIN amem_vector v ON v.tenant_id = n.tenant_id AND v.node_id = n.id \
              WHERE n.tenant_id = $1 AND n.id > $2 ORDER BY n.id LIMIT $3",
-            params![tenant.as_str(), self.after, limits::EXPORT_NODES as i64],
+            params![tenant.as_str(), self.after_id, limits::EXPORT_NODES as i64],
         )?;
         for row in &rows {
-            self.after = row.int(0)?;
+            self.after_id = row.int(0)?;
             self.page.push_back(node_item(row)?);
         }
         Ok(())
     }
 }
 
-impl Iterator for Nodes<'_, '_> {
+impl Iterator for NodeIter<'_, '_> {
     type Item = Result<NodeItem>;
 
     fn next(&mut self) -> Option<Result<NodeItem>> {
         if self.page.is_empty()
-            && let Err(error) = self.read()
+            && let Err(error) = self.read_page()
         {
             return Some(Err(error));
         }
@@ -184,24 +184,24 @@ fn node_item(row: &Row) -> Result<NodeItem> {
         created_by: Some(row.text(7)?.to_owned()),
         content: row.text(8)?.to_owned(),
         vector: match row.value(9) {
-            Cell::Blob(bytes) => Some(corpus::numbers(bytes)),
+            Cell::Blob(bytes) => Some(corpus::decode_vector(bytes)),
             _ => None,
         },
     })
 }
 
 /// All edges, by source, target and type.
-struct Edges<'a, 's> {
+struct EdgeIter<'a, 's> {
     sql: &'a RefCell<&'s mut dyn Sql>,
-    after: (i64, i64, i64),
+    after_key: (i64, i64, i64),
     page: VecDeque<EdgeItem>,
 }
 
-impl Edges<'_, '_> {
-    fn read(&mut self) -> Result<()> {
+impl EdgeIter<'_, '_> {
+    fn read_page(&mut self) -> Result<()> {
         let mut sql = self.sql.borrow_mut();
         let tenant = sql.tenant().clone();
-        let (source, target, edge_type) = self.after;
+        let (source, target, edge_type) = self.after_key;
         let rows = sql.query(
             "SELECT source_id, target_id, edge_type, weight, created_at FROM amem_edge \
              WHERE tenant_id = $1 AND (source_id, target_id, edge_type) > ($2, $3, $4) \
@@ -209,11 +209,11 @@ impl Edges<'_, '_> {
             params![tenant.as_str(), source, target, edge_type, limits::EXPORT_EDGES as i64],
         )?;
         for row in &rows {
-            self.after = (row.int(0)?, row.int(1)?, row.int(2)?);
+            self.after_key = (row.int(0)?, row.int(1)?, row.int(2)?);
             self.page.push_back(EdgeItem {
-                source_id: u64::try_from(self.after.0).unwrap_or_default(),
-                target_id: u64::try_from(self.after.1).unwrap_or_default(),
-                edge_type: u8::try_from(self.after.2).unwrap_or_default(),
+                source_id: u64::try_from(self.after_key.0).unwrap_or_default(),
+                target_id: u64::try_from(self.after_key.1).unwrap_or_default(),
+                edge_type: u8::try_from(self.after_key.2).unwrap_or_default(),
                 weight: row.real(3)?,
                 created_at: row.int(4)?,
             });
@@ -222,12 +222,12 @@ impl Edges<'_, '_> {
     }
 }
 
-impl Iterator for Edges<'_, '_> {
+impl Iterator for EdgeIter<'_, '_> {
     type Item = Result<EdgeItem>;
 
     fn next(&mut self) -> Option<Result<EdgeItem>> {
         if self.page.is_empty()
-            && let Err(error) = self.read()
+            && let Err(error) = self.read_page()
         {
             return Some(Err(error));
         }

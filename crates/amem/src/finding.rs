@@ -4,171 +4,171 @@ use quad_core::{Result, TenantId, cursor};
 use quad_store::Sql;
 use serde_json::{Map, Value, json};
 
-use crate::corpus::Nodes;
+use crate::corpus::SnapshotDocs;
 use crate::correcting;
-use crate::edge::{self, EdgeTypes, Side};
+use crate::edge::{self, EdgeTypeSet, Direction};
 use crate::limits;
-use crate::node::{self, Field, Node, NodeId};
-use crate::search::{Engine, Evidence, Filter, Grounding, Page, Probe, Query};
+use crate::node::{self, OutputField, Node, NodeId};
+use crate::search::{Engine, Evidence, Filter, Grounding, Page, SimilarityQuery, Query};
 
 /// What a search shows of a node.
-const FIELDS: [Field; 7] = [
-    Field::Id,
-    Field::EventType,
-    Field::Content,
-    Field::Confidence,
-    Field::Session,
-    Field::Created,
-    Field::SupersededBy,
+const HIT_FIELDS: [OutputField; 7] = [
+    OutputField::Id,
+    OutputField::EventType,
+    OutputField::Content,
+    OutputField::Confidence,
+    OutputField::Session,
+    OutputField::Created,
+    OutputField::SupersededBy,
 ];
 
 /// A search in words.
 #[derive(Clone, Debug)]
-pub(crate) struct Search {
+pub(crate) struct SearchRequest {
     pub text: String,
     pub filter: Filter,
     pub limit: usize,
     /// Whether what is superseded is found too.
-    pub superseded: bool,
+    pub include_superseded: bool,
 }
 
 /// A hit as it is shown, beside the node's own fields.
 struct Hit {
     id: u64,
-    facts: Map<String, Value>,
+    fields: Map<String, Value>,
 }
 
-fn hit(id: u64, facts: Value) -> Hit {
-    let facts = match facts {
-        Value::Object(facts) => facts,
+fn to_hit(id: u64, value: Value) -> Hit {
+    let fields = match value {
+        Value::Object(fields) => fields,
         _ => Map::new(),
     };
-    Hit { id, facts }
+    Hit { id, fields }
 }
 
 /// A number as it is shown.
-fn short(number: impl Into<f64>) -> f64 {
+fn round4(number: impl Into<f64>) -> f64 {
     (number.into() * 1e4).round() / 1e4
 }
 
-impl Search {
-    fn list(&self) -> String {
-        format!("amem search {:?} {:?} {}", self.text, self.filter, self.superseded)
+impl SearchRequest {
+    fn cursor_scope(&self) -> String {
+        format!("amem search {:?} {:?} {}", self.text, self.filter, self.include_superseded)
     }
 
     /// By words alone, in pages.
-    pub(crate) fn by_words(
+    pub(crate) fn text_json(
         &self,
         engine: &Engine,
         sql: &mut dyn Sql,
         cursor: Option<&str>,
         now: i64,
     ) -> Result<Value> {
-        let list = self.list();
-        let offset = crate::walk::offset(&list, cursor)?;
+        let scope = self.cursor_scope();
+        let offset = crate::walk::decode_offset(&scope, cursor)?;
         let query = Query::parse(&self.text)?;
         let tenant = sql.tenant().clone();
         let page = Page { offset, limit: self.limit };
-        let mut nodes = Nodes { sql, superseded: self.superseded };
-        let found = engine.text(&tenant, &mut nodes, &query, &self.filter, page)?;
+        let mut docs = SnapshotDocs { sql, include_superseded: self.include_superseded };
+        let found = engine.search_text(&tenant, &mut docs, &query, &self.filter, page)?;
         let hits = found
             .hits
             .into_iter()
-            .map(|found| hit(found.id, json!({"score": short(found.score), "matched_terms": found.matched})));
-        let shown = show(sql, hits.collect(), &FIELDS, now)?;
-        let mut document = json!({"query": self.text, "count": shown.len(), "nodes": shown});
+            .map(|found| to_hit(found.id, json!({"score": round4(found.score), "matched_terms": found.matched})));
+        let nodes = hits_to_json(sql, hits.collect(), &HIT_FIELDS, now)?;
+        let mut document = json!({"query": self.text, "count": nodes.len(), "nodes": nodes});
         if let (Some(next), Some(document)) = (found.next_offset, document.as_object_mut()) {
-            document.insert("next_cursor".into(), cursor::encode(&list, &next.to_string()).into());
+            document.insert("next_cursor".into(), cursor::encode(&scope, &next.to_string()).into());
         }
         Ok(document)
     }
 
     /// By words and likeness together.
-    pub(crate) fn by_both(&self, engine: &Engine, sql: &mut dyn Sql, now: i64) -> Result<Value> {
+    pub(crate) fn hybrid_json(&self, engine: &Engine, sql: &mut dyn Sql, now: i64) -> Result<Value> {
         let tenant = sql.tenant().clone();
-        let mut nodes = Nodes { sql, superseded: self.superseded };
-        let found = engine.hybrid(&tenant, &mut nodes, &self.text, &self.filter, self.limit)?;
+        let mut docs = SnapshotDocs { sql, include_superseded: self.include_superseded };
+        let found = engine.search_hybrid(&tenant, &mut docs, &self.text, &self.filter, self.limit)?;
         let hits = found.into_iter().map(|found| {
-            let facts = json!({"score": (found.score * 1e6).round() / 1e6, "text_score": found.text_score.map(short),
-                "similarity": found.similarity.map(short), "matched_terms": found.matched});
-            hit(found.id, facts)
+            let fields = json!({"score": (found.score * 1e6).round() / 1e6, "text_score": found.text_score.map(round4),
+                "similarity": found.similarity.map(round4), "matched_terms": found.matched});
+            to_hit(found.id, fields)
         });
-        let shown = show(sql, hits.collect(), &FIELDS, now)?;
-        Ok(json!({"query": self.text, "count": shown.len(), "nodes": shown}))
+        let nodes = hits_to_json(sql, hits.collect(), &HIT_FIELDS, now)?;
+        Ok(json!({"query": self.text, "count": nodes.len(), "nodes": nodes}))
     }
 
     /// Nodes with all that is known of them, as evidence.
-    pub(crate) fn evidence(&self, engine: &Engine, sql: &mut dyn Sql, now: i64) -> Result<Value> {
-        const WHOLE: [Field; 9] = [
-            Field::EventType,
-            Field::Content,
-            Field::Confidence,
-            Field::Session,
-            Field::Created,
-            Field::Accesses,
-            Field::LastAccessed,
-            Field::Decay,
-            Field::SupersededBy,
+    pub(crate) fn evidence_json(&self, engine: &Engine, sql: &mut dyn Sql, now: i64) -> Result<Value> {
+        const EVIDENCE_FIELDS: [OutputField; 9] = [
+            OutputField::EventType,
+            OutputField::Content,
+            OutputField::Confidence,
+            OutputField::Session,
+            OutputField::Created,
+            OutputField::Accesses,
+            OutputField::LastAccessed,
+            OutputField::Decay,
+            OutputField::SupersededBy,
         ];
         let query = Query::parse(&self.text)?;
         let tenant = sql.tenant().clone();
         let page = Page { offset: 0, limit: self.limit };
-        let mut nodes = Nodes { sql, superseded: self.superseded };
-        let found = engine.text(&tenant, &mut nodes, &query, &self.filter, page)?;
-        let known = load(sql, found.hits.iter().map(|found| found.id))?;
-        let mut shown = Vec::new();
-        for found in &found.hits {
-            let Some(node) = known.get(&NodeId::of(found.id)) else { continue };
-            let mut one = Map::from_iter([("node_id".to_owned(), Value::from(node.id.0))]);
-            one.extend(node.show(&WHOLE, now));
+        let mut docs = SnapshotDocs { sql, include_superseded: self.include_superseded };
+        let found = engine.search_text(&tenant, &mut docs, &query, &self.filter, page)?;
+        let nodes = load_nodes(sql, found.hits.iter().map(|found| found.id))?;
+        let mut evidence = Vec::new();
+        for hit in &found.hits {
+            let Some(node) = nodes.get(&NodeId::from_u64_saturating(hit.id)) else { continue };
+            let mut entry = Map::from_iter([("node_id".to_owned(), Value::from(node.id.0))]);
+            entry.extend(node.to_json(&EVIDENCE_FIELDS, now));
             let outgoing =
-                edge::of_node(sql, node.id, Side::Outgoing, EdgeTypes::ALL, limits::EVIDENCE_EDGES)?;
+                edge::for_node(sql, node.id, Direction::Outgoing, EdgeTypeSet::ALL, limits::EVIDENCE_EDGES)?;
             let incoming =
-                edge::of_node(sql, node.id, Side::Incoming, EdgeTypes::ALL, limits::EVIDENCE_EDGES)?;
-            one.insert(
+                edge::for_node(sql, node.id, Direction::Incoming, EdgeTypeSet::ALL, limits::EVIDENCE_EDGES)?;
+            entry.insert(
                 "outgoing_edges".into(),
-                outgoing.iter().map(|edge| edge.show_from(Side::Outgoing)).collect(),
+                outgoing.iter().map(|edge| edge.to_json_from(Direction::Outgoing)).collect(),
             );
-            one.insert(
+            entry.insert(
                 "incoming_edges".into(),
-                incoming.iter().map(|edge| edge.show_from(Side::Incoming)).collect(),
+                incoming.iter().map(|edge| edge.to_json_from(Direction::Incoming)).collect(),
             );
-            one.insert("score".into(), json!(short(found.score)));
-            one.insert("matched_terms".into(), json!(found.matched));
-            one.insert("source".into(), format!("session:{}", node.session_id).into());
-            shown.push(Value::Object(one));
+            entry.insert("score".into(), json!(round4(hit.score)));
+            entry.insert("matched_terms".into(), json!(hit.matched));
+            entry.insert("source".into(), format!("session:{}", node.session_id).into());
+            evidence.push(Value::Object(entry));
         }
-        Ok(json!({"query": self.text, "count": shown.len(), "evidence": shown}))
+        Ok(json!({"query": self.text, "count": evidence.len(), "evidence": evidence}))
     }
 }
 
 /// The nodes that are most like a text or a vector.
-pub(crate) fn similar(
+pub(crate) fn similar_json(
     engine: &Engine,
     sql: &mut dyn Sql,
-    probe: Probe<'_>,
-    search: &Search,
-    least: f32,
+    query: SimilarityQuery<'_>,
+    request: &SearchRequest,
+    min_similarity: f32,
     now: i64,
 ) -> Result<Value> {
-    const LIKE: [Field; 4] = [Field::EventType, Field::Content, Field::Confidence, Field::SupersededBy];
-    let mode = match probe {
-        Probe::Text(_) => "text",
-        Probe::Vector(_) => "vector",
+    const SIMILAR_FIELDS: [OutputField; 4] = [OutputField::EventType, OutputField::Content, OutputField::Confidence, OutputField::SupersededBy];
+    let mode = match query {
+        SimilarityQuery::Text(_) => "text",
+        SimilarityQuery::Vector(_) => "vector",
     };
     let tenant = sql.tenant().clone();
-    let mut nodes = Nodes { sql, superseded: search.superseded };
-    let found = engine.similar(&tenant, &mut nodes, probe, &search.filter, search.limit, least)?;
+    let mut docs = SnapshotDocs { sql, include_superseded: request.include_superseded };
+    let found = engine.search_similar(&tenant, &mut docs, query, &request.filter, request.limit, min_similarity)?;
     let hits = found
         .into_iter()
-        .map(|found| hit(found.id, json!({"node_id": found.id, "similarity": short(found.similarity)})));
-    let shown = show(sql, hits.collect(), &LIKE, now)?;
-    Ok(json!({"mode": mode, "count": shown.len(), "matches": shown}))
+        .map(|found| to_hit(found.id, json!({"node_id": found.id, "similarity": round4(found.similarity)})));
+    let matches = hits_to_json(sql, hits.collect(), &SIMILAR_FIELDS, now)?;
+    Ok(json!({"mode": mode, "count": matches.len(), "matches": matches}))
 }
 
 /// Whether the memory backs a claim. What was superseded backs nothing: a claim that only an old memory makes is answered with
 /// what has replaced it.
-pub(crate) fn ground(
+pub(crate) fn ground_claim(
     engine: &Engine,
     sql: &mut dyn Sql,
     claim: &str,
@@ -177,27 +177,27 @@ pub(crate) fn ground(
 ) -> Result<Value> {
     let tenant: TenantId = sql.tenant().clone();
     let filter = Filter::default();
-    let mut nodes = Nodes { sql, superseded: true };
-    let found = engine.evidence(&tenant, &mut nodes, claim, &filter, limits::GROUND_CANDIDATES)?;
+    let mut docs = SnapshotDocs { sql, include_superseded: true };
+    let found = engine.find_evidence(&tenant, &mut docs, claim, &filter, limits::GROUND_CANDIDATES)?;
     let found: Vec<Evidence> =
-        found.into_iter().filter(|one| one.coverage >= threshold && one.coverage > 0.0).collect();
-    let known = load(sql, found.iter().map(|one| one.id))?;
-    let is_old =
-        |one: &&Evidence| known.get(&NodeId::of(one.id)).is_some_and(|node| node.superseded_by.is_some());
-    let current: Vec<&Evidence> = found.iter().filter(|one| !is_old(one)).collect();
-    let covered = |one: Option<&&Evidence>| one.map_or(0.0, |one| one.coverage);
-    let old = found.iter().find(is_old);
+        found.into_iter().filter(|evidence| evidence.coverage >= threshold && evidence.coverage > 0.0).collect();
+    let nodes = load_nodes(sql, found.iter().map(|evidence| evidence.id))?;
+    let is_superseded =
+        |evidence: &&Evidence| nodes.get(&NodeId::from_u64_saturating(evidence.id)).is_some_and(|node| node.superseded_by.is_some());
+    let current: Vec<&Evidence> = found.iter().filter(|evidence| !is_superseded(evidence)).collect();
+    let coverage_of = |evidence: Option<&&Evidence>| evidence.map_or(0.0, |evidence| evidence.coverage);
+    let superseded = found.iter().find(is_superseded);
     let mut document =
         Map::from_iter([("status".to_owned(), Value::Null), ("claim".to_owned(), claim.into())]);
-    let status = match old {
-        Some(old) if old.coverage > covered(current.first()) => {
-            let latest = correcting::resolve(sql, NodeId::of(old.id))?;
-            document.insert("confidence".into(), json!(short(latest.confidence)));
-            document.insert("superseded".into(), show_evidence(&[old], &known, now).into());
-            document.insert("latest".into(), Value::Object(latest.show(&FIELDS, now)));
+    let status = match superseded {
+        Some(superseded) if superseded.coverage > coverage_of(current.first()) => {
+            let latest = correcting::resolve(sql, NodeId::from_u64_saturating(superseded.id))?;
+            document.insert("confidence".into(), json!(round4(latest.confidence)));
+            document.insert("superseded".into(), evidence_to_json(&[superseded], &nodes, now).into());
+            document.insert("latest".into(), Value::Object(latest.to_json(&HIT_FIELDS, now)));
             "superseded"
         }
-        _ => match Grounding::of(covered(current.first()), threshold) {
+        _ => match Grounding::from_coverage(coverage_of(current.first()), threshold) {
             Grounding::Ungrounded => "ungrounded",
             Grounding::Partial => "partial",
             Grounding::Verified => "verified",
@@ -205,59 +205,59 @@ pub(crate) fn ground(
     };
     document.insert("status".into(), status.into());
     if let (Some(best), "verified" | "partial") = (current.first(), status) {
-        let sure = known.get(&NodeId::of(best.id)).map_or(0.0, |node| node.confidence);
-        document.insert("confidence".into(), json!(short(f64::from(best.coverage) * sure)));
+        let confidence = nodes.get(&NodeId::from_u64_saturating(best.id)).map_or(0.0, |node| node.confidence);
+        document.insert("confidence".into(), json!(round4(f64::from(best.coverage) * confidence)));
     }
     if status == "ungrounded" {
         document.insert("reason".into(), "No memory says this".into());
         document.insert("suggestions".into(), json!([]));
     } else {
-        let shown: Vec<&Evidence> = current.into_iter().take(limits::GROUND_EVIDENCE).collect();
-        document.insert("evidence_count".into(), shown.len().into());
-        document.insert("evidence".into(), show_evidence(&shown, &known, now).into());
+        let evidence: Vec<&Evidence> = current.into_iter().take(limits::GROUND_EVIDENCE).collect();
+        document.insert("evidence_count".into(), evidence.len().into());
+        document.insert("evidence".into(), evidence_to_json(&evidence, &nodes, now).into());
     }
     Ok(Value::Object(document))
 }
 
-type Known = std::collections::BTreeMap<NodeId, Node>;
+type NodesById = std::collections::BTreeMap<NodeId, Node>;
 
-fn show_evidence(evidence: &[&Evidence], known: &Known, now: i64) -> Vec<Value> {
-    const FIELDS: [Field; 6] = [
-        Field::EventType,
-        Field::Content,
-        Field::Confidence,
-        Field::Session,
-        Field::Created,
-        Field::SupersededBy,
+fn evidence_to_json(evidence: &[&Evidence], nodes: &NodesById, now: i64) -> Vec<Value> {
+    const FIELDS: [OutputField; 6] = [
+        OutputField::EventType,
+        OutputField::Content,
+        OutputField::Confidence,
+        OutputField::Session,
+        OutputField::Created,
+        OutputField::SupersededBy,
     ];
-    let shown = evidence.iter().filter_map(|one| {
-        let node = known.get(&NodeId::of(one.id))?;
-        let mut shown = Map::from_iter([("node_id".to_owned(), Value::from(node.id.0))]);
-        shown.extend(node.show(&FIELDS, now));
-        shown.insert("score".into(), json!(short(one.score)));
-        shown.insert("coverage".into(), json!(short(one.coverage)));
-        shown.insert("matched_terms".into(), json!(one.matched));
-        shown.insert("missing_terms".into(), json!(one.missing));
-        Some(Value::Object(shown))
+    let items = evidence.iter().filter_map(|item| {
+        let node = nodes.get(&NodeId::from_u64_saturating(item.id))?;
+        let mut json = Map::from_iter([("node_id".to_owned(), Value::from(node.id.0))]);
+        json.extend(node.to_json(&FIELDS, now));
+        json.insert("score".into(), json!(round4(item.score)));
+        json.insert("coverage".into(), json!(round4(item.coverage)));
+        json.insert("matched_terms".into(), json!(item.matched));
+        json.insert("missing_terms".into(), json!(item.missing));
+        Some(Value::Object(json))
     });
-    shown.collect()
+    items.collect()
 }
 
-fn load(sql: &mut dyn Sql, ids: impl Iterator<Item = u64>) -> Result<Known> {
-    let ids: Vec<NodeId> = ids.map(NodeId::of).collect();
+fn load_nodes(sql: &mut dyn Sql, ids: impl Iterator<Item = u64>) -> Result<NodesById> {
+    let ids: Vec<NodeId> = ids.map(NodeId::from_u64_saturating).collect();
     node::find_many(sql, &ids)
 }
 
 /// Hits with their nodes, in the order of the hits.
-fn show(sql: &mut dyn Sql, hits: Vec<Hit>, fields: &[Field], now: i64) -> Result<Vec<Value>> {
-    let known = load(sql, hits.iter().map(|hit| hit.id))?;
-    let shown = hits.into_iter().filter_map(|hit| {
-        let mut shown = hit.facts;
-        let node = known.get(&NodeId::of(hit.id))?.show(fields, now);
+fn hits_to_json(sql: &mut dyn Sql, hits: Vec<Hit>, fields: &[OutputField], now: i64) -> Result<Vec<Value>> {
+    let nodes = load_nodes(sql, hits.iter().map(|hit| hit.id))?;
+    let items = hits.into_iter().filter_map(|hit| {
+        let mut fields_json = hit.fields;
+        let node = nodes.get(&NodeId::from_u64_saturating(hit.id))?.to_json(fields, now);
         // The node's own fields first.
-        let facts = std::mem::replace(&mut shown, node);
-        shown.extend(facts);
-        Some(Value::Object(shown))
+        let hit_fields = std::mem::replace(&mut fields_json, node);
+        fields_json.extend(hit_fields);
+        Some(Value::Object(fields_json))
     });
-    Ok(shown.collect())
+    Ok(items.collect())
 }

@@ -13,31 +13,31 @@ use hashbrown::{DefaultHashBuilder, HashMap};
 use quad_core::{Result, Tag, TenantId, Version};
 use quad_store::{Sql, tags_changed_since};
 
-use crate::edge::{self, Edge, EdgeTypes, Side};
+use crate::edge::{self, Edge, EdgeTypeSet, Direction};
 use crate::node::{self, Node, NodeId};
 use crate::{limits, refusal, tags};
 
 /// What is held of all tenants.
 #[derive(Default)]
-pub(crate) struct Held(Mutex<Parts>);
+pub(crate) struct GraphCache(Mutex<Tenants>);
 
 #[derive(Default)]
-struct Parts {
-    of: HashMap<TenantId, Part>,
+struct Tenants {
+    by_tenant: HashMap<TenantId, TenantCache>,
     /// What has been taken in since the last time that all was forgotten.
     bytes: usize,
-    glimpsed: Glimpsed,
+    admission: AdmissionFilter,
 }
 
 /// What is held of one.
-struct Part {
+struct TenantCache {
     version: Version,
-    met: HashMap<NodeId, Met>,
+    nodes: HashMap<NodeId, CachedNode>,
 }
 
 /// What is known of one node.
 #[derive(Clone, Default)]
-struct Met {
+struct CachedNode {
     /// Without its accesses.
     node: Option<Arc<Node>>,
     /// By side; whole lists alone, of all types.
@@ -48,9 +48,9 @@ struct Met {
 const NODE_BYTES: usize = 256;
 const EDGE_BYTES: usize = 40;
 
-impl Met {
+impl CachedNode {
     /// Learns what another knows.
-    fn learn(&mut self, other: &Met) {
+    fn merge(&mut self, other: &CachedNode) {
         if other.node.is_some() {
             self.node.clone_from(&other.node);
         }
@@ -68,208 +68,208 @@ impl Met {
 }
 
 /// Which nodes have been met at least once: a bit for each, which some may share.
-struct Glimpsed {
+struct AdmissionFilter {
     bits: Box<[u64]>,
-    set: usize,
-    hashes: DefaultHashBuilder,
+    bits_set: usize,
+    hasher: DefaultHashBuilder,
 }
 
-impl Default for Glimpsed {
-    fn default() -> Glimpsed {
-        let words = limits::GLIMPSED_BITS / 64;
-        Glimpsed { bits: vec![0; words].into(), set: 0, hashes: DefaultHashBuilder::default() }
+impl Default for AdmissionFilter {
+    fn default() -> AdmissionFilter {
+        let words = limits::ADMISSION_BITS / 64;
+        AdmissionFilter { bits: vec![0; words].into(), bits_set: 0, hasher: DefaultHashBuilder::default() }
     }
 }
 
-impl Glimpsed {
+impl AdmissionFilter {
     /// Whether the node has been met before; from now on it has.
-    fn again(&mut self, tenant: &TenantId, id: NodeId) -> bool {
-        let bit = self.hashes.hash_one((tenant, id)) as usize % limits::GLIMPSED_BITS;
+    fn seen_before(&mut self, tenant: &TenantId, id: NodeId) -> bool {
+        let bit = self.hasher.hash_one((tenant, id)) as usize % limits::ADMISSION_BITS;
         let (word, mask) = (&mut self.bits[bit / 64], 1 << (bit % 64));
-        let again = *word & mask != 0;
-        if !again {
+        let seen = *word & mask != 0;
+        if !seen {
             *word |= mask;
-            self.set += 1;
-            if self.set > limits::GLIMPSED_BITS / 4 {
+            self.bits_set += 1;
+            if self.bits_set > limits::ADMISSION_BITS / 4 {
                 self.bits.fill(0);
-                self.set = 0;
+                self.bits_set = 0;
             }
         }
-        again
+        seen
     }
 }
 
-impl Part {
-    fn new(version: Version) -> Part {
-        Part { version, met: HashMap::new() }
+impl TenantCache {
+    fn new(version: Version) -> TenantCache {
+        TenantCache { version, nodes: HashMap::new() }
     }
 
     /// Moves on to a later version, without what was touched on the way; without everything, if nobody knows what was.
-    fn move_on(&mut self, version: Version, touched: Option<&[Tag]>) {
-        let Some(touched) = touched.filter(|touched| !touched.contains(&tags::bulk())) else {
-            *self = Part::new(version);
+    fn advance_to(&mut self, version: Version, changed_tags: Option<&[Tag]>) {
+        let Some(changed_tags) = changed_tags.filter(|changed| !changed.contains(&tags::any_node())) else {
+            *self = TenantCache::new(version);
             return;
         };
         self.version = version;
-        for id in touched.iter().filter_map(tags::node_of) {
-            self.met.remove(&id);
+        for id in changed_tags.iter().filter_map(tags::parse_node) {
+            self.nodes.remove(&id);
         }
     }
 }
 
 /// The graph as one snapshot shows it, as far as possible out of memory.
-pub(crate) struct Graph<'s> {
+pub(crate) struct GraphReader<'s> {
     sql: &'s mut dyn Sql,
-    held: &'s Held,
+    cache: &'s GraphCache,
     /// In this snapshot.
-    met: HashMap<NodeId, Met>,
+    nodes: HashMap<NodeId, CachedNode>,
 }
 
-impl<'s> Graph<'s> {
-    pub(crate) fn new(sql: &'s mut dyn Sql, held: &'s Held) -> Result<Graph<'s>> {
+impl<'s> GraphReader<'s> {
+    pub(crate) fn new(sql: &'s mut dyn Sql, cache: &'s GraphCache) -> Result<GraphReader<'s>> {
         let (tenant, version) = (sql.tenant().clone(), sql.version());
-        let behind = {
-            let mut parts = held.parts();
-            let part = parts.of.entry(tenant.clone()).or_insert_with(|| Part::new(version));
-            if part.met.is_empty() && part.version < version {
-                part.version = version;
+        let stale_version = {
+            let mut tenants = cache.lock();
+            let tenant_cache = tenants.by_tenant.entry(tenant.clone()).or_insert_with(|| TenantCache::new(version));
+            if tenant_cache.nodes.is_empty() && tenant_cache.version < version {
+                tenant_cache.version = version;
             }
-            (part.version < version).then_some(part.version)
+            (tenant_cache.version < version).then_some(tenant_cache.version)
         };
-        if let Some(behind) = behind {
-            let touched = tags_changed_since(sql, behind)?;
+        if let Some(stale_version) = stale_version {
+            let changed_tags = tags_changed_since(sql, stale_version)?;
             // Somebody else may have been faster.
-            if let Some(part) = held.parts().of.get_mut(&tenant).filter(|part| part.version == behind) {
-                part.move_on(version, touched.as_deref());
+            if let Some(tenant_cache) = cache.lock().by_tenant.get_mut(&tenant).filter(|cached| cached.version == stale_version) {
+                tenant_cache.advance_to(version, changed_tags.as_deref());
             }
         }
-        Ok(Graph { sql, held, met: HashMap::new() })
+        Ok(GraphReader { sql, cache, nodes: HashMap::new() })
     }
 
     /// Those of these nodes of which something is not known yet, after a look at what is held, if that is of this snapshot's version.
-    fn unknown(&mut self, ids: &[NodeId], is_known: impl Fn(&Met) -> bool) -> Vec<NodeId> {
-        let knows = |met: &HashMap<NodeId, Met>, id: &NodeId| met.get(id).is_some_and(&is_known);
-        let mut unknown: Vec<NodeId> = ids.iter().copied().filter(|id| !knows(&self.met, id)).collect();
-        if unknown.is_empty() {
-            return unknown;
+    fn misses(&mut self, ids: &[NodeId], is_loaded: impl Fn(&CachedNode) -> bool) -> Vec<NodeId> {
+        let has_loaded = |nodes: &HashMap<NodeId, CachedNode>, id: &NodeId| nodes.get(id).is_some_and(&is_loaded);
+        let mut missing: Vec<NodeId> = ids.iter().copied().filter(|id| !has_loaded(&self.nodes, id)).collect();
+        if missing.is_empty() {
+            return missing;
         }
-        let parts = self.held.parts();
-        let part = parts.of.get(self.sql.tenant()).filter(|part| part.version == self.sql.version());
-        if let Some(part) = part.filter(|part| !part.met.is_empty()) {
-            for id in &unknown {
-                if let Some(held) = part.met.get(id) {
-                    self.met.entry(*id).or_default().learn(held);
+        let tenants = self.cache.lock();
+        let tenant_cache = tenants.by_tenant.get(self.sql.tenant()).filter(|cached| cached.version == self.sql.version());
+        if let Some(tenant_cache) = tenant_cache.filter(|cached| !cached.nodes.is_empty()) {
+            for id in &missing {
+                if let Some(cached) = tenant_cache.nodes.get(id) {
+                    self.nodes.entry(*id).or_default().merge(cached);
                 }
             }
-            drop(parts);
-            unknown.retain(|id| !knows(&self.met, id));
+            drop(tenants);
+            missing.retain(|id| !has_loaded(&self.nodes, id));
         }
-        unknown
+        missing
     }
 
     /// Remembers what has been read, and holds it for others where it was met before, if that is of this snapshot's version. Once it
     /// is too much all is forgotten, and what is walked again is met again.
-    fn remember(&mut self, read: impl IntoIterator<Item = (NodeId, Met)>) {
+    fn insert(&mut self, loaded: impl IntoIterator<Item = (NodeId, CachedNode)>) {
         let (tenant, version) = (self.sql.tenant(), self.sql.version());
-        let mut parts = self.held.parts();
-        let Parts { of, bytes, glimpsed } = &mut *parts;
-        let mut part = of.get_mut(tenant).filter(|part| part.version == version);
-        for (id, met) in read {
-            if let Some(part) = part.as_mut().filter(|_| glimpsed.again(tenant, id)) {
-                *bytes += met.bytes();
-                part.met.entry(id).or_default().learn(&met);
+        let mut tenants = self.cache.lock();
+        let Tenants { by_tenant, bytes, admission } = &mut *tenants;
+        let mut tenant_cache = by_tenant.get_mut(tenant).filter(|cached| cached.version == version);
+        for (id, node) in loaded {
+            if let Some(tenant_cache) = tenant_cache.as_mut().filter(|_| admission.seen_before(tenant, id)) {
+                *bytes += node.bytes();
+                tenant_cache.nodes.entry(id).or_default().merge(&node);
             }
-            self.met.entry(id).or_default().learn(&met);
+            self.nodes.entry(id).or_default().merge(&node);
         }
-        if *bytes > limits::HELD_BYTES {
-            *parts = Parts::default();
+        if *bytes > limits::CACHE_BYTES {
+            *tenants = Tenants::default();
         }
     }
 
     /// Makes the acquaintance of these nodes, those that exist.
-    pub(crate) fn meet(&mut self, ids: &[NodeId]) -> Result<()> {
-        let unknown = self.unknown(ids, |met| met.node.is_some());
-        if unknown.is_empty() {
+    pub(crate) fn load_nodes(&mut self, ids: &[NodeId]) -> Result<()> {
+        let missing = self.misses(ids, |cached| cached.node.is_some());
+        if missing.is_empty() {
             return Ok(());
         }
-        let read = node::find_leaving(self.sql, &unknown)?.into_iter().map(|(node, leaving)| {
-            (node.id, Met { node: Some(Arc::new(node)), edges: [leaving.map(Arc::from), None] })
+        let loaded = node::find_with_edges(self.sql, &missing)?.into_iter().map(|(node, edges)| {
+            (node.id, CachedNode { node: Some(Arc::new(node)), edges: [edges.map(Arc::from), None] })
         });
-        self.remember(read.collect::<Vec<_>>());
+        self.insert(loaded.collect::<Vec<_>>());
         Ok(())
     }
 
     /// A node that was met. What accesses have made of it is not told.
     pub(crate) fn node(&self, id: NodeId) -> Option<&Arc<Node>> {
-        self.met.get(&id)?.node.as_ref()
+        self.nodes.get(&id)?.node.as_ref()
     }
 
     /// Refuses a node that does not exist.
-    pub(crate) fn expect(&mut self, id: NodeId) -> Result<()> {
-        self.meet(&[id])?;
-        self.node(id).map(drop).ok_or_else(|| refusal::no_node(id))
+    pub(crate) fn ensure_exists(&mut self, id: NodeId) -> Result<()> {
+        self.load_nodes(&[id])?;
+        self.node(id).map(drop).ok_or_else(|| refusal::node_not_found(id))
     }
 
     /// The edges of these nodes on one side, as [`edge::of_nodes`] has them.
     pub(crate) fn edges(
         &mut self,
         ids: &[NodeId],
-        side: Side,
-        types: EdgeTypes,
+        direction: Direction,
+        types: EdgeTypeSet,
     ) -> Result<BTreeMap<NodeId, Vec<Edge>>> {
-        let mut found = BTreeMap::new();
+        let mut edges_by_node = BTreeMap::new();
         if types.is_empty() {
-            return Ok(found);
+            return Ok(edges_by_node);
         }
-        let place = side as usize;
-        let mut unknown = self.unknown(ids, |met| met.edges[place].is_some());
-        if side == Side::Outgoing && !unknown.is_empty() {
-            let told = node::leaving(self.sql, &unknown)?;
-            let told = told
+        let index = direction as usize;
+        let mut missing = self.misses(ids, |cached| cached.edges[index].is_some());
+        if direction == Direction::Outgoing && !missing.is_empty() {
+            let packed = node::packed_edges(self.sql, &missing)?;
+            let packed = packed
                 .into_iter()
-                .map(|(id, edges)| (id, Met { node: None, edges: [Some(edges.into()), None] }));
-            self.remember(told.collect::<Vec<_>>());
-            unknown.retain(|id| self.met.get(id).is_none_or(|met| met.edges[place].is_none()));
+                .map(|(id, edges)| (id, CachedNode { node: None, edges: [Some(edges.into()), None] }));
+            self.insert(packed.collect::<Vec<_>>());
+            missing.retain(|id| self.nodes.get(id).is_none_or(|cached| cached.edges[index].is_none()));
         }
         for id in ids {
-            if let Some(edges) = self.met.get(id).and_then(|met| met.edges[place].as_ref()) {
+            if let Some(edges) = self.nodes.get(id).and_then(|cached| cached.edges[index].as_ref()) {
                 let edges = edges.iter().filter(|edge| types.contains(edge.edge_type));
-                found.insert(*id, edges.copied().collect());
+                edges_by_node.insert(*id, edges.copied().collect());
             }
         }
-        if unknown.is_empty() {
-            return Ok(found);
+        if missing.is_empty() {
+            return Ok(edges_by_node);
         }
-        let mut read = edge::of_nodes(self.sql, &unknown, side, types)?;
-        if types == EdgeTypes::ALL {
-            let whole = unknown.iter().filter_map(|id| {
-                let edges = read.get(id).map(Vec::as_slice).unwrap_or_default();
+        let mut loaded = edge::for_nodes(self.sql, &missing, direction, types)?;
+        if types == EdgeTypeSet::ALL {
+            let complete = missing.iter().filter_map(|id| {
+                let edges = loaded.get(id).map(Vec::as_slice).unwrap_or_default();
                 // Of a node with too many only the first are told. One without edges may be one that is yet to come, and what
                 // comes anew is not told of.
-                let is_there = !edges.is_empty() || self.node(*id).is_some();
-                let mut met = Met::default();
-                met.edges[place] = Some(edges.into());
-                (is_there && edges.len() < limits::FANOUT).then_some((*id, met))
+                let exists = !edges.is_empty() || self.node(*id).is_some();
+                let mut cached = CachedNode::default();
+                cached.edges[index] = Some(edges.into());
+                (exists && edges.len() < limits::MAX_EDGES_PER_EXPANSION).then_some((*id, cached))
             });
-            let whole: Vec<(NodeId, Met)> = whole.collect();
-            self.remember(whole);
+            let complete: Vec<(NodeId, CachedNode)> = complete.collect();
+            self.insert(complete);
         }
-        found.append(&mut read);
-        Ok(found)
+        edges_by_node.append(&mut loaded);
+        Ok(edges_by_node)
     }
 }
 
-impl Held {
-    fn parts(&self) -> MutexGuard<'_, Parts> {
+impl GraphCache {
+    fn lock(&self) -> MutexGuard<'_, Tenants> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
-impl Held {
+impl GraphCache {
     /// Forgets everything, as if nobody had walked yet.
-    fn forget(&self) {
-        *self.parts() = Parts::default();
+    fn clear(&self) {
+        *self.lock() = Tenants::default();
     }
 }
 
@@ -279,12 +279,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::testing::{World, fixtures};
+    use crate::testing::{TestEnv, test_envs_with_data};
 
     /// The same numbers in every run.
-    struct Dice(u64);
+    struct TestRng(u64);
 
-    impl Dice {
+    impl TestRng {
         fn below(&mut self, end: i64) -> i64 {
             self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (self.0 >> 33) as i64 % end
@@ -292,14 +292,14 @@ mod tests {
     }
 
     /// Something that a caller does to the graph.
-    fn deed(dice: &mut Dice, nodes: i64) -> (&'static str, Value) {
-        let (a, b) = (dice.below(nodes), dice.below(nodes));
+    fn random_write(rng: &mut TestRng, nodes: i64) -> (&'static str, Value) {
+        let (a, b) = (rng.below(nodes), rng.below(nodes));
         let types = ["caused_by", "supports", "contradicts", "related_to", "part_of"];
-        let edge_type = types[dice.below(5) as usize];
-        match dice.below(12) {
+        let edge_type = types[rng.below(5) as usize];
+        match rng.below(12) {
             0..4 => (
                 "memory_add",
-                json!({"event_type": "fact", "content": format!("fact {}", dice.below(1_000)),
+                json!({"event_type": "fact", "content": format!("fact {}", rng.below(1_000)),
                     "edges": [{"target_id": a, "edge_type": edge_type}]}),
             ),
             4..7 => (
@@ -326,7 +326,7 @@ mod tests {
         }
     }
 
-    async fn answers(world: &World, start: i64, to: i64) -> Vec<Value> {
+    async fn traversal_answers(env: &TestEnv, start: i64, to: i64) -> Vec<Value> {
         let mut all = Vec::new();
         for (tool, arguments) in [
             ("memory_traverse", json!({"start_id": start, "direction": "both", "max_results": 30})),
@@ -335,174 +335,174 @@ mod tests {
             ("memory_causal", json!({"node_id": start})),
             ("memory_path", json!({"from_id": start, "to_id": to})),
         ] {
-            let answer = world.call(tool, arguments).await;
-            all.push(answer.unwrap_or_else(|refused| json!({"refused": refused.code()})));
+            let answer = env.call(tool, arguments).await;
+            all.push(answer.unwrap_or_else(|error| json!({"refused": error.code()})));
         }
         all
     }
 
     /// Whoever writes, every process walks the graph that there is.
     #[tokio::test(flavor = "multi_thread")]
-    async fn what_is_held_is_what_there_is() {
-        for world in fixtures().await {
-            let mut dice = Dice(7);
-            let processes = [world.opened_again().await, world.opened_again().await];
+    async fn graph_cache_matches_database() {
+        for env in test_envs_with_data().await {
+            let mut rng = TestRng(7);
+            let processes = [env.reopen_same_dir().await, env.reopen_same_dir().await];
             for round in 0..60 {
-                let stats = world.read("amem://graph/stats").await.unwrap();
+                let stats = env.read("amem://graph/stats").await.unwrap();
                 let nodes = stats["node_count"].as_i64().unwrap().clamp(4, 90);
-                let (tool, arguments) = deed(&mut dice, nodes);
-                let writer = &processes[dice.below(2) as usize];
+                let (tool, arguments) = random_write(&mut rng, nodes);
+                let writer = &processes[rng.below(2) as usize];
                 // What cannot be done is refused, and changes nothing.
                 let _ = writer.call(tool, arguments.clone()).await;
-                let (start, to) = (dice.below(nodes), dice.below(nodes));
-                world.amem.held.forget();
-                let expected = answers(&world, start, to).await;
+                let (start, to) = (rng.below(nodes), rng.below(nodes));
+                env.amem.graph_cache.clear();
+                let expected = traversal_answers(&env, start, to).await;
                 for process in &processes {
-                    let found = answers(process, start, to).await;
+                    let found = traversal_answers(process, start, to).await;
                     assert_eq!(
                         found, expected,
                         "round {round}: {tool} {arguments}, then from {start} to {to}"
                     );
                 }
             }
-            let is_held =
-                |process: &World| process.amem.held.parts().of.values().any(|part| !part.met.is_empty());
-            assert!(processes.iter().all(is_held), "otherwise nothing was tried");
+            let has_cached_nodes =
+                |process: &TestEnv| process.amem.graph_cache.lock().by_tenant.values().any(|part| !part.nodes.is_empty());
+            assert!(processes.iter().all(has_cached_nodes), "otherwise nothing was tried");
         }
     }
 
     /// What leaves the nodes, as their rows say it.
-    async fn said(world: &World) -> Vec<Option<String>> {
-        let said = world.test.store.read(&world.test.tenant, |sql| {
+    async fn packed_columns(env: &TestEnv) -> Vec<Option<String>> {
+        let columns = env.test_store.store.read(&env.test_store.tenant, |sql| {
             let tenant = sql.tenant().to_string();
             let rows = sql
                 .query("SELECT outgoing FROM amem_node WHERE tenant_id = $1 ORDER BY id", params![tenant])?;
             rows.iter().map(|row| Ok(row.opt_text(0)?.map(str::to_owned))).collect::<Result<Vec<_>>>()
         });
-        said.await.unwrap()
+        columns.await.unwrap()
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn what_rows_do_not_say_is_found_among_the_edges() {
-        for world in fixtures().await {
-            assert!(said(&world).await.iter().all(Option::is_some));
-            let expected = answers(&world, 0, 3).await;
-            let silence = |tx: &mut Tx<'_>| Ok(tx.execute("UPDATE amem_node SET outgoing = NULL", &[])?);
-            assert_eq!(world.test.store.write_unaudited(&world.test.tenant, silence).await.unwrap(), 4);
-            world.amem.held.forget();
-            assert_eq!(answers(&world, 0, 3).await, expected);
-            assert_eq!(world.amem.check(&world.test.tenant).await.unwrap().faults, Vec::<String>::new());
+    async fn null_packed_edges_fall_back_to_table() {
+        for env in test_envs_with_data().await {
+            assert!(packed_columns(&env).await.iter().all(Option::is_some));
+            let expected = traversal_answers(&env, 0, 3).await;
+            let clear_packed_edges = |tx: &mut Tx<'_>| Ok(tx.execute("UPDATE amem_node SET outgoing = NULL", &[])?);
+            assert_eq!(env.test_store.store.write_unaudited(&env.test_store.tenant, clear_packed_edges).await.unwrap(), 4);
+            env.amem.graph_cache.clear();
+            assert_eq!(traversal_answers(&env, 0, 3).await, expected);
+            assert_eq!(env.amem.check_integrity(&env.test_store.tenant).await.unwrap().violations, Vec::<String>::new());
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_row_says_what_leaves_it_unless_that_is_too_much() {
-        for world in fixtures().await {
-            let most = limits::PACKED_EDGES;
+    async fn packed_edges_null_above_limit() {
+        for env in test_envs_with_data().await {
+            let limit = limits::MAX_PACKED_EDGES;
             let nodes: Vec<Value> =
-                (0..=most).map(|_| json!({"event_type": "fact", "content": "a leaf"})).collect();
+                (0..=limit).map(|_| json!({"event_type": "fact", "content": "a leaf"})).collect();
             let hub = json!({"event_type": "fact", "content": "hub",
-                "edges": (1..=most).map(|index| json!({"target_index": index, "edge_type": "part_of"})).collect::<Vec<_>>()});
+                "edges": (1..=limit).map(|index| json!({"target_index": index, "edge_type": "part_of"})).collect::<Vec<_>>()});
             let nodes: Vec<Value> = std::iter::once(hub).chain(nodes).collect();
-            let added = world.call("memory_add_many", json!({"nodes": nodes, "chain": false})).await.unwrap();
+            let added = env.call("memory_add_many", json!({"nodes": nodes, "chain": false})).await.unwrap();
             let hub = added["node_ids"][0].as_i64().unwrap();
-            let last = hub + most as i64 + 1;
-            let reached = async |expected: usize| {
+            let last = hub + limit as i64 + 1;
+            let assert_reached = async |expected: usize| {
                 let walk = json!({"start_id": hub, "max_results": 100});
-                assert_eq!(world.call("memory_traverse", walk).await.unwrap()["visited_count"], expected);
-                world.amem.held.forget();
+                assert_eq!(env.call("memory_traverse", walk).await.unwrap()["visited_count"], expected);
+                env.amem.graph_cache.clear();
                 let context =
-                    world.call("memory_context", json!({"node_id": hub, "depth": 1})).await.unwrap();
+                    env.call("memory_context", json!({"node_id": hub, "depth": 1})).await.unwrap();
                 assert_eq!(context["node_count"], expected);
-                assert_eq!(world.amem.check(&world.test.tenant).await.unwrap().faults, Vec::<String>::new());
+                assert_eq!(env.amem.check_integrity(&env.test_store.tenant).await.unwrap().violations, Vec::<String>::new());
             };
-            let place = usize::try_from(hub).unwrap();
-            assert_eq!(said(&world).await[place].as_deref().unwrap().split(' ').count(), 3 * most);
-            reached(most + 1).await;
+            let hub_index = usize::try_from(hub).unwrap();
+            assert_eq!(packed_columns(&env).await[hub_index].as_deref().unwrap().split(' ').count(), 3 * limit);
+            assert_reached(limit + 1).await;
             let link = json!({"source_id": hub, "target_id": last, "edge_type": "part_of"});
-            world.call("memory_link", link.clone()).await.unwrap();
-            assert_eq!(said(&world).await[place], None);
-            reached(most + 2).await;
+            env.call("memory_link", link.clone()).await.unwrap();
+            assert_eq!(packed_columns(&env).await[hub_index], None);
+            assert_reached(limit + 2).await;
             let mut unlink = link;
             unlink["remove"] = true.into();
-            world.call("memory_link", unlink).await.unwrap();
-            assert!(said(&world).await[place].is_some());
-            reached(most + 1).await;
+            env.call("memory_link", unlink).await.unwrap();
+            assert!(packed_columns(&env).await[hub_index].is_some());
+            assert_reached(limit + 1).await;
             // What leads to a node that is forgotten leaves another that is not.
-            world.call("memory_forget", json!({"node_id": hub + 1, "reason": "test"})).await.unwrap();
-            reached(most).await;
+            env.call("memory_forget", json!({"node_id": hub + 1, "reason": "test"})).await.unwrap();
+            assert_reached(limit).await;
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_node_that_was_asked_for_before_it_was_there_has_its_edges() {
-        for world in fixtures().await {
-            let walk = || world.call("memory_traverse", json!({"start_id": 4, "direction": "both"}));
-            assert_eq!(walk().await.unwrap_err().code(), "NOT_FOUND");
+    async fn node_read_before_insert_shows_edges_later() {
+        for env in test_envs_with_data().await {
+            let traverse = || env.call("memory_traverse", json!({"start_id": 4, "direction": "both"}));
+            assert_eq!(traverse().await.unwrap_err().code(), "NOT_FOUND");
             let added = json!({"event_type": "fact", "content": "late",
                 "edges": [{"target_id": 2, "edge_type": "supports"}]});
-            assert_eq!(world.call("memory_add", added).await.unwrap()["node_id"], 4);
-            let walked = walk().await.unwrap();
-            assert!(walked["visited_count"].as_i64().unwrap() > 1, "{walked}");
+            assert_eq!(env.call("memory_add", added).await.unwrap()["node_id"], 4);
+            let result = traverse().await.unwrap();
+            assert!(result["visited_count"].as_i64().unwrap() > 1, "{result}");
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_snapshot_of_another_version_does_without() {
-        for world in fixtures().await {
-            let looked = world.test.store.read(&world.test.tenant, |sql| {
-                let held = Held::default();
-                let looked = |sql: &mut dyn Sql| -> Result<Arc<Node>> {
-                    let mut graph = Graph::new(sql, &held)?;
-                    graph.expect(NodeId(0))?;
+    async fn graph_cache_bypassed_for_other_version() {
+        for env in test_envs_with_data().await {
+            let result = env.test_store.store.read(&env.test_store.tenant, |sql| {
+                let cache = GraphCache::default();
+                let load_node = |sql: &mut dyn Sql| -> Result<Arc<Node>> {
+                    let mut graph = GraphReader::new(sql, &cache)?;
+                    graph.ensure_exists(NodeId(0))?;
                     Ok(graph.node(NodeId(0)).unwrap().clone())
                 };
-                let right = looked(sql)?;
+                let from_db = load_node(sql)?;
                 let tenant = sql.tenant().clone();
-                let wrong = Arc::new(Node { content: "of another version".into(), ..right.as_ref().clone() });
-                let hold = |version: i64| {
-                    let mut part = Part::new(Version(version));
-                    part.met.insert(NodeId(0), Met { node: Some(wrong.clone()), ..Met::default() });
-                    held.parts().of.insert(tenant.clone(), part);
+                let from_cache = Arc::new(Node { content: "of another version".into(), ..from_db.as_ref().clone() });
+                let fill_cache = |version: i64| {
+                    let mut tenant_cache = TenantCache::new(Version(version));
+                    tenant_cache.nodes.insert(NodeId(0), CachedNode { node: Some(from_cache.clone()), ..CachedNode::default() });
+                    cache.lock().by_tenant.insert(tenant.clone(), tenant_cache);
                 };
                 let version = sql.version().0;
                 // What is held is believed, if it is of this version.
-                hold(version);
-                assert_eq!(looked(sql)?, wrong);
+                fill_cache(version);
+                assert_eq!(load_node(sql)?, from_cache);
                 // Later, and so long before that nobody knows what has changed since.
                 for other in [version + 1, version - 2_000] {
-                    hold(other);
-                    assert_eq!(looked(sql)?, right);
+                    fill_cache(other);
+                    assert_eq!(load_node(sql)?, from_db);
                 }
                 Ok(())
             });
-            looked.await.unwrap();
+            result.await.unwrap();
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn too_much_is_forgotten() {
-        for world in fixtures().await {
-            let looked = world.test.store.read(&world.test.tenant, |sql| {
-                let held = Held::default();
-                let nodes = || held.parts().of.values().map(|part| part.met.len()).sum::<usize>();
+    async fn graph_cache_cleared_when_full() {
+        for env in test_envs_with_data().await {
+            let result = env.test_store.store.read(&env.test_store.tenant, |sql| {
+                let cache = GraphCache::default();
+                let cached_nodes = || cache.lock().by_tenant.values().map(|part| part.nodes.len()).sum::<usize>();
                 // What is met for the first time is not held, and what is met again is.
                 for expected in [0, 1, 1] {
-                    Graph::new(sql, &held)?.meet(&[NodeId(0)])?;
-                    assert_eq!(nodes(), expected);
+                    GraphReader::new(sql, &cache)?.load_nodes(&[NodeId(0)])?;
+                    assert_eq!(cached_nodes(), expected);
                 }
-                held.parts().bytes = limits::HELD_BYTES;
-                let mut graph = Graph::new(sql, &held)?;
-                graph.meet(&[NodeId(0), NodeId(1)])?;
-                assert_eq!(nodes(), 1);
-                let mut graph = Graph::new(sql, &held)?;
-                graph.meet(&[NodeId(0), NodeId(1)])?;
+                cache.lock().bytes = limits::CACHE_BYTES;
+                let mut graph = GraphReader::new(sql, &cache)?;
+                graph.load_nodes(&[NodeId(0), NodeId(1)])?;
+                assert_eq!(cached_nodes(), 1);
+                let mut graph = GraphReader::new(sql, &cache)?;
+                graph.load_nodes(&[NodeId(0), NodeId(1)])?;
                 assert!(graph.node(NodeId(0)).is_some() && graph.node(NodeId(1)).is_some());
-                assert!(held.parts().of.is_empty() && held.parts().bytes == 0);
-                assert_eq!(graph.edges(&[NodeId(1)], Side::Outgoing, EdgeTypes::ALL)?.len(), 1);
+                assert!(cache.lock().by_tenant.is_empty() && cache.lock().bytes == 0);
+                assert_eq!(graph.edges(&[NodeId(1)], Direction::Outgoing, EdgeTypeSet::ALL)?.len(), 1);
                 Ok(())
             });
-            looked.await.unwrap();
+            result.await.unwrap();
         }
     }
 }

@@ -82,15 +82,15 @@ use quad_store::{Snapshot, Store};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
-use corpus::Background;
-use held::Held;
+use corpus::StoreDocs;
+use held::GraphCache;
 use search::Engine;
 
-pub use checking::Checked;
+pub use checking::IntegrityReport;
 pub use edge::EdgeType;
 pub use event_type::EventType;
-pub use export::Exported;
-pub use import::{ImportProgress, Imported};
+pub use export::ExportSummary;
+pub use import::{ImportProgress, ImportResult};
 pub use migrations::COMPONENT;
 pub use node::NodeId;
 pub use session::SessionId;
@@ -106,22 +106,22 @@ const INSTRUCTIONS: &str = "amem:// is your memory. Call memory_session_resume f
 pub struct Amem {
     store: Store,
     engine: Arc<Engine>,
-    held: Arc<Held>,
-    citations: Option<Arc<dyn LinkIndex>>,
+    graph_cache: Arc<GraphCache>,
+    link_index: Option<Arc<dyn LinkIndex>>,
 }
 
 impl Amem {
     /// A memory on this store. What searches derive from it lies under `folder`, can be deleted at any time, and is made anew.
     /// Must be called on a tokio runtime.
     pub fn new(store: Store, folder: impl Into<PathBuf>) -> Amem {
-        let source = Background { store: store.clone(), runtime: Handle::current() };
+        let source = StoreDocs { store: store.clone(), runtime: Handle::current() };
         let engine = Arc::new(Engine::new(folder, Arc::new(source)));
-        Amem { store, engine, held: Arc::default(), citations: None }
+        Amem { store, engine, graph_cache: Arc::default(), link_index: None }
     }
 
     /// The same, whose neighborhoods show what cites their node and what it cites.
-    pub fn with_citations(self, citations: Arc<dyn LinkIndex>) -> Amem {
-        Amem { citations: Some(citations), ..self }
+    pub fn with_link_index(self, link_index: Arc<dyn LinkIndex>) -> Amem {
+        Amem { link_index: Some(link_index), ..self }
     }
 }
 
@@ -149,22 +149,22 @@ impl Scheme for Amem {
         address: &'a Address,
     ) -> BoxFuture<'a, Result<ReadOutput>> {
         Box::pin(async move {
-            let question = reading::Question::new(routes::noun(route)?, address)?;
-            let read = match question {
-                reading::Question::Neighbourhood { id, depth } if self.citations.is_some() => {
-                    cited::read(self, caller, id, depth).await
+            let request = reading::ReadRequest::new(routes::resource_at(route)?, address)?;
+            let result = match request {
+                reading::ReadRequest::Neighborhood { id, depth } if self.link_index.is_some() => {
+                    cited::read_neighborhood(self, caller, id, depth).await
                 }
-                question => {
-                    let (engine, held) = (self.engine.clone(), self.held.clone());
-                    let is_search = matches!(question, reading::Question::Search { .. });
-                    let read = move |sql: &mut Snapshot<'_>| reading::read(sql, &engine, &held, &question);
+                request => {
+                    let (engine, graph_cache) = (self.engine.clone(), self.graph_cache.clone());
+                    let is_search = matches!(request, reading::ReadRequest::Search { .. });
+                    let run = move |sql: &mut Snapshot<'_>| reading::read_resource(sql, &engine, &graph_cache, &request);
                     match is_search {
-                        true => self.store.read(&caller.tenant, read).await,
-                        false => self.store.read_inline(&caller.tenant, read).await,
+                        true => self.store.read(&caller.tenant, run).await,
+                        false => self.store.read_inline(&caller.tenant, run).await,
                     }
                 }
             };
-            read.map_err(|error| absent(error, address))
+            result.map_err(|error| with_requested_uri(error, address))
         })
     }
 
@@ -175,13 +175,13 @@ impl Scheme for Amem {
         address: &'a Address,
     ) -> BoxFuture<'a, Result<ReadSet>> {
         Box::pin(async move {
-            let question = reading::Question::new(routes::noun(route)?, address)?;
-            let (engine, held) = (self.engine.clone(), self.held.clone());
-            let probed = self
+            let request = reading::ReadRequest::new(routes::resource_at(route)?, address)?;
+            let (engine, graph_cache) = (self.engine.clone(), self.graph_cache.clone());
+            let result = self
                 .store
-                .read(&caller.tenant, move |sql| reading::probe(sql, &engine, &held, &question))
+                .read(&caller.tenant, move |sql| reading::check_exists(sql, &engine, &graph_cache, &request))
                 .await;
-            probed.map_err(|error| absent(error, address))
+            result.map_err(|error| with_requested_uri(error, address))
         })
     }
 
@@ -192,12 +192,12 @@ impl Scheme for Amem {
         limit: usize,
     ) -> BoxFuture<'a, Result<SchemePage>> {
         Box::pin(async move {
-            let shown: &[routes::Line] =
-                if routes::MEMORY_READ.is_satisfied_by(&caller.scopes) { &routes::LINES[..3] } else { &[] };
+            let visible: &[routes::RouteDef] =
+                if routes::MEMORY_READ.is_satisfied_by(&caller.scopes) { &routes::ROUTES[..3] } else { &[] };
             let first = after.and_then(|after| after.parse().ok()).unwrap_or(0_usize);
-            let entries: Vec<ResourceEntry> = shown.iter().skip(first).take(limit).map(listed).collect();
+            let entries: Vec<ResourceEntry> = visible.iter().skip(first).take(limit).map(to_list_entry).collect();
             let next = first + entries.len();
-            let next = (next < shown.len()).then(|| next.to_string());
+            let next = (next < visible.len()).then(|| next.to_string());
             Ok(SchemePage { entries, next, read_set: ReadSet::default() })
         })
     }
@@ -212,7 +212,7 @@ impl Scheme for Amem {
                 CompletionTarget::Template(template) => template,
                 CompletionTarget::Prompt(name) => name,
             };
-            let Some(kind) = completion::kind(subject, query.variable) else {
+            let Some(kind) = completion::variable_kind(subject, query.variable) else {
                 return Ok(Completion::default());
             };
             let prefix = query.prefix.to_owned();
@@ -243,7 +243,7 @@ impl Scheme for Amem {
 }
 
 /// What is missing is missing under the address that was asked for.
-fn absent(error: Error, address: &Address) -> Error {
+fn with_requested_uri(error: Error, address: &Address) -> Error {
     match error.kind() {
         Kind::NotFound => Error::not_found(address.requested()),
         _ => error,
@@ -251,12 +251,12 @@ fn absent(error: Error, address: &Address) -> Error {
 }
 
 /// An entry of `resources/list`.
-fn listed(line: &routes::Line) -> ResourceEntry {
+fn to_list_entry(route: &routes::RouteDef) -> ResourceEntry {
     ResourceEntry {
-        uri: line.template.to_owned(),
-        name: line.name.into(),
-        title: Some(line.name.to_owned()),
-        description: Some(line.description.to_owned()),
+        uri: route.template.to_owned(),
+        name: route.name.into(),
+        title: Some(route.name.to_owned()),
+        description: Some(route.description.to_owned()),
         mime_type: "application/json".into(),
         priority: None,
     }

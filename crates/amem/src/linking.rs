@@ -10,7 +10,7 @@ use crate::{adding, correcting, limits, node, refusal, stats, tags};
 
 /// What became of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Linked {
+pub(crate) enum EdgeChange {
     Created,
     /// It was there; it has the new weight.
     Updated,
@@ -18,54 +18,54 @@ pub(crate) enum Linked {
 }
 
 /// Links two nodes.
-pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<Linked> {
-    let mut stats = stats::lock(tx)?;
+pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
+    let mut counters = stats::lock(tx)?;
     if edge.source == edge.target {
-        return Err(adding::itself());
+        return Err(adding::self_edge());
     }
     if let Some(missing) = node::first_missing(tx, &[edge.source, edge.target])? {
-        return Err(refusal::no_node(missing));
+        return Err(refusal::node_not_found(missing));
     }
     let is_new = edge::find(tx, edge.source, edge.target, edge.edge_type)?.is_none();
     if is_new {
         if edge.edge_type != EdgeType::TemporalNext
-            && edge::count_outgoing(tx, edge.source)? >= limits::EDGES_OUT
+            && edge::count_outgoing(tx, edge.source)? >= limits::MAX_OUTGOING_EDGES
         {
-            return Err(refusal::limit(
+            return Err(refusal::limit_exceeded(
                 "TOO_MANY_EDGES",
-                format!("A node has at most {} outgoing edges", limits::EDGES_OUT),
+                format!("A node has at most {} outgoing edges", limits::MAX_OUTGOING_EDGES),
             )
             .hint("Link through a node in between, such as an episode"));
         }
         if edge.edge_type == EdgeType::Supersedes {
-            correcting::check_circle(tx, edge.source, edge.target)?;
-            adding::supersede(tx, edge.target, Some(edge.source))?;
+            correcting::check_cycle(tx, edge.source, edge.target)?;
+            adding::set_superseded_by(tx, edge.target, Some(edge.source))?;
             tx.invalidate(tags::nodes());
         }
-        stats.count_edges(edge.edge_type, 1);
-        tx.invalidate(tags::stats());
+        counters.count_edges(edge.edge_type, 1);
+        tx.invalidate(tags::counters());
     }
-    let at = stats.moment();
+    let at = counters.next_timestamp();
     edge::upsert(tx, &edge, at)?;
-    stats.save(tx)?;
-    tags::touch_nodes(tx, &BTreeSet::from([edge.source, edge.target]));
-    Ok(if is_new { Linked::Created } else { Linked::Updated })
+    counters.save(tx)?;
+    tags::invalidate_nodes(tx, &BTreeSet::from([edge.source, edge.target]));
+    Ok(if is_new { EdgeChange::Created } else { EdgeChange::Updated })
 }
 
 /// Removes a link.
-pub(crate) fn unlink(tx: &mut Tx<'_>, edge: Edge) -> Result<Linked> {
-    let mut stats = stats::lock(tx)?;
+pub(crate) fn unlink(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
+    let mut counters = stats::lock(tx)?;
     if !edge::remove(tx, &edge)? {
         return Err(quad_core::Error::new(quad_core::Kind::NotFound, "NOT_FOUND", "There is no such edge")
             .hint(format!("{} shows the edges of the source", edge.source.uri())));
     }
     if edge.edge_type == EdgeType::Supersedes {
-        correcting::refresh(tx, edge.target)?;
+        correcting::recompute_superseded_by(tx, edge.target)?;
         tx.invalidate(tags::nodes());
     }
-    stats.count_edges(edge.edge_type, -1);
-    stats.save(tx)?;
-    tx.invalidate(tags::stats());
-    tags::touch_nodes(tx, &BTreeSet::from([edge.source, edge.target]));
-    Ok(Linked::Removed)
+    counters.count_edges(edge.edge_type, -1);
+    counters.save(tx)?;
+    tx.invalidate(tags::counters());
+    tags::invalidate_nodes(tx, &BTreeSet::from([edge.source, edge.target]));
+    Ok(EdgeChange::Removed)
 }

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Microseconds of a day.
-pub(crate) const DAY: f64 = 86_400_000_000.0;
+pub(crate) const MICROS_PER_DAY: f64 = 86_400_000_000.0;
 
 /// The present.
 pub(crate) fn now() -> i64 {

@@ -7,7 +7,7 @@ use quad_store::{Sql, params};
 use serde_json::{Map, Value};
 
 use crate::node::{self, Node, NodeId};
-use crate::refusal::{self, invalid};
+use crate::refusal::{self, invalid_argument};
 use crate::session::{self, SessionId};
 use crate::{Amem, limits, place, routes, tags};
 
@@ -64,40 +64,40 @@ pub(crate) async fn messages(
     prompt: &'static Prompt,
     arguments: &Map<String, Value>,
 ) -> Result<(Vec<Message>, ReadSet)> {
-    let sent = Sent(arguments);
+    let arguments = PromptArguments(arguments);
     match prompt.name {
         "remember" => {
-            let context = sent.optional("context").map(|why| format!("\n\nIt matters because: {why}"));
+            let context = arguments.optional("context").map(|reason| format!("\n\nIt matters because: {reason}"));
             let text = format!(
                 "Remember this:\n\n{}{}\n\nFirst look whether the memory already holds it or something that contradicts it \
                  (memory_search, memory_query). If an old memory is wrong now, use memory_correct. Otherwise choose the type \
                  that fits (fact, decision, inference, skill), say how sure you are, and store it with memory_add, with links \
                  to what it rests on.",
-                sent.required("information")?,
+                arguments.required("information")?,
                 context.unwrap_or_default()
             );
-            Ok((vec![said(ContentBlock::Text(text))], ReadSet::default()))
+            Ok((vec![user_message(ContentBlock::Text(text))], ReadSet::default()))
         }
         "reflect" => {
-            let topic = sent.required("topic")?.to_owned();
-            let id = sent.optional("node_id").map(parse_node).transpose()?;
+            let topic = arguments.required("topic")?.to_owned();
+            let id = arguments.optional("node_id").map(parse_node).transpose()?;
             amem.store.read(&caller.tenant, move |sql| reflect(sql, &topic, id)).await
         }
         "correct" => {
-            let reason = sent.optional("reason").map(|reason| format!("\nReason: {reason}"));
+            let reason = arguments.optional("reason").map(|reason| format!("\nReason: {reason}"));
             let text = format!(
                 "A belief has to be corrected.\n\nOld: {}\nNew: {}{}\n\nFind the memory that holds the old belief \
                  (memory_search, memory_query), see what depends on it (memory_causal), then store the correction with \
                  memory_correct. Go through the decisions and inferences that depended on it and correct those that no longer \
                  hold.",
-                sent.required("old_belief")?,
-                sent.required("new_information")?,
+                arguments.required("old_belief")?,
+                arguments.required("new_information")?,
                 reason.unwrap_or_default()
             );
-            Ok((vec![said(ContentBlock::Text(text))], ReadSet::default()))
+            Ok((vec![user_message(ContentBlock::Text(text))], ReadSet::default()))
         }
         "summarize" => {
-            let id = sent.optional("session_id").map(parse_session).transpose()?;
+            let id = arguments.optional("session_id").map(parse_session).transpose()?;
             let subject = caller.subject.clone();
             amem.store.read(&caller.tenant, move |sql| summarize(sql, &subject, id)).await
         }
@@ -106,32 +106,32 @@ pub(crate) async fn messages(
 }
 
 /// The arguments of a prompt: text by the protocol, although some clients send numbers.
-struct Sent<'a>(&'a Map<String, Value>);
+struct PromptArguments<'a>(&'a Map<String, Value>);
 
-impl<'a> Sent<'a> {
+impl<'a> PromptArguments<'a> {
     fn optional(&self, name: &str) -> Option<&'a str> {
         self.0.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
     }
 
     fn required(&self, name: &str) -> Result<&'a str> {
-        self.optional(name).ok_or_else(|| invalid(name, "must not be empty"))
+        self.optional(name).ok_or_else(|| invalid_argument(name, "must not be empty"))
     }
 }
 
 fn parse_node(text: &str) -> Result<NodeId> {
-    text.parse().map(NodeId::of).map_err(|_| invalid("node_id", "must be a node's id"))
+    text.parse().map(NodeId::from_u64_saturating).map_err(|_| invalid_argument("node_id", "must be a node's id"))
 }
 
 fn parse_session(text: &str) -> Result<SessionId> {
-    text.parse().map(SessionId).map_err(|_| invalid("session_id", "must be a session's id"))
+    text.parse().map(SessionId).map_err(|_| invalid_argument("session_id", "must be a session's id"))
 }
 
-fn said(block: ContentBlock) -> Message {
+fn user_message(block: ContentBlock) -> Message {
     Message { role: Role::User, block }
 }
 
-fn link(uri: String, name: String) -> Message {
-    said(ContentBlock::Link { uri, name, mime_type: Some("application/json".into()) })
+fn link_message(uri: String, name: String) -> Message {
+    user_message(ContentBlock::Link { uri, name, mime_type: Some("application/json".into()) })
 }
 
 fn reflect(sql: &mut dyn Sql, topic: &str, id: Option<NodeId>) -> Result<(Vec<Message>, ReadSet)> {
@@ -139,30 +139,30 @@ fn reflect(sql: &mut dyn Sql, topic: &str, id: Option<NodeId>) -> Result<(Vec<Me
     let mut start = String::new();
     let mut messages = Vec::new();
     if let Some(id) = id {
-        let node = node::expect(sql, id)?;
-        basis = basis.with_tag(tags::node(id)).with_tag(tags::bulk());
-        start = format!("\n\nStart from this memory:\n{}", line(&node));
-        messages.push(link(id.uri(), format!("Node {id}")));
+        let node = node::get(sql, id)?;
+        basis = basis.with_tag(tags::node(id)).with_tag(tags::any_node());
+        start = format!("\n\nStart from this memory:\n{}", summary_line(&node));
+        messages.push(link_message(id.uri(), format!("Node {id}")));
     }
     let text = format!(
         "Explain how it came to this: {topic}{start}\n\nFind the decisions and beliefs about it (memory_search, memory_query). \
          Follow what they rest on: memory_traverse forward along caused_by, backward along supports. See with memory_causal \
          what depends on them, and with memory_resolve whether they still hold. Then tell the chain of reasons plainly."
     );
-    messages.insert(0, said(ContentBlock::Text(text)));
+    messages.insert(0, user_message(ContentBlock::Text(text)));
     Ok((messages, basis))
 }
 
 fn summarize(sql: &mut dyn Sql, subject: &str, id: Option<SessionId>) -> Result<(Vec<Message>, ReadSet)> {
     let id = match id {
         Some(id) => id,
-        None => place::session_of(sql, subject)?.ok_or_else(|| {
+        None => place::current_session(sql, subject)?.ok_or_else(|| {
             refusal::conflict("There is no current session")
                 .hint("Name a session_id; amem://sessions has them")
                 .with_code("NO_SESSION")
         })?,
     };
-    let session = session::expect(sql, id)?;
+    let session = session::get(sql, id)?;
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         &format!(
@@ -172,10 +172,10 @@ fn summarize(sql: &mut dyn Sql, subject: &str, id: Option<SessionId>) -> Result<
         params![tenant.as_str(), i64::from(id.0), limits::PROMPT_NODES as i64],
     )?;
     let nodes = Node::from_rows(&rows)?;
-    let mut listed: String = nodes.iter().map(line).collect();
-    let left = session.node_count - nodes.len() as i64;
-    if left > 0 {
-        listed.push_str(&format!("… and {left} more, at {}\n", id.uri()));
+    let mut listed: String = nodes.iter().map(summary_line).collect();
+    let remaining = session.node_count - nodes.len() as i64;
+    if remaining > 0 {
+        listed.push_str(&format!("… and {remaining} more, at {}\n", id.uri()));
     }
     let text = format!(
         "Sum up session {id}, which holds {} memories:\n\n{listed}\nWrite a short episode: what it was about, what was learned, \
@@ -184,16 +184,16 @@ fn summarize(sql: &mut dyn Sql, subject: &str, id: Option<SessionId>) -> Result<
         session.node_count
     );
     let basis = ReadSet::at_version(sql.version()).with_tag(tags::session(id));
-    Ok((vec![said(ContentBlock::Text(text)), link(id.uri(), format!("Session {id}"))], basis))
+    Ok((vec![user_message(ContentBlock::Text(text)), link_message(id.uri(), format!("Session {id}"))], basis))
 }
 
 /// A node as one line of a list.
-fn line(node: &Node) -> String {
+fn summary_line(node: &Node) -> String {
     let content = node.content.split_whitespace().collect::<Vec<_>>().join(" ");
     format!(
         "- [#{} {}] {}\n",
         node.id,
         node.event_type.as_str(),
-        refusal::cut(&content, limits::PROMPT_CHARS)
+        refusal::truncate(&content, limits::PROMPT_CHARS)
     )
 }

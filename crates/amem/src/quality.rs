@@ -16,7 +16,7 @@ pub(crate) struct Thresholds {
 }
 
 /// The name under which its cursors are sealed.
-const LIST: &str = "amem quality";
+const CURSOR_SCOPE: &str = "amem quality";
 
 /// The report over the nodes of one page, by rising id.
 pub(crate) fn report(
@@ -27,7 +27,7 @@ pub(crate) fn report(
 ) -> Result<Value> {
     let after: i64 = match cursor {
         None => -1,
-        Some(cursor) => cursor::decode(LIST, cursor)?
+        Some(cursor) => cursor::decode(CURSOR_SCOPE, cursor)?
             .parse()
             .map_err(|_| Error::internal("a sealed cursor does not parse"))?,
     };
@@ -35,19 +35,19 @@ pub(crate) fn report(
     let rows = sql.query(
         "SELECT id, event_type, confidence, effective_access, superseded_by FROM amem_node \
          WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3",
-        params![tenant.as_str(), after, limits::QUALITY_VISITED as i64 + 1],
+        params![tenant.as_str(), after, limits::QUALITY_PAGE_NODES as i64 + 1],
     )?;
-    let more = rows.len() > limits::QUALITY_VISITED;
-    let rows = rows.get(..limits::QUALITY_VISITED).unwrap_or(&rows);
+    let has_more = rows.len() > limits::QUALITY_PAGE_NODES;
+    let rows = rows.get(..limits::QUALITY_PAGE_NODES).unwrap_or(&rows);
     let last = rows.last().map(|row| row.int(0)).transpose()?.unwrap_or(after);
-    let (mut low, mut stale) = (Vec::new(), Vec::new());
+    let (mut low_confidence, mut stale) = (Vec::new(), Vec::new());
     for row in rows {
         if row.opt_int(4)?.is_some() {
             continue;
         }
-        let event_type = EventType::stored(row.int(1)?)?;
+        let event_type = EventType::from_db(row.int(1)?)?;
         if row.real(2)? < thresholds.low_confidence {
-            low.push(row.int(0)?);
+            low_confidence.push(row.int(0)?);
         }
         let bound = decay::stale_before(event_type, thresholds.stale_decay, now);
         if bound.is_some_and(|bound| row.int(3).is_ok_and(|effective| effective < bound)) {
@@ -78,43 +78,43 @@ pub(crate) fn report(
          AND s.superseded_by IS NULL AND t.superseded_by IS NULL ORDER BY e.source_id, e.target_id",
         bounds,
     )?;
-    let open: Vec<Value> = contradictions
+    let open_contradictions: Vec<Value> = contradictions
         .iter()
         .map(|row| Ok(json!([row.int(0)?, row.int(1)?])))
         .collect::<Result<Vec<Value>>>()?;
     let status = if !unsupported.is_empty() {
         "fail"
-    } else if low.is_empty() && stale.is_empty() && orphans.is_empty() && open.is_empty() {
+    } else if low_confidence.is_empty() && stale.is_empty() && orphans.is_empty() && open_contradictions.is_empty() {
         "pass"
     } else {
         "warn"
     };
-    let totals = stats::read(sql)?;
-    let some = |ids: &[i64]| Value::from(ids.get(..thresholds.examples).unwrap_or(ids));
+    let counters = stats::read(sql)?;
+    let examples = |ids: &[i64]| Value::from(ids.get(..thresholds.examples).unwrap_or(ids));
     let mut document = json!({
         "status": status,
         "summary": {
-            "nodes": totals.nodes(),
-            "edges": totals.edges,
-            "low_confidence_count": low.len(),
+            "nodes": counters.node_count(),
+            "edges": counters.edges,
+            "low_confidence_count": low_confidence.len(),
             "stale_count": stale.len(),
             "orphan_count": orphans.len(),
             "decisions_without_support_count": unsupported.len(),
-            "contradiction_edges": totals.edges_contradicts,
-            "supersedes_edges": totals.edges_supersedes,
-            "open_contradiction_count": open.len(),
+            "contradiction_edges": counters.edges_contradicts,
+            "supersedes_edges": counters.edges_supersedes,
+            "open_contradiction_count": open_contradictions.len(),
             "examined": rows.len(),
         },
         "examples": {
-            "low_confidence": some(&low),
-            "stale": some(&stale),
-            "orphan": some(&orphans),
-            "unsupported_decisions": some(&unsupported),
-            "contradictions": open.get(..thresholds.examples).unwrap_or(&open),
+            "low_confidence": examples(&low_confidence),
+            "stale": examples(&stale),
+            "orphan": examples(&orphans),
+            "unsupported_decisions": examples(&unsupported),
+            "contradictions": open_contradictions.get(..thresholds.examples).unwrap_or(&open_contradictions),
         },
     });
-    if let (true, Some(document)) = (more, document.as_object_mut()) {
-        document.insert("next_cursor".into(), cursor::encode(LIST, &last.to_string()).into());
+    if let (true, Some(document)) = (has_more, document.as_object_mut()) {
+        document.insert("next_cursor".into(), cursor::encode(CURSOR_SCOPE, &last.to_string()).into());
     }
     Ok(document)
 }

@@ -8,8 +8,8 @@ use quad_core::{Error, JsonObjectWriter, Result, canonical, cursor};
 use quad_store::{Row, Sql, Value as Cell, batch, params};
 
 use crate::event_type::EventType;
-use crate::list::{ByImportance, Room};
-use crate::node::{self, Field, Node, NodeId};
+use crate::list::{ImportanceIter, PageBudget};
+use crate::node::{self, OutputField, Node, NodeId};
 use crate::session::SessionId;
 use crate::{limits, refusal, stats};
 
@@ -27,12 +27,12 @@ pub(crate) enum Order {
 pub(crate) const ORDERS: [&str; 4] = ["most_recent", "highest_confidence", "most_accessed", "most_important"];
 
 impl Order {
-    pub(crate) fn expect(name: &str) -> Result<Order> {
+    pub(crate) fn parse_arg(name: &str) -> Result<Order> {
         let orders = [Order::MostRecent, Order::HighestConfidence, Order::MostAccessed, Order::MostImportant];
-        let place = ORDERS.iter().position(|known| *known == name);
-        place
-            .and_then(|place| orders.get(place).copied())
-            .ok_or_else(|| refusal::unknown("order", name, &ORDERS))
+        let index = ORDERS.iter().position(|candidate| *candidate == name);
+        index
+            .and_then(|index| orders.get(index).copied())
+            .ok_or_else(|| refusal::unknown_value("order", name, &ORDERS))
     }
 }
 
@@ -62,7 +62,7 @@ impl Query {
     }
 
     /// The type whose newest nodes are wanted, if it is about one type alone: they are a range of an index.
-    fn newest_of(&self) -> Option<EventType> {
+    fn single_type(&self) -> Option<EventType> {
         match (self.order, self.event_types.as_slice()) {
             (Order::MostRecent, [event_type]) if self.sessions.is_empty() => Some(*event_type),
             _ => None,
@@ -70,20 +70,20 @@ impl Query {
     }
 
     /// Whether it names neither types nor sessions.
-    fn is_open(&self) -> bool {
+    fn is_unfiltered(&self) -> bool {
         self.event_types.is_empty() && self.sessions.is_empty()
     }
 
     /// The name under which its cursors are sealed: a cursor of one question is none of another.
-    fn list(&self) -> String {
-        let asked = Query { limit: 0, ..self.clone() };
-        format!("amem query {}", canonical::sha256_hex(format!("{asked:?}").as_bytes()))
+    fn cursor_scope(&self) -> String {
+        let without_limit = Query { limit: 0, ..self.clone() };
+        format!("amem query {}", canonical::sha256_hex(format!("{without_limit:?}").as_bytes()))
     }
 }
 
 /// Where a page ended: the key of the last node that was looked at.
 #[derive(Clone, Debug, PartialEq)]
-enum Mark {
+enum SortKey {
     Recent(i64, i64),
     Confidence(f64, i64),
     Accessed(i64, i64),
@@ -91,39 +91,39 @@ enum Mark {
     Important(i64, [Option<(i64, i64)>; 3]),
 }
 
-impl Mark {
-    fn of(order: Order, node: &Node) -> Mark {
+impl SortKey {
+    fn for_node(order: Order, node: &Node) -> SortKey {
         match order {
-            Order::MostRecent => Mark::Recent(node.created_at, node.id.0),
-            Order::HighestConfidence => Mark::Confidence(node.confidence, node.id.0),
-            Order::MostAccessed => Mark::Accessed(node.access_count, node.id.0),
-            Order::MostImportant => Mark::Important(0, [None; 3]),
+            Order::MostRecent => SortKey::Recent(node.created_at, node.id.0),
+            Order::HighestConfidence => SortKey::Confidence(node.confidence, node.id.0),
+            Order::MostAccessed => SortKey::Accessed(node.access_count, node.id.0),
+            Order::MostImportant => SortKey::Important(0, [None; 3]),
         }
     }
 
     /// Whether this comes before `other`, in falling order.
-    fn is_before(&self, other: &Mark) -> bool {
+    fn sorts_before(&self, other: &SortKey) -> bool {
         match (self, other) {
-            (Mark::Recent(a, b), Mark::Recent(c, d)) | (Mark::Accessed(a, b), Mark::Accessed(c, d)) => {
+            (SortKey::Recent(a, b), SortKey::Recent(c, d)) | (SortKey::Accessed(a, b), SortKey::Accessed(c, d)) => {
                 (a, b) > (c, d)
             }
-            (Mark::Confidence(a, b), Mark::Confidence(c, d)) => a > c || (a == c && b > d),
+            (SortKey::Confidence(a, b), SortKey::Confidence(c, d)) => a > c || (a == c && b > d),
             _ => false,
         }
     }
 
-    fn text(&self) -> String {
+    fn encode(&self) -> String {
         match self {
-            Mark::Recent(a, b) | Mark::Accessed(a, b) => format!("{a} {b}"),
-            Mark::Confidence(a, b) => format!("{a} {b}"),
-            Mark::Important(now, runs) => {
+            SortKey::Recent(a, b) | SortKey::Accessed(a, b) => format!("{a} {b}"),
+            SortKey::Confidence(a, b) => format!("{a} {b}"),
+            SortKey::Important(now, runs) => {
                 let runs = runs.map(|run| run.map_or("-".to_owned(), |(a, b)| format!("{a}:{b}")));
                 format!("{now} {}", runs.join(" "))
             }
         }
     }
 
-    fn parse(order: Order, text: &str) -> Option<Mark> {
+    fn parse(order: Order, text: &str) -> Option<SortKey> {
         let mut words = text.split(' ');
         let first = words.next()?;
         if order == Order::MostImportant {
@@ -137,88 +137,88 @@ impl Mark {
                     }
                 };
             }
-            return Some(Mark::Important(first.parse().ok()?, runs));
+            return Some(SortKey::Important(first.parse().ok()?, runs));
         }
         let id = words.next()?.parse().ok()?;
         Some(match order {
-            Order::MostRecent => Mark::Recent(first.parse().ok()?, id),
-            Order::HighestConfidence => Mark::Confidence(first.parse().ok()?, id),
-            _ => Mark::Accessed(first.parse().ok()?, id),
+            Order::MostRecent => SortKey::Recent(first.parse().ok()?, id),
+            Order::HighestConfidence => SortKey::Confidence(first.parse().ok()?, id),
+            _ => SortKey::Accessed(first.parse().ok()?, id),
         })
     }
 }
 
 /// A page.
-struct Found {
+struct QueryPage {
     nodes: Vec<Node>,
-    next: Option<Mark>,
+    next: Option<SortKey>,
 }
 
 /// Runs a query; the document has `next_cursor` while there may be more.
 pub(crate) fn run(sql: &mut dyn Sql, query: &Query, cursor: Option<&str>, now: i64) -> Result<JsonObjectWriter> {
-    const FIELDS: [Field; 9] = [
-        Field::Id,
-        Field::EventType,
-        Field::Content,
-        Field::Confidence,
-        Field::Session,
-        Field::Created,
-        Field::Decay,
-        Field::Accesses,
-        Field::SupersededBy,
+    const FIELDS: [OutputField; 9] = [
+        OutputField::Id,
+        OutputField::EventType,
+        OutputField::Content,
+        OutputField::Confidence,
+        OutputField::Session,
+        OutputField::Created,
+        OutputField::Decay,
+        OutputField::Accesses,
+        OutputField::SupersededBy,
     ];
-    let list = query.list();
-    let mark = match cursor {
+    let scope = query.cursor_scope();
+    let start = match cursor {
         None => None,
         Some(cursor) => {
-            let text = cursor::decode(&list, cursor)?;
-            let mark = Mark::parse(query.order, &text);
-            Some(mark.ok_or_else(|| Error::internal("a sealed cursor does not parse"))?)
+            let key = cursor::decode(&scope, cursor)?;
+            let parsed = SortKey::parse(query.order, &key);
+            Some(parsed.ok_or_else(|| Error::internal("a sealed cursor does not parse"))?)
         }
     };
-    let found = if query.order == Order::MostImportant {
-        important(sql, query, mark, now)?
-    } else if query.newest_of().is_some() {
-        walked(sql, query, mark)?
-    } else if let Some(nodes) = gathered(sql, query)? {
-        sorted(sql, query, nodes, mark)?
+    let page = if query.order == Order::MostImportant {
+        important_page(sql, query, start, now)?
+    } else if query.single_type().is_some() {
+        scan_index(sql, query, start)?
+    } else if let Some(nodes) = fetch_candidates(sql, query)? {
+        sort_in_memory(sql, query, nodes, start)?
     } else {
-        walked(sql, query, mark)?
+        scan_index(sql, query, start)?
     };
     let mut document = JsonObjectWriter::default();
-    document.put("count", found.nodes.len());
-    document.put_array("nodes", &found.nodes, |shown, node| node.write(shown, &FIELDS, now));
-    if let Some(next) = found.next {
-        document.put("next_cursor", cursor::encode(&list, &next.text()));
+    document.put("count", page.nodes.len());
+    document.put_array("nodes", &page.nodes, |object, node| node.write_json(object, &FIELDS, now));
+    if let Some(next) = page.next {
+        document.put("next_cursor", cursor::encode(&scope, &next.encode()));
     }
     Ok(document)
 }
 
 /// All nodes of the sessions or types that the query names, if they are few.
-fn gathered(sql: &mut dyn Sql, query: &Query) -> Result<Option<Vec<Node>>> {
+fn fetch_candidates(sql: &mut dyn Sql, query: &Query) -> Result<Option<Vec<Node>>> {
     let tenant = sql.tenant().clone();
     let mut columns: Vec<(&str, i64)> = Vec::new();
     if !query.sessions.is_empty() {
         let mut cells = vec![Cell::from(tenant.as_str())];
         cells.extend(query.sessions.iter().map(|id| Cell::Int(i64::from(id.0))));
-        let places = batch::placeholders(query.sessions.len(), 2);
+        let placeholders = batch::placeholders(query.sessions.len(), 2);
         let rows = sql.query(
-            &format!("SELECT node_count FROM amem_session WHERE tenant_id = $1 AND id IN ({places})"),
+            &format!("SELECT node_count FROM amem_session WHERE tenant_id = $1 AND id IN ({placeholders})"),
             &cells,
         )?;
         let mut total = 0;
         for row in &rows {
             total += row.int(0)?;
         }
-        if total <= limits::QUERY_GATHERED {
+        if total <= limits::MAX_IN_MEMORY_SORT {
             columns = query.sessions.iter().map(|id| ("session_id", i64::from(id.0))).collect();
         }
     }
     if columns.is_empty() && !query.event_types.is_empty() {
         let stats = stats::read(sql)?;
-        let total: i64 = query.event_types.iter().map(|event_type| stats.of_type(*event_type)).sum();
-        if total <= limits::QUERY_GATHERED && !is_common(total, stats.nodes(), query.limit) {
-            columns = query.event_types.iter().map(|kind| ("event_type", kind.number())).collect();
+        let total: i64 = query.event_types.iter().map(|event_type| stats.node_count_of_type(*event_type)).sum();
+        if total <= limits::MAX_IN_MEMORY_SORT && !prefer_scan(total, stats.node_count(), query.limit) {
+            columns = query.event_types.iter().map(|event_type| ("event_type", event_type.number())).collect();
         }
     }
     if columns.is_empty() {
@@ -227,7 +227,7 @@ fn gathered(sql: &mut dyn Sql, query: &Query) -> Result<Option<Vec<Node>>> {
     let mut nodes = Vec::new();
     for (column, value) in columns {
         let rows = sql.query(
-            &format!("SELECT {} FROM amem_node WHERE tenant_id = $1 AND {column} = $2", node::COLUMNS_BARE),
+            &format!("SELECT {} FROM amem_node WHERE tenant_id = $1 AND {column} = $2", node::COLUMNS_NO_CONTENT),
             params![tenant.as_str(), value],
         )?;
         nodes.extend(Node::from_rows(&rows)?);
@@ -237,108 +237,108 @@ fn gathered(sql: &mut dyn Sql, query: &Query) -> Result<Option<Vec<Node>>> {
 
 /// Whether a walk in the order of all meets a page of them sooner than it takes to gather them. Only where a walk may look at all
 /// nodes, so that it ends no page early even if they lie at its end.
-fn is_common(of_them: i64, of_all: i64, limit: usize) -> bool {
-    let walked = (limit as i64).saturating_mul(of_all) / of_them.max(1);
-    walked < of_them && usize::try_from(of_all).is_ok_and(|all| all <= limits::QUERY_VISITED)
+fn prefer_scan(matching: i64, total: i64, limit: usize) -> bool {
+    let expected_scanned = (limit as i64).saturating_mul(total) / matching.max(1);
+    expected_scanned < matching && usize::try_from(total).is_ok_and(|total| total <= limits::MAX_QUERY_ROWS_SCANNED)
 }
 
 /// Sorts nodes that were gathered without their contents, and fetches those of the first.
-fn sorted(sql: &mut dyn Sql, query: &Query, nodes: Vec<Node>, mark: Option<Mark>) -> Result<Found> {
-    let mut matching: Vec<(Mark, Node)> = nodes
+fn sort_in_memory(sql: &mut dyn Sql, query: &Query, nodes: Vec<Node>, start: Option<SortKey>) -> Result<QueryPage> {
+    let mut matching: Vec<(SortKey, Node)> = nodes
         .into_iter()
         .filter(|node| query.matches(node))
-        .map(|node| (Mark::of(query.order, &node), node))
-        .filter(|(key, _)| mark.as_ref().is_none_or(|mark| mark.is_before(key)))
+        .map(|node| (SortKey::for_node(query.order, &node), node))
+        .filter(|(key, _)| start.as_ref().is_none_or(|start| start.sorts_before(key)))
         .collect();
     matching.sort_by(|(a, _), (b, _)| {
-        if a.is_before(b) {
+        if a.sorts_before(b) {
             std::cmp::Ordering::Less
-        } else if b.is_before(a) {
+        } else if b.sorts_before(a) {
             std::cmp::Ordering::Greater
         } else {
             std::cmp::Ordering::Equal
         }
     });
-    let mut room = Room::new(query.limit);
-    let mut found = Found { nodes: Vec::new(), next: None };
+    let mut budget = PageBudget::new(query.limit);
+    let mut page = QueryPage { nodes: Vec::new(), next: None };
     let mut last = None;
     // One more than is shown tells whether there is more.
     matching.truncate(query.limit + 1);
     let ids: Vec<NodeId> = matching.iter().map(|(_, node)| node.id).collect();
-    let mut whole = node::find_many(sql, &ids)?;
+    let mut by_id = node::find_many(sql, &ids)?;
     for (key, node) in matching {
-        let Some(node) = whole.remove(&node.id) else { continue };
-        if !room.take(&node) {
-            found.next = last;
+        let Some(node) = by_id.remove(&node.id) else { continue };
+        if !budget.try_take(&node) {
+            page.next = last;
             break;
         }
         last = Some(key);
-        found.nodes.push(node);
+        page.nodes.push(node);
     }
-    Ok(found)
+    Ok(page)
 }
 
 /// Walks the index of the order.
-fn walked(sql: &mut dyn Sql, query: &Query, mut mark: Option<Mark>) -> Result<Found> {
-    let mut room = Room::new(query.limit);
-    let mut found = Found { nodes: Vec::new(), next: None };
+fn scan_index(sql: &mut dyn Sql, query: &Query, mut position: Option<SortKey>) -> Result<QueryPage> {
+    let mut budget = PageBudget::new(query.limit);
+    let mut page = QueryPage { nodes: Vec::new(), next: None };
     let mut visited = 0;
     loop {
-        let (rows, never_read) = rows_after(sql, query, mark.as_ref())?;
+        let (rows, in_zero_access_range) = next_rows(sql, query, position.as_ref())?;
         if rows.is_empty() {
-            return Ok(found);
+            return Ok(page);
         }
         for row in &rows {
             let node = Node::from_row(row)?;
-            let key = if never_read { Mark::Accessed(0, node.id.0) } else { Mark::of(query.order, &node) };
-            if query.matches(&node) && !(never_read && node.access_count > 0) {
-                if !room.take(&node) {
-                    found.next = mark;
-                    return Ok(found);
+            let key = if in_zero_access_range { SortKey::Accessed(0, node.id.0) } else { SortKey::for_node(query.order, &node) };
+            if query.matches(&node) && !(in_zero_access_range && node.access_count > 0) {
+                if !budget.try_take(&node) {
+                    page.next = position;
+                    return Ok(page);
                 }
-                found.nodes.push(node);
+                page.nodes.push(node);
             }
-            mark = Some(key);
+            position = Some(key);
         }
         visited += rows.len();
-        if visited >= limits::QUERY_VISITED {
-            found.next = mark;
-            return Ok(found);
+        if visited >= limits::MAX_QUERY_ROWS_SCANNED {
+            page.next = position;
+            return Ok(page);
         }
     }
 }
 
 /// The next rows of the order, within the bounds that its key has; and whether they are simply all nodes by falling id, among
 /// which those that were never read are wanted.
-fn rows_after(sql: &mut dyn Sql, query: &Query, mark: Option<&Mark>) -> Result<(Vec<Row>, bool)> {
+fn next_rows(sql: &mut dyn Sql, query: &Query, position: Option<&SortKey>) -> Result<(Vec<Row>, bool)> {
     // Where nothing is passed over the next rows are the page, and one more tells whether there are others.
-    let newest_of = query.newest_of();
-    let step = match query.is_open() || newest_of.is_some() {
-        true => (query.limit + 1).min(limits::PAGE_STEP),
-        false => limits::PAGE_STEP,
+    let single_type = query.single_type();
+    let batch_size = match query.is_unfiltered() || single_type.is_some() {
+        true => (query.limit + 1).min(limits::PAGE_BATCH_ROWS),
+        false => limits::PAGE_BATCH_ROWS,
     } as i64;
     let tenant = sql.tenant().clone();
     let columns = node::COLUMNS;
-    let rows = match (query.order, mark) {
-        (Order::MostRecent, mark) => {
-            let (at, id) = match mark {
-                Some(Mark::Recent(at, id)) => (*at, *id),
+    let rows = match (query.order, position) {
+        (Order::MostRecent, position) => {
+            let (at, id) = match position {
+                Some(SortKey::Recent(at, id)) => (*at, *id),
                 _ => (query.created_before, i64::MAX),
             };
-            let of_type = newest_of
+            let type_condition = single_type
                 .map(|event_type| format!(" AND event_type = {}", event_type.number()))
                 .unwrap_or_default();
             sql.query(
                 &format!(
-                    "SELECT {columns} FROM amem_node WHERE tenant_id = $1{of_type} AND (created_at, id) < ($2, $3) \
+                    "SELECT {columns} FROM amem_node WHERE tenant_id = $1{type_condition} AND (created_at, id) < ($2, $3) \
                      AND created_at >= $4 ORDER BY created_at DESC, id DESC LIMIT $5"
                 ),
-                params![tenant.as_str(), at, id, query.created_after, step],
+                params![tenant.as_str(), at, id, query.created_after, batch_size],
             )?
         }
-        (Order::HighestConfidence, mark) => {
-            let (confidence, id) = match mark {
-                Some(Mark::Confidence(confidence, id)) => (*confidence, *id),
+        (Order::HighestConfidence, position) => {
+            let (confidence, id) = match position {
+                Some(SortKey::Confidence(confidence, id)) => (*confidence, *id),
                 _ => (query.max_confidence, i64::MAX),
             };
             sql.query(
@@ -346,12 +346,12 @@ fn rows_after(sql: &mut dyn Sql, query: &Query, mark: Option<&Mark>) -> Result<(
                     "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND (confidence, id) < ($2, $3) \
                      AND confidence >= $4 ORDER BY confidence DESC, id DESC LIMIT $5"
                 ),
-                params![tenant.as_str(), confidence, id, query.min_confidence, step],
+                params![tenant.as_str(), confidence, id, query.min_confidence, batch_size],
             )?
         }
-        (_, mark) => {
-            let (count, id) = match mark {
-                Some(Mark::Accessed(count, id)) => (*count, *id),
+        (_, position) => {
+            let (count, id) = match position {
+                Some(SortKey::Accessed(count, id)) => (*count, *id),
                 _ => (i64::MAX, i64::MAX),
             };
             if count > 0 {
@@ -360,7 +360,7 @@ fn rows_after(sql: &mut dyn Sql, query: &Query, mark: Option<&Mark>) -> Result<(
                         "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND access_count > 0 \
                          AND (access_count, id) < ($2, $3) ORDER BY access_count DESC, id DESC LIMIT $4"
                     ),
-                    params![tenant.as_str(), count, id, step],
+                    params![tenant.as_str(), count, id, batch_size],
                 )?;
                 if !rows.is_empty() {
                     return Ok((rows, false));
@@ -372,7 +372,7 @@ fn rows_after(sql: &mut dyn Sql, query: &Query, mark: Option<&Mark>) -> Result<(
                 &format!(
                     "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
                 ),
-                params![tenant.as_str(), below, step],
+                params![tenant.as_str(), below, batch_size],
             )?;
             return Ok((rows, true));
         }
@@ -380,23 +380,23 @@ fn rows_after(sql: &mut dyn Sql, query: &Query, mark: Option<&Mark>) -> Result<(
     Ok((rows, false))
 }
 
-fn important(sql: &mut dyn Sql, query: &Query, mark: Option<Mark>, now: i64) -> Result<Found> {
-    let (now, mut best) = match mark {
-        Some(Mark::Important(then, keys)) => (then, ByImportance::resume(then, keys)),
-        _ => (now, ByImportance::new(now)),
+fn important_page(sql: &mut dyn Sql, query: &Query, start: Option<SortKey>, now: i64) -> Result<QueryPage> {
+    let (now, mut ranked) = match start {
+        Some(SortKey::Important(started_at, keys)) => (started_at, ImportanceIter::resume(started_at, keys)),
+        _ => (now, ImportanceIter::new(now)),
     };
-    let mut room = Room::new(query.limit);
-    let mut found = Found { nodes: Vec::new(), next: None };
+    let mut budget = PageBudget::new(query.limit);
+    let mut page = QueryPage { nodes: Vec::new(), next: None };
     for visited in 0.. {
-        let keys = best.keys();
-        let Some(node) = best.next(sql, limits::PAGE_STEP)? else { break };
-        if visited >= limits::QUERY_VISITED || (query.matches(&node) && !room.take(&node)) {
-            found.next = Some(Mark::Important(now, keys));
+        let keys = ranked.resume_keys();
+        let Some(node) = ranked.next(sql, limits::PAGE_BATCH_ROWS)? else { break };
+        if visited >= limits::MAX_QUERY_ROWS_SCANNED || (query.matches(&node) && !budget.try_take(&node)) {
+            page.next = Some(SortKey::Important(now, keys));
             break;
         }
         if query.matches(&node) {
-            found.nodes.push(node);
+            page.nodes.push(node);
         }
     }
-    Ok(found)
+    Ok(page)
 }

@@ -6,14 +6,14 @@ use crate::event_type;
 
 /// What an address names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Noun {
+pub(crate) enum Resource {
     Stats,
     Recent,
     Important,
     Node,
     Session,
     Type,
-    Neighbourhood,
+    Neighborhood,
     Sessions,
     Search,
 }
@@ -22,65 +22,65 @@ pub(crate) const MEMORY_READ: ScopeRequirement = ScopeRequirement(&["memory:read
 pub(crate) const MEMORY_WRITE: ScopeRequirement = ScopeRequirement(&["memory:write"]);
 
 /// One line of the table of routes.
-pub(crate) struct Line {
-    pub noun: Noun,
+pub(crate) struct RouteDef {
+    pub resource: Resource,
     pub template: &'static str,
     pub name: &'static str,
     pub description: &'static str,
 }
 
-macro_rules! line {
-    ($noun:ident, $template:literal, $name:literal, $description:literal) => {
-        Line { noun: Noun::$noun, template: $template, name: $name, description: $description }
+macro_rules! route {
+    ($resource:ident, $template:literal, $name:literal, $description:literal) => {
+        RouteDef { resource: Resource::$resource, template: $template, name: $name, description: $description }
     };
 }
 
 /// All of them; the three of the graph are what `resources/list` shows.
-pub(crate) const LINES: [Line; 9] = [
-    line!(
+pub(crate) const ROUTES: [RouteDef; 9] = [
+    route!(
         Stats,
         "amem://graph/stats",
         "Graph Statistics",
         "How many memories, links and sessions there are, by type."
     ),
-    line!(Recent, "amem://graph/recent", "Recent Nodes", "The twenty newest memories, the newest first."),
-    line!(
+    route!(Recent, "amem://graph/recent", "Recent Nodes", "The twenty newest memories, the newest first."),
+    route!(
         Important,
         "amem://graph/important",
         "Important Nodes",
         "The twenty memories that have faded least and that nothing supersedes, with their scores."
     ),
-    line!(
+    route!(
         Node,
         "amem://node/{id}",
         "Memory Node",
         "One memory with its links in both directions. Reading it counts as an access."
     ),
-    line!(
+    route!(
         Session,
         "amem://session/{id}{?limit,cursor}",
         "Session Nodes",
         "The memories of one session, in the order in which they were made."
     ),
-    line!(
+    route!(
         Type,
         "amem://types/{type}{?limit,cursor}",
         "Nodes by Type",
         "The memories of one type: fact, decision, inference, correction, skill or episode."
     ),
-    line!(
-        Neighbourhood,
+    route!(
+        Neighborhood,
         "amem://node/{id}/neighborhood{?depth}",
         "Neighborhood",
         "A memory and what lies up to five links around it, with the links between them."
     ),
-    line!(
+    route!(
         Sessions,
         "amem://sessions{?limit,cursor}",
         "Sessions",
         "The sessions, the newest first, with the number of their memories."
     ),
-    line!(
+    route!(
         Search,
         "amem://search{?q,type,session,limit,cursor}",
         "Search",
@@ -90,11 +90,11 @@ pub(crate) const LINES: [Line; 9] = [
 
 /// All routes, in the order of [`noun`].
 pub(crate) fn all() -> Vec<Route> {
-    LINES.iter().filter_map(|line| spec(line).map(|spec| route(line, spec)).ok()).collect()
+    ROUTES.iter().filter_map(|def| parse_spec(def).map(|spec| build_route(def, spec)).ok()).collect()
 }
 
-fn spec(line: &Line) -> Result<RouteSpec> {
-    let mut spec = RouteSpec::parse(line.template).map_err(|error| Error::internal(error.to_string()))?;
+fn parse_spec(def: &RouteDef) -> Result<RouteSpec> {
+    let mut spec = RouteSpec::parse(def.template).map_err(|error| Error::internal(error.to_string()))?;
     let grammars = [
         ("id", Grammar::Integer),
         ("type", Grammar::OneOfAnyCase(&event_type::NAMES)),
@@ -105,19 +105,19 @@ fn spec(line: &Line) -> Result<RouteSpec> {
         ("session", Grammar::Integer),
     ];
     for (variable, grammar) in grammars {
-        if spec.template.variables().any(|known| known == variable) {
+        if spec.template.variables().any(|name| name == variable) {
             spec = spec.with_grammar(variable, grammar);
         }
     }
     Ok(spec)
 }
 
-fn route(line: &Line, spec: RouteSpec) -> Route {
+fn build_route(def: &RouteDef, spec: RouteSpec) -> Route {
     Route {
         spec,
-        name: line.name,
-        title: line.name,
-        description: line.description,
+        name: def.name,
+        title: def.name,
+        description: def.description,
         mime_type: Some("application/json"),
         required_scope: MEMORY_READ,
         advertised: true,
@@ -125,11 +125,11 @@ fn route(line: &Line, spec: RouteSpec) -> Route {
 }
 
 /// What route number so-and-so names.
-pub(crate) fn noun(route: usize) -> Result<Noun> {
-    LINES
-        .get(route)
-        .map(|line| line.noun)
-        .ok_or_else(|| Error::internal(format!("there is no route {route}")))
+pub(crate) fn resource_at(index: usize) -> Result<Resource> {
+    ROUTES
+        .get(index)
+        .map(|def| def.resource)
+        .ok_or_else(|| Error::internal(format!("there is no route {index}")))
 }
 
 #[cfg(test)]
@@ -137,25 +137,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_template_is_well_formed_and_none_shadows_another() {
+    fn routes_parse_and_resolve_to_their_resource() {
         let mut router = quad_address::Router::new();
-        assert_eq!(all().len(), LINES.len());
+        assert_eq!(all().len(), ROUTES.len());
         for (index, route) in all().into_iter().enumerate() {
             router.add(route.spec, index).unwrap();
         }
-        let check = |uri: &str, expect: Noun| {
+        let check = |uri: &str, expect: Resource| {
             let (_, index) = router.route(uri).unwrap();
-            assert_eq!(noun(*index).unwrap(), expect, "{uri}");
+            assert_eq!(resource_at(*index).unwrap(), expect, "{uri}");
         };
-        check("amem://graph/stats", Noun::Stats);
-        check("amem://node/0", Noun::Node);
-        check("amem://node/%31", Noun::Node);
-        check("amem://node/7/neighborhood?depth=1", Noun::Neighbourhood);
-        check("amem://session/4294967295?limit=5", Noun::Session);
-        check("amem://types/FACT", Noun::Type);
-        check("amem://sessions", Noun::Sessions);
-        check("amem://search?q=rate%20limit&type=FACT&session=1", Noun::Search);
-        for bad in [
+        check("amem://graph/stats", Resource::Stats);
+        check("amem://node/0", Resource::Node);
+        check("amem://node/%31", Resource::Node);
+        check("amem://node/7/neighborhood?depth=1", Resource::Neighborhood);
+        check("amem://session/4294967295?limit=5", Resource::Session);
+        check("amem://types/FACT", Resource::Type);
+        check("amem://sessions", Resource::Sessions);
+        check("amem://search?q=rate%20limit&type=FACT&session=1", Resource::Search);
+        for invalid_uri in [
             "amem://graph/nope",
             "amem://node/abc",
             "amem://node/-1",
@@ -169,7 +169,7 @@ mod tests {
             "amem://graph/stats/",
             "amem://types/fact?x=1",
         ] {
-            assert!(router.route(bad).is_err(), "{bad}");
+            assert!(router.route(invalid_uri).is_err(), "{invalid_uri}");
         }
     }
 }

@@ -5,7 +5,7 @@ use quad_store::{Row, Sql, Tx, params};
 use serde_json::{Value, json};
 
 use crate::node::NodeId;
-use crate::stats::Stats;
+use crate::stats::Counters;
 use crate::{limits, refusal};
 
 /// A session's number, 32 bits.
@@ -13,7 +13,7 @@ use crate::{limits, refusal};
 pub struct SessionId(pub u32);
 
 impl SessionId {
-    pub(crate) fn stored(number: i64) -> Result<SessionId> {
+    pub(crate) fn from_db(number: i64) -> Result<SessionId> {
         u32::try_from(number)
             .map(SessionId)
             .map_err(|_| Error::internal(format!("session {number} is stored but cannot be")))
@@ -24,7 +24,7 @@ impl SessionId {
         format!("amem://session/{self}")
     }
 
-    fn cell(self) -> i64 {
+    fn to_db(self) -> i64 {
         i64::from(self.0)
     }
 }
@@ -52,7 +52,7 @@ const COLUMNS: &str = "id, node_count, started_at, ended_at, started_by, metadat
 impl Session {
     fn from_row(row: &Row) -> Result<Session> {
         Ok(Session {
-            id: SessionId::stored(row.int(0)?)?,
+            id: SessionId::from_db(row.int(0)?)?,
             node_count: row.int(1)?,
             started_at: row.int(2)?,
             ended_at: row.opt_int(3)?,
@@ -63,7 +63,7 @@ impl Session {
     }
 
     /// As `amem://sessions` lists it.
-    pub(crate) fn show(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let metadata: Value =
             self.metadata.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         json!({
@@ -84,20 +84,20 @@ pub(crate) fn find(sql: &mut dyn Sql, id: SessionId) -> Result<Option<Session>> 
     let tenant = sql.tenant().clone();
     let row = sql.query_opt(
         &format!("SELECT {COLUMNS} FROM amem_session WHERE tenant_id = $1 AND id = $2"),
-        params![tenant.as_str(), id.cell()],
+        params![tenant.as_str(), id.to_db()],
     )?;
     row.as_ref().map(Session::from_row).transpose()
 }
 
 /// The session of that id, or the refusal.
-pub(crate) fn expect(sql: &mut dyn Sql, id: SessionId) -> Result<Session> {
-    find(sql, id)?.ok_or_else(|| refusal::no_session(id))
+pub(crate) fn get(sql: &mut dyn Sql, id: SessionId) -> Result<Session> {
+    find(sql, id)?.ok_or_else(|| refusal::session_not_found(id))
 }
 
 /// Sessions by falling id, from below `before` on.
 pub(crate) fn page(sql: &mut dyn Sql, before: Option<SessionId>, limit: usize) -> Result<Vec<Session>> {
     let tenant = sql.tenant().clone();
-    let before = before.map_or(i64::MAX, SessionId::cell);
+    let before = before.map_or(i64::MAX, SessionId::to_db);
     let rows = sql.query(
         &format!(
             "SELECT {COLUMNS} FROM amem_session WHERE tenant_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
@@ -108,13 +108,13 @@ pub(crate) fn page(sql: &mut dyn Sql, before: Option<SessionId>, limit: usize) -
 }
 
 /// The newest session other than `than` that has a node.
-pub(crate) fn newest_other(sql: &mut dyn Sql, than: Option<SessionId>) -> Result<Option<SessionId>> {
+pub(crate) fn newest_except(sql: &mut dyn Sql, except: Option<SessionId>) -> Result<Option<SessionId>> {
     let mut before = None;
     // Few sessions are empty; a page of them is a sign that nobody writes at all.
     for _ in 0..4 {
         let page = page(sql, before, limits::PAGE_SESSIONS)?;
         let Some(last) = page.last().map(|session| session.id) else { break };
-        let found = page.iter().find(|session| session.node_count > 0 && Some(session.id) != than);
+        let found = page.iter().find(|session| session.node_count > 0 && Some(session.id) != except);
         if let Some(found) = found {
             return Ok(Some(found.id));
         }
@@ -126,19 +126,19 @@ pub(crate) fn newest_other(sql: &mut dyn Sql, than: Option<SessionId>) -> Result
 /// Makes a session: the one that is named, or the next.
 pub(crate) fn create(
     tx: &mut Tx<'_>,
-    stats: &mut Stats,
+    counters: &mut Counters,
     id: Option<SessionId>,
     subject: &str,
     metadata: Option<&str>,
 ) -> Result<SessionId> {
-    let now = stats.moment();
-    create_at(tx, stats, id, subject, metadata, now)
+    let now = counters.next_timestamp();
+    create_at(tx, counters, id, subject, metadata, now)
 }
 
 /// The same, for one that was started at another time.
 pub(crate) fn create_at(
     tx: &mut Tx<'_>,
-    stats: &mut Stats,
+    counters: &mut Counters,
     id: Option<SessionId>,
     subject: &str,
     metadata: Option<&str>,
@@ -146,8 +146,8 @@ pub(crate) fn create_at(
 ) -> Result<SessionId> {
     let id = match id {
         Some(id) => id,
-        None => u32::try_from(stats.next_session).map(SessionId).map_err(|_| {
-            refusal::limit("SESSION_LIMIT", "The greatest session id is taken")
+        None => u32::try_from(counters.next_session).map(SessionId).map_err(|_| {
+            refusal::limit_exceeded("SESSION_LIMIT", "The greatest session id is taken")
                 .hint("Name a session_id that is free")
         })?,
     };
@@ -155,38 +155,38 @@ pub(crate) fn create_at(
     tx.execute(
         "INSERT INTO amem_session (tenant_id, id, node_count, started_at, started_by, metadata) \
          VALUES ($1, $2, 0, $3, $4, $5)",
-        params![tenant.as_str(), id.cell(), started_at, subject, metadata],
+        params![tenant.as_str(), id.to_db(), started_at, subject, metadata],
     )?;
-    stats.next_session = stats.next_session.max(id.cell() + 1);
-    stats.sessions += 1;
+    counters.next_session = counters.next_session.max(id.to_db() + 1);
+    counters.sessions += 1;
     tx.invalidate(crate::tags::sessions());
     Ok(id)
 }
 
 /// Counts nodes of a session, in or out.
-pub(crate) fn count_nodes(tx: &mut Tx<'_>, stats: &mut Stats, id: SessionId, change: i64) -> Result<()> {
+pub(crate) fn count_nodes(tx: &mut Tx<'_>, counters: &mut Counters, id: SessionId, change: i64) -> Result<()> {
     let tenant = tx.tenant().clone();
     let row = tx.query_opt(
         "UPDATE amem_session SET node_count = node_count + $3 WHERE tenant_id = $1 AND id = $2 RETURNING node_count",
-        params![tenant.as_str(), id.cell(), change],
+        params![tenant.as_str(), id.to_db(), change],
     )?;
     let row = row.ok_or_else(|| Error::internal(format!("session {id} has nodes but no row")))?;
     let count = row.int(0)?;
     if change > 0 && count == change {
-        stats.sessions_used += 1;
+        counters.sessions_with_nodes += 1;
     }
     if change < 0 && count == 0 {
-        stats.sessions_used -= 1;
+        counters.sessions_with_nodes -= 1;
     }
     Ok(())
 }
 
 /// Marks a session as ended.
-pub(crate) fn end(tx: &mut Tx<'_>, id: SessionId, at: i64, episode: Option<NodeId>) -> Result<()> {
+pub(crate) fn mark_ended(tx: &mut Tx<'_>, id: SessionId, at: i64, episode: Option<NodeId>) -> Result<()> {
     let tenant = tx.tenant().clone();
     tx.execute(
         "UPDATE amem_session SET ended_at = $3, episode_id = COALESCE($4, episode_id) WHERE tenant_id = $1 AND id = $2",
-        params![tenant.as_str(), id.cell(), at, episode.map(|id| id.0)],
+        params![tenant.as_str(), id.to_db(), at, episode.map(|id| id.0)],
     )?;
     tx.invalidate(crate::tags::sessions());
     Ok(())
@@ -197,18 +197,18 @@ pub(crate) fn reopen(tx: &mut Tx<'_>, id: SessionId, metadata: Option<&str>) -> 
     let tenant = tx.tenant().clone();
     tx.execute(
         "UPDATE amem_session SET ended_at = NULL, metadata = COALESCE($3, metadata) WHERE tenant_id = $1 AND id = $2",
-        params![tenant.as_str(), id.cell(), metadata],
+        params![tenant.as_str(), id.to_db(), metadata],
     )?;
     tx.invalidate(crate::tags::sessions());
     Ok(())
 }
 
 /// A forgotten node is nobody's episode.
-pub(crate) fn forget_episode(tx: &mut Tx<'_>, session: SessionId, episode: NodeId) -> Result<()> {
+pub(crate) fn clear_episode(tx: &mut Tx<'_>, session: SessionId, episode: NodeId) -> Result<()> {
     let tenant = tx.tenant().clone();
     tx.execute(
         "UPDATE amem_session SET episode_id = NULL WHERE tenant_id = $1 AND id = $2 AND episode_id = $3",
-        params![tenant.as_str(), session.cell(), episode.0],
+        params![tenant.as_str(), session.to_db(), episode.0],
     )?;
     Ok(())
 }

@@ -7,18 +7,18 @@ use crate::adding::NewNode;
 use crate::edge::{self, Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::node::{self, NodeId};
-use crate::outgoing::BySource;
+use crate::outgoing::EdgesBySource;
 use crate::session::{self, SessionId};
 use crate::{limits, place, refusal, stats, tags};
 
 /// A started session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Started {
+pub(crate) struct StartResult {
     pub session: SessionId,
     /// The caller's session before.
     pub previous: Option<SessionId>,
     /// Sessions that have nodes.
-    pub sessions: i64,
+    pub sessions_with_nodes: i64,
 }
 
 /// Puts a caller into a new session, or into the one that it names, which may be an old one. A new chain begins.
@@ -27,29 +27,29 @@ pub(crate) fn start(
     subject: &str,
     id: Option<SessionId>,
     metadata: Option<&str>,
-) -> Result<Started> {
-    let mut stats = stats::lock(tx)?;
-    let previous = place::session_of(tx, subject)?;
-    let known = match id {
+) -> Result<StartResult> {
+    let mut counters = stats::lock(tx)?;
+    let previous = place::current_session(tx, subject)?;
+    let existing = match id {
         Some(id) => session::find(tx, id)?,
         None => None,
     };
-    let session = match known {
-        Some(known) => {
-            session::reopen(tx, known.id, metadata)?;
-            known.id
+    let session = match existing {
+        Some(existing) => {
+            session::reopen(tx, existing.id, metadata)?;
+            existing.id
         }
-        None => session::create(tx, &mut stats, id, subject, metadata)?,
+        None => session::create(tx, &mut counters, id, subject, metadata)?,
     };
-    place::enter(tx, subject, Some(session), None)?;
-    stats.save(tx)?;
+    place::set_session(tx, subject, Some(session), None)?;
+    counters.save(tx)?;
     tx.invalidate(tags::session(session));
-    Ok(Started { session, previous, sessions: stats.sessions_used })
+    Ok(StartResult { session, previous, sessions_with_nodes: counters.sessions_with_nodes })
 }
 
 /// An ended session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct EndResult {
     pub session: SessionId,
     pub episode: Option<NodeId>,
     /// What the episode says.
@@ -67,60 +67,60 @@ pub(crate) fn end(
     id: Option<SessionId>,
     with_episode: bool,
     summary: Option<&str>,
-) -> Result<Ended> {
-    let mut stats = stats::lock(tx)?;
-    let current = place::session_of(tx, subject)?;
+) -> Result<EndResult> {
+    let mut counters = stats::lock(tx)?;
+    let current = place::current_session(tx, subject)?;
     let id = id.or(current).ok_or_else(|| {
         refusal::conflict("There is no current session")
             .hint("Start one with session_start, or name a session_id")
             .with_code("NO_SESSION")
     })?;
-    let session = session::expect(tx, id)?;
+    let session = session::get(tx, id)?;
     if session.ended_at.is_some() {
         return Err(refusal::conflict(format!("Session {id} has ended already"))
             .hint("session_start with its session_id opens it again")
             .with_code("SESSION_ENDED"));
     }
-    let at = stats.moment();
-    let mut ended =
-        Ended { session: id, episode: None, summary: None, linked: 0, node_count: session.node_count };
+    let at = counters.next_timestamp();
+    let mut result =
+        EndResult { session: id, episode: None, summary: None, linked: 0, node_count: session.node_count };
     if with_episode {
-        let summary = summary.map_or_else(|| told(id, session.node_count), str::to_owned);
-        let members = newest_of(tx, id)?;
-        let episode = NodeId(stats.next_id);
-        stats.next_id += 1;
-        let new = NewNode::new(EventType::Episode, summary.as_str(), 1.0).stored(episode, id, at);
-        node::insert(tx, subject, &[new], &BySource::new())?;
-        let part = |member: &NodeId| Edge {
+        let summary = summary.map_or_else(|| default_summary(id, session.node_count), str::to_owned);
+        let members = newest_nodes(tx, id)?;
+        let episode = NodeId(counters.next_id);
+        counters.next_id += 1;
+        let new = NewNode::new(EventType::Episode, summary.as_str(), 1.0).to_node(episode, id, at);
+        node::insert(tx, subject, &[new], &EdgesBySource::new())?;
+        let part_of = |member: &NodeId| Edge {
             source: *member,
             target: episode,
             edge_type: EdgeType::PartOf,
             weight: 1.0,
         };
-        let parts: Vec<(Edge, i64)> = members.iter().map(|member| (part(member), at)).collect();
+        let parts: Vec<(Edge, i64)> = members.iter().map(|member| (part_of(member), at)).collect();
         edge::insert(tx, &parts)?;
-        stats.count_nodes(EventType::Episode, 1);
-        parts.iter().for_each(|(part, _)| stats.count_edges(part.edge_type, 1));
-        session::count_nodes(tx, &mut stats, id, 1)?;
-        tx.invalidate(tags::stats());
+        counters.count_nodes(EventType::Episode, 1);
+        parts.iter().for_each(|(part, _)| counters.count_edges(part.edge_type, 1));
+        session::count_nodes(tx, &mut counters, id, 1)?;
+        tx.invalidate(tags::counters());
         tx.invalidate(tags::nodes());
         tx.invalidate(tags::event_type(EventType::Episode));
-        tags::touch_nodes(tx, &members.into_iter().collect());
-        ended.episode = Some(episode);
-        ended.summary = Some(summary);
-        ended.linked = parts.len();
-        ended.node_count += 1;
+        tags::invalidate_nodes(tx, &members.into_iter().collect());
+        result.episode = Some(episode);
+        result.summary = Some(summary);
+        result.linked = parts.len();
+        result.node_count += 1;
     }
-    session::end(tx, id, at, ended.episode)?;
+    session::mark_ended(tx, id, at, result.episode)?;
     if current == Some(id) {
-        place::enter(tx, subject, None, None)?;
+        place::set_session(tx, subject, None, None)?;
     }
-    stats.save(tx)?;
+    counters.save(tx)?;
     tx.invalidate(tags::session(id));
-    Ok(ended)
+    Ok(result)
 }
 
-fn told(id: SessionId, nodes: i64) -> String {
+fn default_summary(id: SessionId, nodes: i64) -> String {
     match nodes {
         1 => format!("Session {id}: 1 memory"),
         _ => format!("Session {id}: {nodes} memories"),
@@ -128,7 +128,7 @@ fn told(id: SessionId, nodes: i64) -> String {
 }
 
 /// The nodes that an episode is linked from: all of a session, of a very long one the newest.
-fn newest_of(tx: &mut Tx<'_>, session: SessionId) -> Result<Vec<NodeId>> {
+fn newest_nodes(tx: &mut Tx<'_>, session: SessionId) -> Result<Vec<NodeId>> {
     let tenant = tx.tenant().clone();
     let rows = tx.query(
         "SELECT id FROM amem_node WHERE tenant_id = $1 AND session_id = $2 ORDER BY id DESC LIMIT $3",

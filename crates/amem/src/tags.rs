@@ -14,7 +14,7 @@ use crate::node::NodeId;
 use crate::session::SessionId;
 
 /// The counters.
-pub(crate) fn stats() -> Tag {
+pub(crate) fn counters() -> Tag {
     Tag::new("amem:stats")
 }
 
@@ -44,19 +44,19 @@ pub(crate) fn node(id: NodeId) -> Tag {
 }
 
 /// The node that a tag stands for.
-pub(crate) fn node_of(tag: &Tag) -> Option<NodeId> {
+pub(crate) fn parse_node(tag: &Tag) -> Option<NodeId> {
     tag.as_str().strip_prefix("amem:node:")?.parse().ok().map(NodeId)
 }
 
 /// Any node's edges, when many changed at once.
-pub(crate) fn bulk() -> Tag {
+pub(crate) fn any_node() -> Tag {
     Tag::new("amem:bulk")
 }
 
 /// Touches single nodes.
-pub(crate) fn touch_nodes(tx: &mut Tx<'_>, nodes: &BTreeSet<NodeId>) {
-    if nodes.len() > limits::TAGGED_NODES {
-        tx.invalidate(bulk());
+pub(crate) fn invalidate_nodes(tx: &mut Tx<'_>, nodes: &BTreeSet<NodeId>) {
+    if nodes.len() > limits::MAX_NODE_TAGS {
+        tx.invalidate(any_node());
     } else {
         nodes.iter().for_each(|id| tx.invalidate(node(*id)));
     }

@@ -9,14 +9,14 @@ use quad_core::{Error, Result, canonical, cursor};
 use quad_store::{Row, Sql, Value as Cell};
 use serde_json::{Value, json};
 
-use crate::edge::{self, EdgeType, EdgeTypes, Side};
+use crate::edge::{self, EdgeType, EdgeTypeSet, Direction};
 use crate::event_type::EventType;
 use crate::node::NodeId;
 use crate::session::SessionId;
 use crate::{decay, limits};
 
 /// A score below which an unchanged memory is called stale.
-const STALE: f64 = 0.3;
+const STALE_SCORE: f64 = 0.3;
 
 /// A part of the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) enum Range {
 }
 
 impl Range {
-    fn holds(&self, node: &Slim) -> bool {
+    fn contains(&self, node: &NodeSummary) -> bool {
         match self {
             Range::Window { start, end } => (*start..=*end).contains(&node.created_at),
             Range::Sessions(ids) => ids.contains(&node.session_id),
@@ -73,7 +73,7 @@ impl Range {
 }
 
 /// What of a node matters here.
-struct Slim {
+struct NodeSummary {
     id: NodeId,
     event_type: EventType,
     session_id: SessionId,
@@ -81,12 +81,12 @@ struct Slim {
     effective_access: i64,
 }
 
-impl Slim {
-    fn from_row(row: &Row) -> Result<Slim> {
-        Ok(Slim {
+impl NodeSummary {
+    fn from_row(row: &Row) -> Result<NodeSummary> {
+        Ok(NodeSummary {
             id: NodeId(row.int(0)?),
-            event_type: EventType::stored(row.int(1)?)?,
-            session_id: SessionId::stored(row.int(2)?)?,
+            event_type: EventType::from_db(row.int(1)?)?,
+            session_id: SessionId::from_db(row.int(2)?)?,
             created_at: row.int(3)?,
             effective_access: row.int(4)?,
         })
@@ -95,75 +95,75 @@ impl Slim {
 
 /// Where a page ended.
 #[derive(Clone, Copy, Debug, Default)]
-struct Mark {
-    in_second: bool,
+struct DiffPosition {
+    in_second_range: bool,
     part: usize,
     after: Option<(i64, i64)>,
 }
 
-impl Mark {
-    fn text(self) -> String {
+impl DiffPosition {
+    fn encode(self) -> String {
         let (at, id) = self.after.unwrap_or((i64::MIN, -1));
-        format!("{} {} {at} {id}", u8::from(self.in_second), self.part)
+        format!("{} {} {at} {id}", u8::from(self.in_second_range), self.part)
     }
 
-    fn parse(text: &str) -> Option<Mark> {
+    fn parse(text: &str) -> Option<DiffPosition> {
         let mut words = text.split(' ');
-        let in_second = words.next()? == "1";
+        let in_second_range = words.next()? == "1";
         let part = words.next()?.parse().ok()?;
         let key: (i64, i64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        Some(Mark { in_second, part, after: (key.0 != i64::MIN).then_some(key) })
+        Some(DiffPosition { in_second_range, part, after: (key.0 != i64::MIN).then_some(key) })
     }
 }
 
 /// Compares two ranges; a page of it.
-pub(crate) fn compare(
+pub(crate) fn diff(
     sql: &mut dyn Sql,
     first: &Range,
     second: &Range,
     cursor: Option<&str>,
     now: i64,
 ) -> Result<Value> {
-    let list = format!("amem temporal {}", canonical::sha256_hex(format!("{first:?} {second:?}").as_bytes()));
-    let mut mark = match cursor {
-        None => Mark::default(),
-        Some(cursor) => Mark::parse(&cursor::decode(&list, cursor)?)
+    let scope = format!("amem temporal {}", canonical::sha256_hex(format!("{first:?} {second:?}").as_bytes()));
+    let mut position = match cursor {
+        None => DiffPosition::default(),
+        Some(cursor) => DiffPosition::parse(&cursor::decode(&scope, cursor)?)
             .ok_or_else(|| Error::internal("a sealed cursor does not parse"))?,
     };
-    let (mut in_first, mut added): (Vec<Slim>, BTreeSet<i64>) = (Vec::new(), BTreeSet::new());
+    let (mut in_first, mut added): (Vec<NodeSummary>, BTreeSet<i64>) = (Vec::new(), BTreeSet::new());
     let mut visited = 0;
-    let mut more = true;
-    while visited < limits::TEMPORAL_VISITED {
-        let range = if mark.in_second { second } else { first };
-        let step = limits::PAGE_STEP.min(limits::TEMPORAL_VISITED - visited);
-        let Some(rows) = range.rows(sql, mark.part, mark.after, step)? else {
-            if mark.in_second {
-                more = false;
+    let mut has_more = true;
+    while visited < limits::MAX_RANGE_DIFF_NODES {
+        let range = if position.in_second_range { second } else { first };
+        let batch_size = limits::PAGE_BATCH_ROWS.min(limits::MAX_RANGE_DIFF_NODES - visited);
+        let Some(rows) = range.rows(sql, position.part, position.after, batch_size)? else {
+            if position.in_second_range {
+                has_more = false;
                 break;
             }
-            mark = Mark { in_second: true, ..Mark::default() };
+            position = DiffPosition { in_second_range: true, ..DiffPosition::default() };
             continue;
         };
         visited += rows.len();
-        let ended = rows.len() < step;
+        let ended = rows.len() < batch_size;
         for row in &rows {
-            let node = Slim::from_row(row)?;
-            mark.after = Some((node.created_at, node.id.0));
-            if !mark.in_second {
+            let node = NodeSummary::from_row(row)?;
+            position.after = Some((node.created_at, node.id.0));
+            if !position.in_second_range {
                 in_first.push(node);
-            } else if !first.holds(&node) {
+            } else if !first.contains(&node) {
                 added.insert(node.id.0);
             }
         }
         if ended {
-            mark = Mark { part: mark.part + 1, after: None, ..mark };
+            position = DiffPosition { part: position.part + 1, after: None, ..position };
         }
     }
-    let corrected = corrections(sql, &in_first, second)?;
+    let corrected = find_corrections(sql, &in_first, second)?;
     let (mut unchanged, mut stale) = (BTreeSet::new(), BTreeSet::new());
     for node in in_first.iter().filter(|node| !corrected.contains_key(&node.id)) {
-        let score = decay::score(node.event_type.tier(), node.effective_access, now);
-        if score < STALE {
+        let score = decay::score(node.event_type.score_class(), node.effective_access, now);
+        if score < STALE_SCORE {
             stale.insert(node.id.0)
         } else {
             unchanged.insert(node.id.0)
@@ -182,30 +182,30 @@ pub(crate) fn compare(
             "stale_count": stale.len(),
         },
     });
-    if let (true, Some(document)) = (more, document.as_object_mut()) {
-        document.insert("next_cursor".into(), cursor::encode(&list, &mark.text()).into());
+    if let (true, Some(document)) = (has_more, document.as_object_mut()) {
+        document.insert("next_cursor".into(), cursor::encode(&scope, &position.encode()).into());
     }
     Ok(document)
 }
 
 /// Which of these nodes are superseded by one of the second range, and by which: the newest.
-fn corrections(sql: &mut dyn Sql, nodes: &[Slim], second: &Range) -> Result<BTreeMap<NodeId, NodeId>> {
+fn find_corrections(sql: &mut dyn Sql, nodes: &[NodeSummary], second: &Range) -> Result<BTreeMap<NodeId, NodeId>> {
     let mut corrected = BTreeMap::new();
-    for piece in nodes.chunks(limits::FANOUT_NODES) {
-        let ids: Vec<NodeId> = piece.iter().map(|node| node.id).collect();
-        let edges = edge::of_nodes(sql, &ids, Side::Incoming, EdgeTypes::only(EdgeType::Supersedes))?;
+    for chunk in nodes.chunks(limits::EXPANSION_CHUNK_NODES) {
+        let ids: Vec<NodeId> = chunk.iter().map(|node| node.id).collect();
+        let edges = edge::for_nodes(sql, &ids, Direction::Incoming, EdgeTypeSet::single(EdgeType::Supersedes))?;
         let sources: BTreeSet<NodeId> = edges.values().flatten().map(|edge| edge.source).collect();
-        let found = crate::node::find_many(sql, &sources.into_iter().collect::<Vec<_>>())?;
+        let nodes_by_id = crate::node::find_many(sql, &sources.into_iter().collect::<Vec<_>>())?;
         for edge in edges.into_values().flatten() {
-            let Some(source) = found.get(&edge.source) else { continue };
-            let slim = Slim {
+            let Some(source) = nodes_by_id.get(&edge.source) else { continue };
+            let summary = NodeSummary {
                 id: source.id,
                 event_type: source.event_type,
                 session_id: source.session_id,
                 created_at: source.created_at,
                 effective_access: source.effective_access,
             };
-            if second.holds(&slim) {
+            if second.contains(&summary) {
                 let by = corrected.entry(edge.target).or_insert(edge.source);
                 *by = (*by).max(edge.source);
             }

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use crate::{Amem, COMPONENT};
 
 /// One backend.
-pub(crate) struct World {
-    pub test: Arc<TestStore>,
+pub(crate) struct TestEnv {
+    pub test_store: Arc<TestStore>,
     pub resolver: Resolver,
     /// The scheme itself, for what has no address.
     pub amem: Arc<Amem>,
@@ -37,14 +37,14 @@ pub(crate) fn caller(tenant: &TenantId, subject: &str, scopes: &str) -> Principa
 }
 
 /// An empty memory on each backend.
-pub(crate) async fn worlds() -> Vec<World> {
-    stores(&[COMPONENT]).await.unwrap().into_iter().map(World::on).collect()
+pub(crate) async fn test_envs() -> Vec<TestEnv> {
+    stores(&[COMPONENT]).await.unwrap().into_iter().map(TestEnv::new).collect()
 }
 
 /// A memory with four nodes on each backend: a fact, a decision, an inference and a correction of the fact.
-pub(crate) async fn fixtures() -> Vec<World> {
-    let worlds = worlds().await;
-    for world in &worlds {
+pub(crate) async fn test_envs_with_data() -> Vec<TestEnv> {
+    let envs = test_envs().await;
+    for env in &envs {
         for arguments in [
             json!({"event_type": "fact", "content": "The API rate limit is 100 requests per minute", "confidence": 0.95}),
             json!({"event_type": "decision", "content": "Use PostgreSQL for the main database",
@@ -52,59 +52,59 @@ pub(crate) async fn fixtures() -> Vec<World> {
             json!({"event_type": "inference", "content": "Traffic spikes correlate with cron jobs", "confidence": 0.5,
                 "edges": [{"target_id": 0, "edge_type": "supports", "weight": 0.7}, {"target_id": 1, "edge_type": "related_to"}]}),
         ] {
-            world.call("memory_add", arguments).await.unwrap();
+            env.call("memory_add", arguments).await.unwrap();
         }
-        let corrected =
+        let correction =
             json!({"old_node_id": 0, "new_content": "The API rate limit is 200 requests per minute"});
-        world.call("memory_correct", corrected).await.unwrap();
+        env.call("memory_correct", correction).await.unwrap();
     }
-    worlds
+    envs
 }
 
-fn opened(store: &Store, folder: &std::path::Path) -> (Arc<Amem>, Resolver) {
+fn open_amem(store: &Store, folder: &std::path::Path) -> (Arc<Amem>, Resolver) {
     let amem = Arc::new(Amem::new(store.clone(), folder));
     let store = Arc::new(store.clone());
     let resolver = Resolver::new(vec![amem.clone() as Arc<dyn Scheme>], store.clone(), store).unwrap();
     (amem, resolver)
 }
 
-impl World {
-    fn on(test: TestStore) -> World {
-        let caller = caller(&test.tenant, "agent_1", "*:*");
+impl TestEnv {
+    fn new(test_store: TestStore) -> TestEnv {
+        let caller = caller(&test_store.tenant, "agent_1", "*:*");
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        let (amem, resolver) = opened(&test.store, folder.path());
-        World { resolver, amem, caller, test: Arc::new(test), folder }
+        let (amem, resolver) = open_amem(&test_store.store, folder.path());
+        TestEnv { resolver, amem, caller, test_store: Arc::new(test_store), folder }
     }
 
     /// The same data behind another door, as another process has it.
-    pub(crate) async fn opened_again(&self) -> World {
-        self.opened_in(self.folder.clone()).await
+    pub(crate) async fn reopen_same_dir(&self) -> TestEnv {
+        self.reopen_in(self.folder.clone()).await
     }
 
     /// The same data on another machine, whose searches derive what they need in a folder of their own.
-    pub(crate) async fn opened_elsewhere(&self) -> World {
-        self.opened_in(Arc::new(tempfile::tempdir().unwrap())).await
+    pub(crate) async fn reopen_other_dir(&self) -> TestEnv {
+        self.reopen_in(Arc::new(tempfile::tempdir().unwrap())).await
     }
 
-    async fn opened_in(&self, folder: Arc<tempfile::TempDir>) -> World {
-        let store = Store::open(self.test.location.clone(), &[COMPONENT]).await.unwrap();
-        let (amem, resolver) = opened(&store, folder.path());
-        World { resolver, amem, caller: self.caller.clone(), test: self.test.clone(), folder }
+    async fn reopen_in(&self, folder: Arc<tempfile::TempDir>) -> TestEnv {
+        let store = Store::open(self.test_store.location.clone(), &[COMPONENT]).await.unwrap();
+        let (amem, resolver) = open_amem(&store, folder.path());
+        TestEnv { resolver, amem, caller: self.caller.clone(), test_store: self.test_store.clone(), folder }
     }
 
     /// What a check of all of the graph finds wrong.
-    pub(crate) async fn faults(&self) -> Vec<String> {
-        let checked = self.amem.check(&self.test.tenant).await.unwrap();
-        checked.faults.into_iter().chain(checked.index_faults).collect()
+    pub(crate) async fn violations(&self) -> Vec<String> {
+        let report = self.amem.check_integrity(&self.test_store.tenant).await.unwrap();
+        report.violations.into_iter().chain(report.index_violations).collect()
     }
 
     /// Whether searches have written an index.
     pub(crate) fn has_index(&self) -> bool {
-        self.folder.path().join(self.test.tenant.as_str()).join("meta.json").exists()
+        self.folder.path().join(self.test_store.tenant.as_str()).join("meta.json").exists()
     }
 
     /// Throws away what searches derived.
-    pub(crate) fn lose_indexes(&self) {
+    pub(crate) fn delete_indexes(&self) {
         for entry in std::fs::read_dir(self.folder.path()).unwrap() {
             let path = entry.unwrap().path();
             let removed =
@@ -119,7 +119,7 @@ impl World {
     }
 
     /// What a read rests on.
-    pub(crate) async fn basis(&self, uri: &str) -> ReadSet {
+    pub(crate) async fn read_set(&self, uri: &str) -> ReadSet {
         let basis = self.resolver.read_set_of(&self.caller, View::All, uri).await.unwrap();
         basis.as_ref().clone()
     }

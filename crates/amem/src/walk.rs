@@ -9,113 +9,113 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 use quad_core::{ReadSet, JsonObjectWriter, Result, cursor};
 
-use crate::edge::{Edge, EdgeType, EdgeTypes, Side};
+use crate::edge::{Edge, EdgeType, EdgeTypeSet, Direction};
 use crate::event_type::EventType;
-use crate::held::Graph;
-use crate::list::Room;
-use crate::node::{Field, Node, NodeId};
+use crate::held::GraphReader;
+use crate::list::PageBudget;
+use crate::node::{OutputField, Node, NodeId};
 use crate::{limits, refusal, tags};
 
 /// Levels of a neighbourhood unless the caller says otherwise.
-pub(crate) const DEPTH_DEFAULT: usize = 2;
+pub(crate) const DEFAULT_DEPTH: usize = 2;
 
 /// Which edges a walk follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ways {
+pub(crate) struct EdgeFilter {
     /// From source to target.
-    pub outgoing: EdgeTypes,
+    pub outgoing: EdgeTypeSet,
     /// From target to source.
-    pub incoming: EdgeTypes,
+    pub incoming: EdgeTypeSet,
 }
 
-impl Ways {
+impl EdgeFilter {
     /// Everything in both directions.
-    pub(crate) const ALL: Ways = Ways { outgoing: EdgeTypes::ALL, incoming: EdgeTypes::ALL };
+    pub(crate) const ALL: EdgeFilter = EdgeFilter { outgoing: EdgeTypeSet::ALL, incoming: EdgeTypeSet::ALL };
 
     /// From a node to what depends on it: what was caused by it, and what it is evidence for.
-    pub(crate) fn dependents() -> Ways {
-        Ways { outgoing: EdgeTypes::only(EdgeType::Supports), incoming: EdgeTypes::only(EdgeType::CausedBy) }
+    pub(crate) fn dependents() -> EdgeFilter {
+        EdgeFilter { outgoing: EdgeTypeSet::single(EdgeType::Supports), incoming: EdgeTypeSet::single(EdgeType::CausedBy) }
     }
 
     /// The same ways, walked from the other end.
-    pub(crate) fn reversed(self) -> Ways {
-        Ways { outgoing: self.incoming, incoming: self.outgoing }
+    pub(crate) fn reversed(self) -> EdgeFilter {
+        EdgeFilter { outgoing: self.incoming, incoming: self.outgoing }
     }
 }
 
 /// A node that was reached.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Reached {
+pub(crate) struct VisitedNode {
     /// Without its accesses.
     pub node: Arc<Node>,
     pub depth: usize,
     /// The edge along which it was found; none for the start.
-    pub by: Option<Edge>,
+    pub via: Option<Edge>,
 }
 
 /// What a walk is told.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct TraversalOptions {
     pub start: NodeId,
-    pub ways: Ways,
+    pub edge_filter: EdgeFilter,
     pub max_depth: usize,
     pub min_confidence: f64,
     /// How many nodes are wanted, those of earlier pages and the start included.
-    pub wanted: usize,
+    pub max_nodes: usize,
 }
 
 /// What a walk found.
 #[derive(Clone, Debug)]
-pub(crate) struct Walked {
-    pub reached: Vec<Reached>,
+pub(crate) struct Traversal {
+    pub visited: Vec<VisitedNode>,
     /// Whether there is at least one more.
-    pub more: bool,
+    pub has_more: bool,
 }
 
 /// A node's edges in the order in which a walk follows them, each with the end that it leads to.
-type Steps = Vec<(NodeId, Edge)>;
+type NextEdges = Vec<(NodeId, Edge)>;
 
 /// The steps from each of these nodes.
-pub(crate) fn steps(graph: &mut Graph<'_>, ids: &[NodeId], ways: Ways) -> Result<Vec<(NodeId, Steps)>> {
-    let mut outgoing = graph.edges(ids, Side::Outgoing, ways.outgoing)?;
-    let mut incoming = graph.edges(ids, Side::Incoming, ways.incoming)?;
-    let steps = ids.iter().map(|id| {
+pub(crate) fn expand(graph: &mut GraphReader<'_>, ids: &[NodeId], edge_filter: EdgeFilter) -> Result<Vec<(NodeId, NextEdges)>> {
+    let mut outgoing = graph.edges(ids, Direction::Outgoing, edge_filter.outgoing)?;
+    let mut incoming = graph.edges(ids, Direction::Incoming, edge_filter.incoming)?;
+    let edges_by_node = ids.iter().map(|id| {
         let forward = outgoing.remove(id).unwrap_or_default().into_iter();
         let backward = incoming.remove(id).unwrap_or_default().into_iter();
-        let forward = forward.map(|edge| (Side::Outgoing.other(&edge), edge));
-        let backward = backward.map(|edge| (Side::Incoming.other(&edge), edge));
+        let forward = forward.map(|edge| (Direction::Outgoing.far_end(&edge), edge));
+        let backward = backward.map(|edge| (Direction::Incoming.far_end(&edge), edge));
         (*id, forward.chain(backward).collect())
     });
-    Ok(steps.collect())
+    Ok(edges_by_node.collect())
 }
 
 /// Walks. The way is found along the edges, and then all nodes are fetched at once; only a walk that passes by what is not sure
 /// enough must look at each node first.
-pub(crate) fn walk(graph: &mut Graph<'_>, plan: &Plan) -> Result<Walked> {
-    let mut seen: HashSet<NodeId> = HashSet::from([plan.start]);
-    let mut level = vec![plan.start];
-    let mut way: Vec<(NodeId, usize, Option<Edge>)> = vec![(plan.start, 0, None)];
-    let mut more = false;
-    'walk: for depth in 1..=plan.max_depth {
+pub(crate) fn traverse(graph: &mut GraphReader<'_>, options: &TraversalOptions) -> Result<Traversal> {
+    let mut seen: HashSet<NodeId> = HashSet::from([options.start]);
+    let mut level = vec![options.start];
+    let mut visited: Vec<(NodeId, usize, Option<Edge>)> = vec![(options.start, 0, None)];
+    let mut has_more = false;
+    'levels: for depth in 1..=options.max_depth {
         let mut next = Vec::new();
-        for expanded in level.chunks(limits::FANOUT_NODES) {
-            if !plan.ways.outgoing.is_empty() {
+        for chunk in level.chunks(limits::EXPANSION_CHUNK_NODES) {
+            if !options.edge_filter.outgoing.is_empty() {
                 // They are all told of in the end, and what leaves them comes with them.
-                graph.meet(expanded)?;
+                graph.load_nodes(chunk)?;
             }
             let mut found: Vec<(NodeId, Edge)> = Vec::new();
-            for (_, steps) in steps(graph, expanded, plan.ways)? {
-                found.extend(steps.into_iter().filter(|(id, _)| seen.insert(*id)));
+            for (_, edges) in expand(graph, chunk, options.edge_filter)? {
+                found.extend(edges.into_iter().filter(|(id, _)| seen.insert(*id)));
             }
-            for piece in found.chunks(limits::FANOUT_NODES) {
-                let passed_by = passed_by(graph, piece, plan.min_confidence)?;
-                for (id, by) in piece.iter().filter(|(id, _)| !passed_by.contains(id)) {
-                    if way.len() >= plan.wanted {
-                        more = true;
-                        break 'walk;
+            for chunk in found.chunks(limits::EXPANSION_CHUNK_NODES) {
+                let skipped = below_confidence(graph, chunk, options.min_confidence)?;
+                for (id, via) in chunk.iter().filter(|(id, _)| !skipped.contains(id)) {
+                    if visited.len() >= options.max_nodes {
+                        has_more = true;
+                        break 'levels;
                     }
                     next.push(*id);
-                    way.push((*id, depth, Some(*by)));
+                    visited.push((*id, depth, Some(*via)));
                 }
             }
         }
@@ -124,24 +124,24 @@ pub(crate) fn walk(graph: &mut Graph<'_>, plan: &Plan) -> Result<Walked> {
         }
         level = next;
     }
-    let mut reached = Vec::with_capacity(way.len());
-    for piece in way.chunks(limits::FANOUT_NODES) {
-        let ids: Vec<NodeId> = piece.iter().map(|(id, ..)| *id).collect();
-        graph.meet(&ids)?;
-        for (id, depth, by) in piece {
+    let mut loaded = Vec::with_capacity(visited.len());
+    for chunk in visited.chunks(limits::EXPANSION_CHUNK_NODES) {
+        let ids: Vec<NodeId> = chunk.iter().map(|(id, ..)| *id).collect();
+        graph.load_nodes(&ids)?;
+        for (id, depth, via) in chunk {
             match graph.node(*id).cloned() {
-                Some(node) => reached.push(Reached { node, depth: *depth, by: *by }),
-                None if by.is_none() => return Err(refusal::no_node(*id)),
+                Some(node) => loaded.push(VisitedNode { node, depth: *depth, via: *via }),
+                None if via.is_none() => return Err(refusal::node_not_found(*id)),
                 None => {}
             }
         }
     }
-    Ok(Walked { reached, more })
+    Ok(Traversal { visited: loaded, has_more })
 }
 
 /// Those of these nodes that are not sure enough to be reached.
-fn passed_by(
-    graph: &mut Graph<'_>,
+fn below_confidence(
+    graph: &mut GraphReader<'_>,
     found: &[(NodeId, Edge)],
     min_confidence: f64,
 ) -> Result<BTreeSet<NodeId>> {
@@ -149,15 +149,15 @@ fn passed_by(
         return Ok(BTreeSet::new());
     }
     let ids: Vec<NodeId> = found.iter().map(|(id, _)| *id).collect();
-    graph.meet(&ids)?;
-    let is_sure = |id: &NodeId| graph.node(*id).is_some_and(|node| node.confidence >= min_confidence);
-    Ok(ids.into_iter().filter(|id| !is_sure(id)).collect())
+    graph.load_nodes(&ids)?;
+    let is_confident = |id: &NodeId| graph.node(*id).is_some_and(|node| node.confidence >= min_confidence);
+    Ok(ids.into_iter().filter(|id| !is_confident(id)).collect())
 }
 
 /// A page of a walk: which of its nodes are shown.
 #[derive(Clone, Debug)]
-pub(crate) struct Window {
-    pub walked: Walked,
+pub(crate) struct TraversalPage {
+    pub traversal: Traversal,
     pub offset: usize,
     pub end: usize,
     pub next_cursor: Option<String>,
@@ -166,236 +166,236 @@ pub(crate) struct Window {
 }
 
 /// Walks up to the end of a page.
-pub(crate) fn window(
-    graph: &mut Graph<'_>,
-    mut plan: Plan,
-    list: &str,
+pub(crate) fn traverse_page(
+    graph: &mut GraphReader<'_>,
+    mut options: TraversalOptions,
+    scope: &str,
     offset: usize,
     limit: usize,
-) -> Result<Window> {
-    plan.wanted = (offset + limit).min(limits::WALK_VISITED);
-    let walked = walk(graph, &plan)?;
-    let mut room = Room::new(limit);
-    let shown = walked.reached.iter().skip(offset).take_while(|one| room.take(&one.node)).count();
-    let end = (offset + shown).min(walked.reached.len());
-    let cut = end < walked.reached.len();
-    let exhausted = walked.more && !cut && end >= limits::WALK_VISITED;
+) -> Result<TraversalPage> {
+    options.max_nodes = (offset + limit).min(limits::MAX_TRAVERSAL_NODES);
+    let traversal = traverse(graph, &options)?;
+    let mut budget = PageBudget::new(limit);
+    let page_len = traversal.visited.iter().skip(offset).take_while(|visited| budget.try_take(&visited.node)).count();
+    let end = (offset + page_len).min(traversal.visited.len());
+    let is_cut = end < traversal.visited.len();
+    let exhausted = traversal.has_more && !is_cut && end >= limits::MAX_TRAVERSAL_NODES;
     let next_cursor =
-        ((walked.more || cut) && !exhausted && shown > 0).then(|| cursor::encode(list, &end.to_string()));
-    Ok(Window { walked, offset, end, next_cursor, exhausted })
+        ((traversal.has_more || is_cut) && !exhausted && page_len > 0).then(|| cursor::encode(scope, &end.to_string()));
+    Ok(TraversalPage { traversal, offset, end, next_cursor, exhausted })
 }
 
-impl Window {
+impl TraversalPage {
     /// The nodes of the page.
-    pub(crate) fn shown(&self) -> &[Reached] {
-        self.walked.reached.get(self.offset..self.end).unwrap_or_default()
+    pub(crate) fn nodes(&self) -> &[VisitedNode] {
+        self.traversal.visited.get(self.offset..self.end).unwrap_or_default()
     }
 
     /// What the page rests on: every node whose edges were followed.
-    pub(crate) fn rests_on(&self, basis: ReadSet) -> ReadSet {
-        rests_on(basis, self.walked.reached.iter().map(|one| one.node.id))
+    pub(crate) fn add_dependencies(&self, basis: ReadSet) -> ReadSet {
+        depend_on_nodes(basis, self.traversal.visited.iter().map(|visited| visited.node.id))
     }
 
     /// Says how to go on, where there is more.
-    pub(crate) fn close(&self, document: &mut JsonObjectWriter) {
+    pub(crate) fn put_cursor(&self, document: &mut JsonObjectWriter) {
         if let Some(next) = &self.next_cursor {
             document.put("next_cursor", next);
         }
         if self.exhausted {
-            let most = limits::WALK_VISITED;
+            let max = limits::MAX_TRAVERSAL_NODES;
             document.put("exhausted", true);
             document.put(
                 "message",
-                format!("A walk visits at most {most} nodes; go on from one of the last ones"),
+                format!("A walk visits at most {max} nodes; go on from one of the last ones"),
             );
         }
     }
 }
 
-fn rests_on(mut basis: ReadSet, ids: impl ExactSizeIterator<Item = NodeId>) -> ReadSet {
-    if ids.len() > limits::TAGGED_NODES {
+fn depend_on_nodes(mut basis: ReadSet, ids: impl ExactSizeIterator<Item = NodeId>) -> ReadSet {
+    if ids.len() > limits::MAX_NODE_TAGS {
         // Any change of the graph might be one of so many.
-        return basis.with_tag(tags::stats()).with_tag(tags::bulk()).with_tag(tags::nodes());
+        return basis.with_tag(tags::counters()).with_tag(tags::any_node()).with_tag(tags::nodes());
     }
     basis.tags.extend(ids.map(tags::node));
-    basis.with_tag(tags::bulk())
+    basis.with_tag(tags::any_node())
 }
 
 /// The offset inside a cursor.
-pub(crate) fn offset(list: &str, cursor: Option<&str>) -> Result<usize> {
+pub(crate) fn decode_offset(scope: &str, cursor: Option<&str>) -> Result<usize> {
     let Some(cursor) = cursor else { return Ok(0) };
-    let key = cursor::decode(list, cursor)?;
-    key.parse().map_err(|_| refusal::invalid("cursor", "is not of this walk"))
+    let key = cursor::decode(scope, cursor)?;
+    key.parse().map_err(|_| refusal::invalid_argument("cursor", "is not of this walk"))
 }
 
 /// A node, what lies around it, and the edges between these.
 #[derive(Clone, Debug)]
-pub(crate) struct Neighbourhood {
+pub(crate) struct Neighborhood {
     center: NodeId,
     depth: usize,
-    window: Window,
+    page: TraversalPage,
     edges: Vec<Edge>,
 }
 
-impl Neighbourhood {
+impl Neighborhood {
     /// The name under which its cursors are sealed.
-    pub(crate) fn list(center: NodeId, depth: usize) -> String {
+    pub(crate) fn cursor_scope(center: NodeId, depth: usize) -> String {
         format!("amem context {center} {depth}")
     }
 
     /// A page from `offset` on. An edge stands on the page of its later end.
-    pub(crate) fn around(
-        graph: &mut Graph<'_>,
+    pub(crate) fn load(
+        graph: &mut GraphReader<'_>,
         center: NodeId,
         depth: usize,
         offset: usize,
-    ) -> Result<Neighbourhood> {
-        let plan = Plan { start: center, ways: Ways::ALL, max_depth: depth, min_confidence: 0.0, wanted: 0 };
-        let window = window(graph, plan, &Neighbourhood::list(center, depth), offset, limits::CONTEXT_NODES)?;
-        let places: BTreeMap<NodeId, usize> =
-            window.walked.reached.iter().enumerate().map(|(place, one)| (one.node.id, place)).collect();
-        let shown: Vec<NodeId> = window.shown().iter().map(|one| one.node.id).collect();
+    ) -> Result<Neighborhood> {
+        let options = TraversalOptions { start: center, edge_filter: EdgeFilter::ALL, max_depth: depth, min_confidence: 0.0, max_nodes: 0 };
+        let page = traverse_page(graph, options, &Neighborhood::cursor_scope(center, depth), offset, limits::NEIGHBORHOOD_PAGE_NODES)?;
+        let positions: BTreeMap<NodeId, usize> =
+            page.traversal.visited.iter().enumerate().map(|(position, visited)| (visited.node.id, position)).collect();
+        let page_ids: Vec<NodeId> = page.nodes().iter().map(|visited| visited.node.id).collect();
         let mut edges: BTreeMap<(NodeId, NodeId, EdgeType), Edge> = BTreeMap::new();
-        let mut of_shown = |side| -> Result<BTreeMap<NodeId, Vec<Edge>>> {
-            let mut listed = BTreeMap::new();
-            for piece in shown.chunks(limits::FANOUT_NODES) {
-                listed.extend(graph.edges(piece, side, EdgeTypes::ALL)?);
+        let mut edges_of_page = |direction| -> Result<BTreeMap<NodeId, Vec<Edge>>> {
+            let mut edges = BTreeMap::new();
+            for chunk in page_ids.chunks(limits::EXPANSION_CHUNK_NODES) {
+                edges.extend(graph.edges(chunk, direction, EdgeTypeSet::ALL)?);
             }
-            Ok(listed)
+            Ok(edges)
         };
-        let outgoing = of_shown(Side::Outgoing)?;
+        let outgoing = edges_of_page(Direction::Outgoing)?;
         // On a first page every edge has its source there, and is among those that the source lists, unless that has more than
         // it lists.
-        let is_whole = offset == 0 && outgoing.values().all(|edges| edges.len() < limits::FANOUT);
-        let incoming = if is_whole { BTreeMap::new() } else { of_shown(Side::Incoming)? };
-        for (side, listed) in [(Side::Outgoing, outgoing), (Side::Incoming, incoming)] {
-            for (id, listed) in listed {
-                let own = places.get(&id).map_or(0, |place| place + 1);
-                let reach = if is_whole { window.end } else { own };
+        let sources_have_all_edges = offset == 0 && outgoing.values().all(|edges| edges.len() < limits::MAX_EDGES_PER_EXPANSION);
+        let incoming = if sources_have_all_edges { BTreeMap::new() } else { edges_of_page(Direction::Incoming)? };
+        for (direction, edges_by_node) in [(Direction::Outgoing, outgoing), (Direction::Incoming, incoming)] {
+            for (id, node_edges) in edges_by_node {
+                let end_of_own = positions.get(&id).map_or(0, |position| position + 1);
+                let end = if sources_have_all_edges { page.end } else { end_of_own };
                 let ends_here =
-                    |edge: &Edge| places.get(&side.other(edge)).is_some_and(|place| *place < reach);
-                edges.extend(listed.into_iter().filter(ends_here).map(|edge| (edge.key(), edge)));
+                    |edge: &Edge| positions.get(&direction.far_end(edge)).is_some_and(|position| *position < end);
+                edges.extend(node_edges.into_iter().filter(ends_here).map(|edge| (edge.key(), edge)));
             }
         }
-        Ok(Neighbourhood { center, depth, window, edges: edges.into_values().collect() })
+        Ok(Neighborhood { center, depth, page, edges: edges.into_values().collect() })
     }
 
     /// The document.
     pub(crate) fn document(&self, now: i64) -> JsonObjectWriter {
-        const FIELDS: [Field; 6] = [
-            Field::Id,
-            Field::EventType,
-            Field::Content,
-            Field::Confidence,
-            Field::Session,
-            Field::SupersededBy,
+        const FIELDS: [OutputField; 6] = [
+            OutputField::Id,
+            OutputField::EventType,
+            OutputField::Content,
+            OutputField::Confidence,
+            OutputField::Session,
+            OutputField::SupersededBy,
         ];
-        let nodes = self.window.shown();
+        let nodes = self.page.nodes();
         let mut document = JsonObjectWriter::default();
         document.put("center_id", self.center.0);
         document.put("depth", self.depth);
         document.put("node_count", nodes.len());
         document.put("edge_count", self.edges.len());
-        document.put_array("nodes", nodes, |shown, one| one.node.write(shown, &FIELDS, now));
-        document.put_array("edges", &self.edges, |shown, edge| edge.write(shown));
-        self.window.close(&mut document);
+        document.put_array("nodes", nodes, |object, visited| visited.node.write_json(object, &FIELDS, now));
+        document.put_array("edges", &self.edges, |object, edge| edge.write_json(object));
+        self.page.put_cursor(&mut document);
         document
     }
 
     /// What it rests on.
-    pub(crate) fn rests_on(&self, basis: ReadSet) -> ReadSet {
-        self.window.rests_on(basis)
+    pub(crate) fn add_dependencies(&self, basis: ReadSet) -> ReadSet {
+        self.page.add_dependencies(basis)
     }
 }
 
 /// The result of `memory_traverse`.
-pub(crate) fn traversal(start: NodeId, window: &Window, now: i64) -> JsonObjectWriter {
-    const FIELDS: [Field; 4] = [Field::Id, Field::EventType, Field::Content, Field::Confidence];
+pub(crate) fn traversal_document(start: NodeId, page: &TraversalPage, now: i64) -> JsonObjectWriter {
+    const FIELDS: [OutputField; 4] = [OutputField::Id, OutputField::EventType, OutputField::Content, OutputField::Confidence];
     let mut document = JsonObjectWriter::default();
     document.put("start_id", start.0);
-    document.put("visited_count", window.shown().len());
-    document.put_array("visited", window.shown(), |shown, one| {
-        one.node.write(shown, &FIELDS, now);
-        shown.put("depth", one.depth);
-        one.node.write(shown, &[Field::SupersededBy], now);
+    document.put("visited_count", page.nodes().len());
+    document.put_array("visited", page.nodes(), |object, visited| {
+        visited.node.write_json(object, &FIELDS, now);
+        object.put("depth", visited.depth);
+        visited.node.write_json(object, &[OutputField::SupersededBy], now);
     });
-    let edges = window.shown().iter().filter_map(|one| one.by.as_ref());
-    document.put_array("edges_traversed", edges, |shown, edge| edge.write(shown));
-    window.close(&mut document);
+    let edges = page.nodes().iter().filter_map(|visited| visited.via.as_ref());
+    document.put_array("edges_traversed", edges, |object, edge| edge.write_json(object));
+    page.put_cursor(&mut document);
     document
 }
 
 /// The result of `memory_causal`: everything that was reached but the root.
-pub(crate) fn causal(root: NodeId, window: &Window, now: i64) -> JsonObjectWriter {
-    const FIELDS: [Field; 4] = [Field::Id, Field::EventType, Field::Content, Field::Confidence];
-    let dependents: Vec<&Reached> = window.shown().iter().filter(|one| one.depth > 0).collect();
-    let of_type = |event_type| dependents.iter().filter(|one| one.node.event_type == event_type).count();
+pub(crate) fn causal_document(root: NodeId, page: &TraversalPage, now: i64) -> JsonObjectWriter {
+    const FIELDS: [OutputField; 4] = [OutputField::Id, OutputField::EventType, OutputField::Content, OutputField::Confidence];
+    let dependents: Vec<&VisitedNode> = page.nodes().iter().filter(|visited| visited.depth > 0).collect();
+    let of_type = |event_type| dependents.iter().filter(|visited| visited.node.event_type == event_type).count();
     let mut document = JsonObjectWriter::default();
     document.put("root_id", root.0);
     document.put("dependent_count", dependents.len());
     document.put("affected_decisions", of_type(EventType::Decision));
     document.put("affected_inferences", of_type(EventType::Inference));
-    document.put_array("dependents", dependents, |shown, one| {
-        one.node.write(shown, &FIELDS, now);
-        shown.put("depth", one.depth);
+    document.put_array("dependents", dependents, |object, visited| {
+        visited.node.write_json(object, &FIELDS, now);
+        object.put("depth", visited.depth);
     });
-    window.close(&mut document);
+    page.put_cursor(&mut document);
     document
 }
 
 /// The shortest path between two nodes.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Path {
+pub(crate) enum PathResult {
     /// The nodes from one end to the other, and the edges between them.
     Found { nodes: Vec<NodeId>, edges: Vec<Edge> },
     /// There is none of that length.
     None,
     /// The search came to the end of what it may visit.
-    GaveUp,
+    LimitReached,
 }
 
 /// One end of a search, growing towards the other.
-struct Front {
-    ways: Ways,
+struct Frontier {
+    edge_filter: EdgeFilter,
     /// Each node with the edge and the node that it was reached from.
-    seen: BTreeMap<NodeId, Option<(NodeId, Edge)>>,
+    parents: BTreeMap<NodeId, Option<(NodeId, Edge)>>,
     level: Vec<NodeId>,
 }
 
-impl Front {
-    fn new(start: NodeId, ways: Ways) -> Front {
-        Front { ways, seen: BTreeMap::from([(start, None)]), level: vec![start] }
+impl Frontier {
+    fn new(start: NodeId, edge_filter: EdgeFilter) -> Frontier {
+        Frontier { edge_filter, parents: BTreeMap::from([(start, None)]), level: vec![start] }
     }
 
     /// Grows by one level and returns the nodes where it met the other.
-    fn grow(&mut self, graph: &mut Graph<'_>, other: &Front) -> Result<BTreeSet<NodeId>> {
+    fn expand(&mut self, graph: &mut GraphReader<'_>, other: &Frontier) -> Result<BTreeSet<NodeId>> {
         let mut next = Vec::new();
-        let mut met = BTreeSet::new();
-        for expanded in self.level.chunks(limits::FANOUT_NODES) {
-            for (from, steps) in steps(graph, expanded, self.ways)? {
-                for (to, edge) in steps {
-                    if self.seen.contains_key(&to) {
+        let mut meeting_nodes = BTreeSet::new();
+        for chunk in self.level.chunks(limits::EXPANSION_CHUNK_NODES) {
+            for (from, edges) in expand(graph, chunk, self.edge_filter)? {
+                for (to, edge) in edges {
+                    if self.parents.contains_key(&to) {
                         continue;
                     }
-                    self.seen.insert(to, Some((from, edge)));
+                    self.parents.insert(to, Some((from, edge)));
                     next.push(to);
-                    if other.seen.contains_key(&to) {
-                        met.insert(to);
+                    if other.parents.contains_key(&to) {
+                        meeting_nodes.insert(to);
                     }
                 }
             }
-            if self.seen.len() + other.seen.len() > limits::WALK_VISITED {
+            if self.parents.len() + other.parents.len() > limits::MAX_TRAVERSAL_NODES {
                 break;
             }
         }
         self.level = next;
-        Ok(met)
+        Ok(meeting_nodes)
     }
 
     /// The way from a node back to where this front began.
-    fn back(&self, from: NodeId) -> (Vec<NodeId>, Vec<Edge>) {
+    fn backtrack(&self, from: NodeId) -> (Vec<NodeId>, Vec<Edge>) {
         let (mut nodes, mut edges, mut at) = (Vec::new(), Vec::new(), from);
-        while let Some(Some((before, edge))) = self.seen.get(&at) {
+        while let Some(Some((before, edge))) = self.parents.get(&at) {
             edges.push(*edge);
             nodes.push(*before);
             at = *before;
@@ -405,42 +405,42 @@ impl Front {
 }
 
 /// Looks for a shortest path, from both ends at once: where the two fronts first meet, no path is shorter.
-pub(crate) fn path(
-    graph: &mut Graph<'_>,
+pub(crate) fn shortest_path(
+    graph: &mut GraphReader<'_>,
     from: NodeId,
     to: NodeId,
-    ways: Ways,
+    edge_filter: EdgeFilter,
     max_length: usize,
-) -> Result<Path> {
-    graph.expect(from)?;
-    graph.expect(to)?;
+) -> Result<PathResult> {
+    graph.ensure_exists(from)?;
+    graph.ensure_exists(to)?;
     if from == to {
-        return Ok(Path::Found { nodes: vec![from], edges: Vec::new() });
+        return Ok(PathResult::Found { nodes: vec![from], edges: Vec::new() });
     }
-    let mut near = Front::new(from, ways);
-    let mut far = Front::new(to, ways.reversed());
+    let mut forward = Frontier::new(from, edge_filter);
+    let mut backward = Frontier::new(to, edge_filter.reversed());
     for _ in 0..max_length {
-        if near.level.is_empty() || far.level.is_empty() {
-            return Ok(Path::None);
+        if forward.level.is_empty() || backward.level.is_empty() {
+            return Ok(PathResult::None);
         }
-        let met = if near.level.len() <= far.level.len() {
-            near.grow(graph, &far)?
+        let meeting_nodes = if forward.level.len() <= backward.level.len() {
+            forward.expand(graph, &backward)?
         } else {
-            far.grow(graph, &near)?
+            backward.expand(graph, &forward)?
         };
-        if let Some(middle) = met.first() {
-            let (mut nodes, mut edges) = near.back(*middle);
+        if let Some(middle) = meeting_nodes.first() {
+            let (mut nodes, mut edges) = forward.backtrack(*middle);
             nodes.reverse();
             edges.reverse();
             nodes.push(*middle);
-            let (rest, onwards) = far.back(*middle);
-            nodes.extend(rest);
-            edges.extend(onwards);
-            return Ok(Path::Found { nodes, edges });
+            let (rest_nodes, rest_edges) = backward.backtrack(*middle);
+            nodes.extend(rest_nodes);
+            edges.extend(rest_edges);
+            return Ok(PathResult::Found { nodes, edges });
         }
-        if near.seen.len() + far.seen.len() > limits::WALK_VISITED {
-            return Ok(Path::GaveUp);
+        if forward.parents.len() + backward.parents.len() > limits::MAX_TRAVERSAL_NODES {
+            return Ok(PathResult::LimitReached);
         }
     }
-    Ok(Path::None)
+    Ok(PathResult::None)
 }

@@ -61,7 +61,7 @@ impl App {
             None => return Err(unknown_tenant(&store, &config.tenant).await?),
         };
         let links = Arc::new(Links::new(store.clone()));
-        let memory = Amem::new(store.clone(), config.data_dir.join("search")).with_citations(links.clone());
+        let memory = Amem::new(store.clone(), config.data_dir.join("search")).with_link_index(links.clone());
         let memory = Arc::new(memory);
         let project = Refrakt::new(store.clone(), tenant.id.clone(), project_folder(&config)?);
         let project = Arc::new(project);

@@ -20,7 +20,7 @@ use quad_core::Result;
 use super::fault;
 use super::item::{self, EDGE_TYPES, EVENT_TYPES, EdgeItem, Item, NodeItem};
 use super::limits::{CONTENT_BYTES, DIMENSIONS};
-use super::window::{Record, Window};
+use super::window::{RecordView, RegionReader};
 
 pub(crate) const HEADER_BYTES: u64 = 64;
 pub(crate) const NODE_BYTES: u64 = 72;
@@ -29,17 +29,17 @@ pub(crate) const MAGIC: &[u8; 4] = b"AMEM";
 pub(crate) const VERSION: u32 = 1;
 
 /// The longest compressed text: LZ4 grows what it cannot shrink by one in 255 and some bytes, and is preceded by a size.
-const COMPRESSED_BYTES: usize = CONTENT_BYTES + CONTENT_BYTES / 10 + 24;
+const MAX_COMPRESSED_BYTES: usize = CONTENT_BYTES + CONTENT_BYTES / 10 + 24;
 
 /// Reads a file: first all nodes, then all edges, with memory for one window of each part and for the ids.
 pub struct AmemReader<R> {
     file: R,
     file_bytes: u64,
     header: Header,
-    nodes: Window,
-    edges: Window,
-    contents: Window,
-    vectors: Window,
+    node_region: RegionReader,
+    edge_region: RegionReader,
+    content_region: RegionReader,
+    vector_region: RegionReader,
     /// Ids of the nodes that were read, ascending, to check the edges by.
     ids: Vec<u64>,
     next_node: u64,
@@ -52,43 +52,43 @@ struct Header {
     dimension: u64,
     node_count: u64,
     edge_count: u64,
-    nodes_at: u64,
-    edges_at: u64,
-    contents_at: u64,
-    vectors_at: u64,
+    nodes_offset: u64,
+    edges_offset: u64,
+    contents_offset: u64,
+    vectors_offset: u64,
 }
 
 impl<R: Read + Seek> AmemReader<R> {
     /// Reads and checks the header, and that all it promises fits into the file.
     pub fn open(mut file: R) -> Result<AmemReader<R>> {
-        let file_bytes = file.seek(SeekFrom::End(0)).map_err(fault::io)?;
-        let mut window = Window::default();
-        let header = Record(window.get(&mut file, file_bytes, 0, HEADER_BYTES as usize)?);
+        let file_bytes = file.seek(SeekFrom::End(0)).map_err(fault::io_error)?;
+        let mut window = RegionReader::default();
+        let header = RecordView(window.read_range(&mut file, file_bytes, 0, HEADER_BYTES as usize)?);
         if !header.0.starts_with(MAGIC) {
             return Err(fault::at_byte(0, "this is no .amem file: it does not begin with AMEM"));
         }
         if header.u32(4) != VERSION {
-            let found = header.u32(4);
-            return Err(fault::at_byte(4, format!("version {found} of the format; only {VERSION} is known")));
+            let version = header.u32(4);
+            return Err(fault::at_byte(4, format!("version {version} of the format; only {VERSION} is known")));
         }
         let header = Header {
             dimension: u64::from(header.u32(8)),
             node_count: header.u64(16),
             edge_count: header.u64(24),
-            nodes_at: header.u64(32),
-            edges_at: header.u64(40),
-            contents_at: header.u64(48),
-            vectors_at: header.u64(56),
+            nodes_offset: header.u64(32),
+            edges_offset: header.u64(40),
+            contents_offset: header.u64(48),
+            vectors_offset: header.u64(56),
         };
         header.check(file_bytes)?;
         Ok(AmemReader {
             file,
             file_bytes,
             header,
-            nodes: Window::default(),
-            edges: Window::default(),
-            contents: Window::default(),
-            vectors: Window::default(),
+            node_region: RegionReader::default(),
+            edge_region: RegionReader::default(),
+            content_region: RegionReader::default(),
+            vector_region: RegionReader::default(),
             ids: Vec::new(),
             next_node: 0,
             next_edge: 0,
@@ -114,29 +114,29 @@ impl<R: Read + Seek> AmemReader<R> {
     }
 
     fn read_node(&mut self) -> Result<NodeItem> {
-        let at = self.header.nodes_at + self.next_node * NODE_BYTES;
-        let record = Record(self.nodes.get(&mut self.file, self.file_bytes, at, NODE_BYTES as usize)?);
+        let record_offset = self.header.nodes_offset + self.next_node * NODE_BYTES;
+        let record = RecordView(self.node_region.read_range(&mut self.file, self.file_bytes, record_offset, NODE_BYTES as usize)?);
         let id = record.u64(0);
         // The same bound as the graph's own ids have in the database.
         if i64::try_from(id).is_err() {
-            return Err(fault::at_byte(at, format!("{id} is too large for a node's id")));
+            return Err(fault::at_byte(record_offset, format!("{id} is too large for a node's id")));
         }
         if self.ids.last().is_some_and(|last| *last >= id) {
             return Err(fault::at_byte(
-                at,
+                record_offset,
                 format!("node {id} comes after a node with an id that is not less"),
             ));
         }
         let event_type = record.u8(8);
         if usize::from(event_type) >= EVENT_TYPES.len() {
-            return Err(fault::at_byte(at + 8, format!("{event_type} is no event type")));
+            return Err(fault::at_byte(record_offset + 8, format!("{event_type} is no event type")));
         }
         let (session_id, access_count) = (record.u32(20), record.u32(28));
-        let created_at = time(&record, at, 12)?;
-        let last_accessed = time(&record, at, 32)?;
-        let confidence = share(&record, at, 24)?;
-        let (content_at, compressed) = (record.u64(44), record.u32(52));
-        let content = self.read_content(at, content_at, compressed)?;
+        let created_at = read_time(&record, record_offset, 12)?;
+        let last_accessed = read_time(&record, record_offset, 32)?;
+        let confidence = read_ratio(&record, record_offset, 24)?;
+        let (content_offset, compressed_bytes) = (record.u64(44), record.u32(52));
+        let content = self.read_content(record_offset, content_offset, compressed_bytes)?;
         let vector = self.read_vector()?;
         self.ids.push(id);
         self.next_node += 1;
@@ -155,42 +155,42 @@ impl<R: Read + Seek> AmemReader<R> {
         })
     }
 
-    fn read_content(&mut self, at: u64, offset: u64, compressed: u32) -> Result<String> {
-        if compressed == 0 {
+    fn read_content(&mut self, record_offset: u64, offset: u64, compressed_bytes: u32) -> Result<String> {
+        if compressed_bytes == 0 {
             return Ok(String::new());
         }
-        let length = compressed as usize;
-        if length > COMPRESSED_BYTES {
+        let length = compressed_bytes as usize;
+        if length > MAX_COMPRESSED_BYTES {
             return Err(fault::at_byte(
-                at + 52,
+                record_offset + 52,
                 format!("a compressed text of {length} bytes is longer than any can be"),
             ));
         }
-        let begin = self.header.contents_at.checked_add(offset).ok_or_else(|| {
-            fault::at_byte(at + 44, format!("a text should begin {offset} bytes into the texts"))
+        let start = self.header.contents_offset.checked_add(offset).ok_or_else(|| {
+            fault::at_byte(record_offset + 44, format!("a text should begin {offset} bytes into the texts"))
         })?;
-        let bytes = self.contents.get(&mut self.file, self.file_bytes, begin, length)?;
+        let bytes = self.content_region.read_range(&mut self.file, self.file_bytes, start, length)?;
         let Some((size, block)) = bytes.split_first_chunk::<4>() else {
             return Err(fault::at_byte(
-                begin,
+                start,
                 format!("a compressed text of {length} bytes has no room for its size"),
             ));
         };
         let size = u32::from_le_bytes(*size) as usize;
         if size > CONTENT_BYTES {
             return Err(fault::at_byte(
-                begin,
+                start,
                 format!("a text of {size} bytes; {CONTENT_BYTES} are the most"),
             ));
         }
-        let plain = lz4_flex::block::decompress(block, size)
-            .map_err(|error| fault::at_byte(begin + 4, format!("a text cannot be decompressed: {error}")))?;
-        if plain.len() != size {
-            let found = plain.len();
-            return Err(fault::at_byte(begin, format!("a text should have {size} bytes and has {found}")));
+        let decompressed = lz4_flex::block::decompress(block, size)
+            .map_err(|error| fault::at_byte(start + 4, format!("a text cannot be decompressed: {error}")))?;
+        if decompressed.len() != size {
+            let actual_size = decompressed.len();
+            return Err(fault::at_byte(start, format!("a text should have {size} bytes and has {actual_size}")));
         }
-        String::from_utf8(plain)
-            .map_err(|error| fault::at_byte(begin, format!("a text is not UTF-8: {error}")))
+        String::from_utf8(decompressed)
+            .map_err(|error| fault::at_byte(start, format!("a text is not UTF-8: {error}")))
     }
 
     fn read_vector(&mut self) -> Result<Option<Vec<f32>>> {
@@ -200,14 +200,14 @@ impl<R: Read + Seek> AmemReader<R> {
             return Ok(None);
         }
         let length = DIMENSIONS * 4;
-        let at = self.header.vectors_at + self.next_node * length as u64;
-        let bytes = self.vectors.get(&mut self.file, self.file_bytes, at, length)?;
+        let offset = self.header.vectors_offset + self.next_node * length as u64;
+        let bytes = self.vector_region.read_range(&mut self.file, self.file_bytes, offset, length)?;
         let (numbers, _) = bytes.as_chunks::<4>();
         let vector: Vec<f32> = numbers.iter().map(|number| f32::from_le_bytes(*number)).collect();
         if vector.iter().all(|number| *number == 0.0) {
             return Ok(None);
         }
-        if !item::is_usable(&vector) {
+        if !item::is_valid_vector(&vector) {
             self.vectors_left_out += 1;
             return Ok(None);
         }
@@ -215,25 +215,25 @@ impl<R: Read + Seek> AmemReader<R> {
     }
 
     fn read_edge(&mut self) -> Result<EdgeItem> {
-        let at = self.header.edges_at + self.next_edge * EDGE_BYTES;
-        let record = Record(self.edges.get(&mut self.file, self.file_bytes, at, EDGE_BYTES as usize)?);
+        let record_offset = self.header.edges_offset + self.next_edge * EDGE_BYTES;
+        let record = RecordView(self.edge_region.read_range(&mut self.file, self.file_bytes, record_offset, EDGE_BYTES as usize)?);
         let (source_id, target_id, edge_type) = (record.u64(0), record.u64(8), record.u8(16));
-        for (id, place) in [(source_id, 0), (target_id, 8)] {
+        for (id, field_offset) in [(source_id, 0), (target_id, 8)] {
             if self.ids.binary_search(&id).is_err() {
                 return Err(fault::at_byte(
-                    at + place,
+                    record_offset + field_offset,
                     format!("an edge at node {id}, which the file does not have"),
                 ));
             }
         }
         if source_id == target_id {
-            return Err(fault::at_byte(at, format!("an edge from node {source_id} to itself")));
+            return Err(fault::at_byte(record_offset, format!("an edge from node {source_id} to itself")));
         }
         if usize::from(edge_type) >= EDGE_TYPES.len() {
-            return Err(fault::at_byte(at + 16, format!("{edge_type} is no edge type")));
+            return Err(fault::at_byte(record_offset + 16, format!("{edge_type} is no edge type")));
         }
-        let weight = share(&record, at, 20)?;
-        let created_at = time(&record, at, 24)?;
+        let weight = read_ratio(&record, record_offset, 20)?;
+        let created_at = read_time(&record, record_offset, 24)?;
         self.next_edge += 1;
         Ok(EdgeItem { source_id, target_id, edge_type, weight, created_at })
     }
@@ -246,52 +246,52 @@ impl<R: Read + Seek> Iterator for AmemReader<R> {
         if self.failed {
             return None;
         }
-        let read = if self.next_node < self.header.node_count {
+        let result = if self.next_node < self.header.node_count {
             self.read_node().map(Item::Node)
         } else if self.next_edge < self.header.edge_count {
             self.read_edge().map(Item::Edge)
         } else {
             return None;
         };
-        self.failed = read.is_err();
-        Some(read)
+        self.failed = result.is_err();
+        Some(result)
     }
 }
 
 impl Header {
     fn check(&self, file_bytes: u64) -> Result<()> {
-        let fits = |place: u64, what: &str, at: u64, count: u64, each: u64| {
-            let end = count.checked_mul(each).and_then(|bytes| at.checked_add(bytes));
+        let check_fits = |header_offset: u64, section: &str, start: u64, count: u64, record_bytes: u64| {
+            let end = count.checked_mul(record_bytes).and_then(|bytes| start.checked_add(bytes));
             match end {
-                Some(end) if end <= file_bytes && at >= HEADER_BYTES => Ok(()),
+                Some(end) if end <= file_bytes && start >= HEADER_BYTES => Ok(()),
                 _ => Err(fault::at_byte(
-                    place,
+                    header_offset,
                     format!(
-                        "{count} {what} of {each} bytes at byte {at} do not fit into a file of {file_bytes}"
+                        "{count} {section} of {record_bytes} bytes at byte {start} do not fit into a file of {file_bytes}"
                     ),
                 )),
             }
         };
-        fits(32, "nodes", self.nodes_at, self.node_count, NODE_BYTES)?;
-        fits(40, "edges", self.edges_at, self.edge_count, EDGE_BYTES)?;
-        fits(48, "texts", self.contents_at, 0, 0)?;
+        check_fits(32, "nodes", self.nodes_offset, self.node_count, NODE_BYTES)?;
+        check_fits(40, "edges", self.edges_offset, self.edge_count, EDGE_BYTES)?;
+        check_fits(48, "texts", self.contents_offset, 0, 0)?;
         // The dimension is 32 bits wide, so this product is not too large.
-        fits(56, "vectors", self.vectors_at, self.node_count, self.dimension * 4)
+        check_fits(56, "vectors", self.vectors_offset, self.node_count, self.dimension * 4)
     }
 }
 
 /// A time in microseconds.
-fn time(record: &Record<'_>, at: u64, place: usize) -> Result<i64> {
-    let time = record.u64(place);
-    i64::try_from(time).map_err(|_| fault::at_byte(at + place as u64, format!("{time} µs is no time")))
+fn read_time(record: &RecordView<'_>, record_offset: u64, field_offset: usize) -> Result<i64> {
+    let time = record.u64(field_offset);
+    i64::try_from(time).map_err(|_| fault::at_byte(record_offset + field_offset as u64, format!("{time} µs is no time")))
 }
 
 /// A number from 0 to 1. What is beyond is cut, as the original does it.
-fn share(record: &Record<'_>, at: u64, place: usize) -> Result<f64> {
-    let share = record.f32(place);
-    if !share.is_finite() {
-        return Err(fault::at_byte(at + place as u64, format!("{share} is no number from 0 to 1")));
+fn read_ratio(record: &RecordView<'_>, record_offset: u64, field_offset: usize) -> Result<f64> {
+    let ratio = record.f32(field_offset);
+    if !ratio.is_finite() {
+        return Err(fault::at_byte(record_offset + field_offset as u64, format!("{ratio} is no number from 0 to 1")));
     }
     // The shortest decimal that means this float: 0.95, not 0.949999988079071.
-    Ok(share.clamp(0.0, 1.0).to_string().parse().unwrap_or_else(|_| f64::from(share)))
+    Ok(ratio.clamp(0.0, 1.0).to_string().parse().unwrap_or_else(|_| f64::from(ratio)))
 }

@@ -23,7 +23,7 @@ where
     N: Iterator<Item = Result<NodeItem>>,
     E: Iterator<Item = Result<EdgeItem>>,
 {
-    let mut out_degrees = Degrees::new(edges()?);
+    let mut out_degrees = OutDegrees::new(edges()?);
     let (mut node_count, mut edge_count) = (0_u64, 0_u64);
     for node in nodes()? {
         node?;
@@ -33,11 +33,11 @@ where
         edge?;
         edge_count += 1;
     }
-    let edges_at = HEADER_BYTES + node_count * NODE_BYTES;
-    let contents_at = edges_at + edge_count * EDGE_BYTES;
+    let edges_offset = HEADER_BYTES + node_count * NODE_BYTES;
+    let contents_offset = edges_offset + edge_count * EDGE_BYTES;
 
     // Node records, while the lengths of the compressed texts add up.
-    out.seek(SeekFrom::Start(HEADER_BYTES)).map_err(fault::io)?;
+    out.seek(SeekFrom::Start(HEADER_BYTES)).map_err(fault::io_error)?;
     let mut content_bytes = 0_u64;
     let mut first_edge = 0_u64;
     let mut last_id = None;
@@ -47,28 +47,28 @@ where
             return Err(quad_core::Error::internal("nodes to be written do not ascend"));
         }
         last_id = Some(node.id);
-        let compressed = lz4_flex::block::compress_prepend_size(node.content.as_bytes()).len() as u64;
-        let degree = out_degrees.of(node.id)?;
-        out.write_all(&node_record(&node, now, content_bytes, compressed, first_edge, degree))
-            .map_err(fault::io)?;
-        content_bytes += compressed;
+        let compressed_bytes = lz4_flex::block::compress_prepend_size(node.content.as_bytes()).len() as u64;
+        let degree = out_degrees.degree_of(node.id)?;
+        out.write_all(&node_record(&node, now, content_bytes, compressed_bytes, first_edge, degree))
+            .map_err(fault::io_error)?;
+        content_bytes += compressed_bytes;
         first_edge += degree;
     }
     for edge in edges()? {
-        out.write_all(&edge_record(&edge?)).map_err(fault::io)?;
+        out.write_all(&edge_record(&edge?)).map_err(fault::io_error)?;
     }
     for node in nodes()? {
         let compressed = lz4_flex::block::compress_prepend_size(node?.content.as_bytes());
-        out.write_all(&compressed).map_err(fault::io)?;
+        out.write_all(&compressed).map_err(fault::io_error)?;
     }
     for node in nodes()? {
         let mut bytes = [0_u8; DIMENSIONS * 4];
-        if let Some(vector) = node?.vector.filter(|vector| item::is_usable(vector)) {
-            for (place, number) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(vector) {
-                *place = number.to_le_bytes();
+        if let Some(vector) = node?.vector.filter(|vector| item::is_valid_vector(vector)) {
+            for (slot, number) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(vector) {
+                *slot = number.to_le_bytes();
             }
         }
-        out.write_all(&bytes).map_err(fault::io)?;
+        out.write_all(&bytes).map_err(fault::io_error)?;
     }
     let mut header = [0_u8; HEADER_BYTES as usize];
     put(&mut header, 0, *MAGIC);
@@ -77,26 +77,26 @@ where
     put(&mut header, 16, node_count.to_le_bytes());
     put(&mut header, 24, edge_count.to_le_bytes());
     put(&mut header, 32, HEADER_BYTES.to_le_bytes());
-    put(&mut header, 40, edges_at.to_le_bytes());
-    put(&mut header, 48, contents_at.to_le_bytes());
-    put(&mut header, 56, (contents_at + content_bytes).to_le_bytes());
+    put(&mut header, 40, edges_offset.to_le_bytes());
+    put(&mut header, 48, contents_offset.to_le_bytes());
+    put(&mut header, 56, (contents_offset + content_bytes).to_le_bytes());
     // Last, so that a file that was not finished is not taken for one.
-    out.seek(SeekFrom::Start(0)).map_err(fault::io)?;
-    out.write_all(&header).map_err(fault::io)?;
-    out.flush().map_err(fault::io)
+    out.seek(SeekFrom::Start(0)).map_err(fault::io_error)?;
+    out.write_all(&header).map_err(fault::io_error)?;
+    out.flush().map_err(fault::io_error)
 }
 
 /// How many edges leave each node, from edges that are sorted by their source.
-struct Degrees<E: Iterator> {
+struct OutDegrees<E: Iterator> {
     edges: std::iter::Peekable<E>,
 }
 
-impl<E: Iterator<Item = Result<EdgeItem>>> Degrees<E> {
-    fn new(edges: E) -> Degrees<E> {
-        Degrees { edges: edges.peekable() }
+impl<E: Iterator<Item = Result<EdgeItem>>> OutDegrees<E> {
+    fn new(edges: E) -> OutDegrees<E> {
+        OutDegrees { edges: edges.peekable() }
     }
 
-    fn of(&mut self, id: u64) -> Result<u64> {
+    fn degree_of(&mut self, id: u64) -> Result<u64> {
         let mut degree = 0;
         while let Some(edge) =
             self.edges.next_if(|edge| edge.as_ref().map_or(true, |edge| edge.source_id <= id))
@@ -115,8 +115,8 @@ impl<E: Iterator<Item = Result<EdgeItem>>> Degrees<E> {
 fn node_record(
     node: &NodeItem,
     now: i64,
-    content_at: u64,
-    compressed: u64,
+    content_offset: u64,
+    compressed_bytes: u64,
     first_edge: u64,
     degree: u64,
 ) -> [u8; 72] {
@@ -128,9 +128,9 @@ fn node_record(
     put(&mut record, 24, (node.confidence as f32).to_le_bytes());
     put(&mut record, 28, node.access_count.to_le_bytes());
     put(&mut record, 32, node.last_accessed.max(0).to_le_bytes());
-    put(&mut record, 40, decay(node, now).to_le_bytes());
-    put(&mut record, 44, content_at.to_le_bytes());
-    put(&mut record, 52, (compressed as u32).to_le_bytes());
+    put(&mut record, 40, decay_score(node, now).to_le_bytes());
+    put(&mut record, 44, content_offset.to_le_bytes());
+    put(&mut record, 52, (compressed_bytes as u32).to_le_bytes());
     put(&mut record, 56, (first_edge * EDGE_BYTES).to_le_bytes());
     put(&mut record, 64, u16::try_from(degree).unwrap_or(u16::MAX).to_le_bytes());
     record
@@ -147,7 +147,7 @@ fn edge_record(edge: &EdgeItem) -> [u8; 32] {
 }
 
 /// The graph's own decay, for the original's field of that name.
-fn decay(node: &NodeItem, now: i64) -> f32 {
+fn decay_score(node: &NodeItem, now: i64) -> f32 {
     const DAY: f64 = 86_400e6;
     let base = match node.event_type {
         2 | 4 => 0.8,
@@ -159,8 +159,8 @@ fn decay(node: &NodeItem, now: i64) -> f32 {
     (base * (-0.01 * days).exp().min(1.0)) as f32
 }
 
-fn put<const N: usize>(record: &mut [u8], at: usize, bytes: [u8; N]) {
-    if let Some(place) = record.get_mut(at..at + N) {
-        place.copy_from_slice(&bytes);
+fn put<const N: usize>(record: &mut [u8], offset: usize, bytes: [u8; N]) {
+    if let Some(slot) = record.get_mut(offset..offset + N) {
+        slot.copy_from_slice(&bytes);
     }
 }

@@ -1,6 +1,6 @@
 //! Lines that could not be used: reported with their numbers, and nothing else is lost.
 
-use super::limits::BAD_LINES_TOLD;
+use super::limits::MAX_BAD_LINES_REPORTED;
 
 /// A line that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct BadLine {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BadLines {
     /// The first ones.
-    pub told: Vec<BadLine>,
+    pub reported: Vec<BadLine>,
     /// How many there are in all.
     pub count: u64,
 }
@@ -23,8 +23,8 @@ pub struct BadLines {
 impl BadLines {
     pub(crate) fn add(&mut self, line: u64, reason: String) {
         self.count += 1;
-        if self.told.len() < BAD_LINES_TOLD {
-            self.told.push(BadLine { line, reason });
+        if self.reported.len() < MAX_BAD_LINES_REPORTED {
+            self.reported.push(BadLine { line, reason });
         }
     }
 }

@@ -3,20 +3,20 @@
 use quad_core::{Error, Kind};
 
 /// The file cannot be right at this byte.
-pub(crate) fn at_byte(offset: u64, what: impl std::fmt::Display) -> Error {
-    Error::new(Kind::BadInput, "BAD_FILE", format!("Byte {offset}: {what}"))
+pub(crate) fn at_byte(offset: u64, problem: impl std::fmt::Display) -> Error {
+    Error::new(Kind::BadInput, "BAD_FILE", format!("Byte {offset}: {problem}"))
         .hint("The file is damaged or of another kind; nothing after this was read")
         .with_detail("offset", offset)
 }
 
 /// The file cannot be right in this line.
-pub(crate) fn at_line(line: u64, what: impl std::fmt::Display) -> Error {
-    Error::new(Kind::BadInput, "BAD_FILE", format!("Line {line}: {what}"))
+pub(crate) fn at_line(line: u64, problem: impl std::fmt::Display) -> Error {
+    Error::new(Kind::BadInput, "BAD_FILE", format!("Line {line}: {problem}"))
         .hint("Mend the line or take it out; nothing after it was read")
         .with_detail("line", line)
 }
 
 /// The file cannot be read or written at all.
-pub(crate) fn io(error: std::io::Error) -> Error {
+pub(crate) fn io_error(error: std::io::Error) -> Error {
     Error::new(Kind::BadInput, "FILE_ERROR", format!("The file cannot be used: {error}")).with_cause(error)
 }

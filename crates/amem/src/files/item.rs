@@ -85,7 +85,7 @@ pub struct SessionItem {
 }
 
 /// Whether a vector can be kept: the graph's dimension, finite, and pointing somewhere.
-pub(crate) fn is_usable(vector: &[f32]) -> bool {
+pub(crate) fn is_valid_vector(vector: &[f32]) -> bool {
     vector.len() == super::limits::DIMENSIONS
         && vector.iter().all(|number| number.is_finite())
         && vector.iter().any(|number| *number != 0.0)

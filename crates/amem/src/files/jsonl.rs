@@ -18,7 +18,7 @@ use super::bad_lines::BadLines;
 use super::fault;
 use super::item::{self, EDGE_TYPES, EVENT_TYPES, EdgeItem, Item, NodeItem, SessionItem};
 use super::limits::CONTENT_BYTES;
-use super::lines::{Line, Lines};
+use super::lines::{Line, LineReader};
 
 const FORMAT: &str = "quadrivium-memory";
 const VERSION: u32 = 1;
@@ -94,7 +94,7 @@ impl<W: Write> JsonlWriter<W> {
                 &NodeLine {
                     kind: "node".to_owned(),
                     id: node.id,
-                    event_type: name(&EVENT_TYPES, node.event_type)?,
+                    event_type: type_name(&EVENT_TYPES, node.event_type)?,
                     session_id: node.session_id,
                     created_at: node.created_at,
                     confidence: node.confidence,
@@ -111,7 +111,7 @@ impl<W: Write> JsonlWriter<W> {
                     kind: "edge".to_owned(),
                     source_id: edge.source_id,
                     target_id: edge.target_id,
-                    edge_type: name(&EDGE_TYPES, edge.edge_type)?,
+                    edge_type: type_name(&EDGE_TYPES, edge.edge_type)?,
                     weight: edge.weight,
                     created_at: edge.created_at,
                 },
@@ -125,7 +125,7 @@ impl<W: Write> JsonlWriter<W> {
 
     /// Ends the file.
     pub fn finish(mut self) -> Result<W> {
-        self.out.flush().map_err(fault::io)?;
+        self.out.flush().map_err(fault::io_error)?;
         Ok(self.out)
     }
 }
@@ -133,18 +133,18 @@ impl<W: Write> JsonlWriter<W> {
 fn write_line<W: Write, T: Serialize>(out: &mut W, line: &T) -> Result<()> {
     let mut text = serde_json::to_vec(line).map_err(quad_core::Error::internal)?;
     text.push(b'\n');
-    out.write_all(&text).map_err(fault::io)
+    out.write_all(&text).map_err(fault::io_error)
 }
 
-fn name(names: &[&str], number: u8) -> Result<String> {
-    let name = names.get(usize::from(number)).copied();
+fn type_name(names: &[&str], type_number: u8) -> Result<String> {
+    let name = names.get(usize::from(type_number)).copied();
     name.map(str::to_owned)
-        .ok_or_else(|| quad_core::Error::internal(format!("type number {number} has no name")))
+        .ok_or_else(|| quad_core::Error::internal(format!("type number {type_number} has no name")))
 }
 
 /// Reads such a file. A line that cannot be used is reported and left out, and so is an edge at a node that was.
 pub struct JsonlReader<R> {
-    lines: Lines<R>,
+    lines: LineReader<R>,
     /// Ids of the nodes that were read, ascending, to check the edges by.
     ids: Vec<u64>,
     bad_lines: BadLines,
@@ -154,18 +154,18 @@ pub struct JsonlReader<R> {
 impl<R: BufRead> JsonlReader<R> {
     /// Reads the header.
     pub fn open(file: R) -> Result<JsonlReader<R>> {
-        let mut lines = Lines::new(file);
-        let header: Option<HeaderLine> = match lines.advance()? {
+        let mut lines = LineReader::new(file);
+        let header: Option<HeaderLine> = match lines.next_line()? {
             Some(Line::Text(text)) => serde_json::from_str(text).ok(),
             _ => None,
         };
         match header {
             Some(header) if header.format == FORMAT && header.version == VERSION => {}
             Some(header) if header.format == FORMAT => {
-                let found = header.version;
+                let version = header.version;
                 return Err(fault::at_line(
                     1,
-                    format!("version {found} of the format; only {VERSION} is known"),
+                    format!("version {version} of the format; only {VERSION} is known"),
                 ));
             }
             _ => {
@@ -185,14 +185,14 @@ impl<R: BufRead> JsonlReader<R> {
 
     fn read(&mut self) -> Result<Option<Item>> {
         loop {
-            let line = self.lines.advance()?.map(|line| match line {
+            let line = self.lines.next_line()?.map(|line| match line {
                 Line::Text(text) if text.trim().is_empty() => Ok(None),
                 Line::Text(text) => parse(text).map(Some),
-                Line::Unreadable(why) => Err(why.to_owned()),
+                Line::Invalid(reason) => Err(reason.to_owned()),
             });
             let Some(line) = line else { return Ok(None) };
             let item = line.and_then(|item| {
-                item.as_ref().map_or(Ok(()), |item| self.check(item))?;
+                item.as_ref().map_or(Ok(()), |item| self.check_references(item))?;
                 Ok(item)
             });
             match item {
@@ -204,7 +204,7 @@ impl<R: BufRead> JsonlReader<R> {
     }
 
     /// What one line alone cannot tell.
-    fn check(&mut self, item: &Item) -> Result<(), String> {
+    fn check_references(&mut self, item: &Item) -> Result<(), String> {
         match item {
             Item::Node(node) => {
                 if self.ids.last().is_some_and(|last| *last >= node.id) {
@@ -213,12 +213,12 @@ impl<R: BufRead> JsonlReader<R> {
                 self.ids.push(node.id);
                 Ok(())
             }
-            Item::Edge(edge) => self.known(edge.source_id).and_then(|()| self.known(edge.target_id)),
-            Item::Session(session) => session.episode_id.map_or(Ok(()), |id| self.known(id)),
+            Item::Edge(edge) => self.check_node_seen(edge.source_id).and_then(|()| self.check_node_seen(edge.target_id)),
+            Item::Session(session) => session.episode_id.map_or(Ok(()), |id| self.check_node_seen(id)),
         }
     }
 
-    fn known(&self, id: u64) -> Result<(), String> {
+    fn check_node_seen(&self, id: u64) -> Result<(), String> {
         self.ids.binary_search(&id).map(drop).map_err(|_| format!("node {id} is not in the lines before"))
     }
 }
@@ -230,17 +230,17 @@ impl<R: BufRead> Iterator for JsonlReader<R> {
         if self.failed {
             return None;
         }
-        let read = self.read().transpose()?;
-        self.failed = read.is_err();
-        Some(read)
+        let result = self.read().transpose()?;
+        self.failed = result.is_err();
+        Some(result)
     }
 }
 
 fn parse(text: &str) -> Result<Item, String> {
     let kind: TypeOnly<'_> = from_json(text)?;
     match kind.kind.as_ref() {
-        "node" => from_json::<NodeLine<Box<RawValue>>>(text).and_then(node),
-        "edge" => from_json::<EdgeLine<Box<RawValue>>>(text).and_then(edge),
+        "node" => from_json::<NodeLine<Box<RawValue>>>(text).and_then(parse_node),
+        "edge" => from_json::<EdgeLine<Box<RawValue>>>(text).and_then(parse_edge),
         "session" => from_json::<SessionLine>(text).map(|line| Item::Session(line.session)),
         other => Err(format!("{other:?} is neither node nor edge nor session")),
     }
@@ -250,22 +250,22 @@ fn from_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-fn node(line: NodeLine<Box<RawValue>>) -> Result<Item, String> {
+fn parse_node(line: NodeLine<Box<RawValue>>) -> Result<Item, String> {
     if i64::try_from(line.id).is_err() {
         return Err(format!("{} is too large for a node's id", line.id));
     }
     if line.content.len() > CONTENT_BYTES {
         return Err(format!("a text of {} bytes; {CONTENT_BYTES} are the most", line.content.len()));
     }
-    if line.vector.as_deref().is_some_and(|vector| !item::is_usable(vector)) {
+    if line.vector.as_deref().is_some_and(|vector| !item::is_valid_vector(vector)) {
         return Err("the vector is no direction in the graph's dimension".to_owned());
     }
     Ok(Item::Node(NodeItem {
         id: line.id,
-        event_type: number(&EVENT_TYPES, &line.event_type, "event type")?,
+        event_type: type_number(&EVENT_TYPES, &line.event_type, "event type")?,
         session_id: line.session_id,
         created_at: line.created_at,
-        confidence: share(&line.confidence, "confidence")?,
+        confidence: parse_ratio(&line.confidence, "confidence")?,
         access_count: line.access_count,
         last_accessed: line.last_accessed,
         created_by: line.created_by,
@@ -274,30 +274,30 @@ fn node(line: NodeLine<Box<RawValue>>) -> Result<Item, String> {
     }))
 }
 
-fn edge(line: EdgeLine<Box<RawValue>>) -> Result<Item, String> {
+fn parse_edge(line: EdgeLine<Box<RawValue>>) -> Result<Item, String> {
     if line.source_id == line.target_id {
         return Err(format!("an edge from node {} to itself", line.source_id));
     }
     Ok(Item::Edge(EdgeItem {
         source_id: line.source_id,
         target_id: line.target_id,
-        edge_type: number(&EDGE_TYPES, &line.edge_type, "edge type")?,
-        weight: share(&line.weight, "weight")?,
+        edge_type: type_number(&EDGE_TYPES, &line.edge_type, "edge type")?,
+        weight: parse_ratio(&line.weight, "weight")?,
         created_at: line.created_at,
     }))
 }
 
-fn number(names: &[&str], name: &str, what: &str) -> Result<u8, String> {
-    let found = names.iter().position(|known| *known == name);
-    found
+fn type_number(names: &[&str], name: &str, type_kind: &str) -> Result<u8, String> {
+    let index = names.iter().position(|candidate| *candidate == name);
+    index
         .map(|number| number as u8)
-        .ok_or_else(|| format!("{name:?} is no {what}; these are {}", names.join(", ")))
+        .ok_or_else(|| format!("{name:?} is no {type_kind}; these are {}", names.join(", ")))
 }
 
 /// A number from 0 to 1, exactly as written: the JSON parser alone may miss a double's last bit.
-fn share(raw: &RawValue, what: &str) -> Result<f64, String> {
+fn parse_ratio(raw: &RawValue, field: &str) -> Result<f64, String> {
     match raw.get().parse::<f64>() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err(format!("the {what} should be a number from 0 to 1")),
+        Ok(ratio) if (0.0..=1.0).contains(&ratio) => Ok(ratio),
+        _ => Err(format!("the {field} should be a number from 0 to 1")),
     }
 }

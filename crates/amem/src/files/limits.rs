@@ -7,16 +7,16 @@ pub const CONTENT_BYTES: usize = 65_536;
 pub const DIMENSIONS: usize = crate::search::limits::DIMENSIONS;
 
 /// Bytes that are read from one part of a file at a time: large enough that the system call is not the cost.
-pub const WINDOW_BYTES: usize = 256 * 1024;
+pub const READ_BUFFER_BYTES: usize = 256 * 1024;
 
 /// Bytes of one line of JSONL: a node whose text is all control characters, six bytes each, with its vector.
 pub const LINE_BYTES: usize = 1 << 20;
 
 /// Malformed lines that are remembered with their reasons; more are only counted.
-pub const BAD_LINES_TOLD: usize = 100;
+pub const MAX_BAD_LINES_REPORTED: usize = 100;
 
 /// Bytes of names that an import of entities remembers, to connect them by relations: a graph of some million entities.
-pub const NAMES_BYTES: usize = 256 << 20;
+pub const ENTITY_NAMES_BYTES: usize = 256 << 20;
 
 /// Lines in which a file's kind is looked for: some of them may be broken.
-pub const LINES_LOOKED_AT: usize = 64;
+pub const DETECTION_LINES: usize = 64;

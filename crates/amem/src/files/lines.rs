@@ -8,7 +8,7 @@ use super::fault;
 use super::limits::LINE_BYTES;
 
 /// Reads line by line.
-pub(crate) struct Lines<R> {
+pub(crate) struct LineReader<R> {
     file: R,
     buffer: Vec<u8>,
     number: u64,
@@ -17,12 +17,12 @@ pub(crate) struct Lines<R> {
 /// A line, or why it is none.
 pub(crate) enum Line<'a> {
     Text(&'a str),
-    Unreadable(&'static str),
+    Invalid(&'static str),
 }
 
-impl<R: BufRead> Lines<R> {
-    pub fn new(file: R) -> Lines<R> {
-        Lines { file, buffer: Vec::new(), number: 0 }
+impl<R: BufRead> LineReader<R> {
+    pub fn new(file: R) -> LineReader<R> {
+        LineReader { file, buffer: Vec::new(), number: 0 }
     }
 
     /// The number of the line that was read last, from 1.
@@ -31,10 +31,10 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The next line without its end, if there is one.
-    pub fn advance(&mut self) -> Result<Option<Line<'_>>> {
+    pub fn next_line(&mut self) -> Result<Option<Line<'_>>> {
         self.buffer.clear();
         let mut bounded = self.file.by_ref().take(LINE_BYTES as u64 + 1);
-        let read = bounded.read_until(b'\n', &mut self.buffer).map_err(fault::io)?;
+        let read = bounded.read_until(b'\n', &mut self.buffer).map_err(fault::io_error)?;
         if read == 0 {
             return Ok(None);
         }
@@ -43,28 +43,28 @@ impl<R: BufRead> Lines<R> {
             self.buffer.pop();
         } else if read > LINE_BYTES {
             self.skip_rest()?;
-            return Ok(Some(Line::Unreadable("it is longer than any line should be")));
+            return Ok(Some(Line::Invalid("it is longer than any line should be")));
         }
         Ok(Some(match std::str::from_utf8(&self.buffer) {
             Ok(text) => Line::Text(text.trim_end_matches('\r')),
-            Err(_) => Line::Unreadable("it is not UTF-8"),
+            Err(_) => Line::Invalid("it is not UTF-8"),
         }))
     }
 
     fn skip_rest(&mut self) -> Result<()> {
         loop {
-            let chunk = self.file.fill_buf().map_err(fault::io)?;
+            let chunk = self.file.fill_buf().map_err(fault::io_error)?;
             if chunk.is_empty() {
                 return Ok(());
             }
             match chunk.iter().position(|byte| *byte == b'\n') {
-                Some(at) => {
-                    self.file.consume(at + 1);
+                Some(index) => {
+                    self.file.consume(index + 1);
                     return Ok(());
                 }
                 None => {
-                    let all = chunk.len();
-                    self.file.consume(all);
+                    let length = chunk.len();
+                    self.file.consume(length);
                 }
             }
         }

@@ -10,9 +10,9 @@ use quad_core::{Error, Kind, Result};
 use serde_json::Value;
 
 use super::amem_file::MAGIC;
-use super::limits::{LINES_LOOKED_AT, WINDOW_BYTES};
-use super::lines::{Line, Lines};
-use super::{AmemReader, BadLines, Item, JsonlReader, ServerMemory, fault};
+use super::limits::{DETECTION_LINES, READ_BUFFER_BYTES};
+use super::lines::{Line, LineReader};
+use super::{AmemReader, BadLines, Item, JsonlReader, ServerMemoryReader, fault};
 
 /// The kinds of files that hold memories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,19 +47,19 @@ pub struct MemoryFile {
 
 enum Reader {
     Amem(Box<AmemReader<File>>),
-    Jsonl(Box<JsonlReader<Counted>>),
-    ServerMemory(Box<ServerMemory<Counted>>),
+    Jsonl(Box<JsonlReader<CountingBufReader>>),
+    ServerMemory(Box<ServerMemoryReader<CountingBufReader>>),
 }
 
 impl MemoryFile {
     /// Opens a file, whichever kind it is. A file without times is taken as made at `now`, in microseconds since 1970, in
     /// a session 0 of its own.
     pub fn open(path: &Path, now: i64) -> Result<MemoryFile> {
-        let unreadable = |error: std::io::Error| {
+        let read_error = |error: std::io::Error| {
             Error::new(Kind::BadInput, "FILE_ERROR", format!("{} cannot be read: {error}", path.display()))
         };
-        let mut file = File::open(path).map_err(unreadable)?;
-        let metadata = file.metadata().map_err(unreadable)?;
+        let mut file = File::open(path).map_err(read_error)?;
+        let metadata = file.metadata().map_err(read_error)?;
         if !metadata.is_file() {
             return Err(Error::new(
                 Kind::BadInput,
@@ -67,23 +67,23 @@ impl MemoryFile {
                 format!("{} is not a file", path.display()),
             ));
         }
-        let format = recognise(&mut file)?;
-        file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+        let format = detect_format(&mut file)?;
+        file.seek(SeekFrom::Start(0)).map_err(read_error)?;
         let bytes_read = Arc::new(AtomicU64::new(0));
-        let text = |file: File| {
-            BufReader::with_capacity(WINDOW_BYTES, Counting { file, bytes_read: bytes_read.clone() })
+        let buffered = |file: File| {
+            BufReader::with_capacity(READ_BUFFER_BYTES, CountingFile { file, bytes_read: bytes_read.clone() })
         };
         let reader = match format {
             FileFormat::Amem => Reader::Amem(Box::new(AmemReader::open(file)?)),
-            FileFormat::Jsonl => Reader::Jsonl(Box::new(JsonlReader::open(text(file))?)),
-            FileFormat::ServerMemory => Reader::ServerMemory(Box::new(ServerMemory::new(text(file), now, 0))),
+            FileFormat::Jsonl => Reader::Jsonl(Box::new(JsonlReader::open(buffered(file))?)),
+            FileFormat::ServerMemory => Reader::ServerMemory(Box::new(ServerMemoryReader::new(buffered(file), now, 0))),
         };
         Ok(MemoryFile { format, reader, bytes: metadata.len(), bytes_read, items_read: 0 })
     }
 
     /// Reads all of a file that must be right as a whole, so that nothing of a wrong one is taken in. Lines stand for
     /// themselves and are not read twice.
-    pub fn check(path: &Path) -> Result<()> {
+    pub fn validate(path: &Path) -> Result<()> {
         let mut file = MemoryFile::open(path, 0)?;
         if file.format == FileFormat::Amem {
             file.try_for_each(|item| item.map(drop))?;
@@ -137,16 +137,16 @@ impl Iterator for MemoryFile {
 }
 
 /// Looks at the first bytes, and at the first lines if these are text.
-fn recognise(file: &mut File) -> Result<FileFormat> {
+fn detect_format(file: &mut File) -> Result<FileFormat> {
     let mut magic = Vec::new();
-    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(fault::io)?;
+    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(fault::io_error)?;
     if magic == MAGIC {
         return Ok(FileFormat::Amem);
     }
-    file.seek(SeekFrom::Start(0)).map_err(fault::io)?;
-    let mut lines = Lines::new(BufReader::new(file));
-    for _ in 0..LINES_LOOKED_AT {
-        let Some(line) = lines.advance()? else { break };
+    file.seek(SeekFrom::Start(0)).map_err(fault::io_error)?;
+    let mut lines = LineReader::new(BufReader::new(file));
+    for _ in 0..DETECTION_LINES {
+        let Some(line) = lines.next_line()? else { break };
         let Line::Text(text) = line else { continue };
         let Ok(line) = serde_json::from_str::<Value>(text) else { continue };
         if line["format"].is_string() {
@@ -161,15 +161,15 @@ fn recognise(file: &mut File) -> Result<FileFormat> {
     ))
 }
 
-type Counted = BufReader<Counting>;
+type CountingBufReader = BufReader<CountingFile>;
 
 /// A file that counts what is read of it.
-struct Counting {
+struct CountingFile {
     file: File,
     bytes_read: Arc<AtomicU64>,
 }
 
-impl Read for Counting {
+impl Read for CountingFile {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.file.read(buffer)?;
         self.bytes_read.fetch_add(read as u64, Ordering::Relaxed);
@@ -183,21 +183,21 @@ mod tests {
 
     use super::*;
 
-    fn file(bytes: &[u8]) -> tempfile::NamedTempFile {
+    fn temp_file(bytes: &[u8]) -> tempfile::NamedTempFile {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(bytes).unwrap();
         file
     }
 
     #[test]
-    fn the_kind_is_seen_from_the_contents() {
+    fn format_is_detected_from_contents() {
         let entity = "{\"type\":\"entity\",\"name\":\"Ada\",\"observations\":[]}\n";
         for (bytes, format, items) in [
             (entity.to_owned(), FileFormat::ServerMemory, 1),
             (format!("{{broken\n\n{entity}"), FileFormat::ServerMemory, 1),
             ("{\"format\":\"quadrivium-memory\",\"version\":1}\n".to_owned(), FileFormat::Jsonl, 0),
         ] {
-            let file = file(bytes.as_bytes());
+            let file = temp_file(bytes.as_bytes());
             let mut opened = MemoryFile::open(file.path(), 5).unwrap();
             assert_eq!((opened.format(), opened.by_ref().count()), (format, items), "{bytes}");
             assert_eq!(opened.progress(), (bytes.len() as u64, bytes.len() as u64));
@@ -205,18 +205,18 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_refused_with_what_to_do() {
+    fn unknown_files_are_rejected_with_hint() {
         for bytes in
             [&b""[..], b"AM", b"hello\nworld\n", b"[1]\n", b"{}", &[0xff; 4096], b"{\"type\":\"wish\"}"]
         {
-            let error = MemoryFile::open(file(bytes).path(), 5).err().unwrap();
+            let error = MemoryFile::open(temp_file(bytes).path(), 5).err().unwrap();
             assert_eq!((error.kind(), error.code()), (Kind::BadInput, "BAD_FILE"), "{bytes:?}");
             assert!(error.hint_text().is_some());
         }
-        assert_eq!(MemoryFile::open(file(b"AMEM").path(), 5).err().unwrap().code(), "BAD_FILE");
+        assert_eq!(MemoryFile::open(temp_file(b"AMEM").path(), 5).err().unwrap().code(), "BAD_FILE");
         assert_eq!(MemoryFile::open(Path::new("/"), 5).err().unwrap().code(), "FILE_ERROR");
         assert_eq!(MemoryFile::open(Path::new("/nowhere/at/all"), 5).err().unwrap().code(), "FILE_ERROR");
-        let other = file(b"{\"format\":\"something-else\",\"version\":1}\n");
-        assert!(MemoryFile::open(other.path(), 5).err().unwrap().message().starts_with("Line 1:"));
+        let unknown = temp_file(b"{\"format\":\"something-else\",\"version\":1}\n");
+        assert!(MemoryFile::open(unknown.path(), 5).err().unwrap().message().starts_with("Line 1:"));
     }
 }

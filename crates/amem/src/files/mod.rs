@@ -24,7 +24,7 @@ pub use bad_lines::{BadLine, BadLines};
 pub use item::{EDGE_TYPES, EVENT_TYPES, EdgeItem, Item, NodeItem, SessionItem};
 pub use jsonl::{JsonlReader, JsonlWriter};
 pub use memory_file::{FileFormat, MemoryFile};
-pub use server_memory::ServerMemory;
+pub use server_memory::ServerMemoryReader;
 pub use server_memory_writer::ServerMemoryWriter;
 
 #[cfg(test)]

@@ -23,17 +23,17 @@ use serde::Deserialize;
 
 use super::bad_lines::BadLines;
 use super::item::{EDGE_TYPES, EdgeItem, Item, NodeItem};
-use super::limits::{CONTENT_BYTES, NAMES_BYTES};
-use super::lines::{Line, Lines};
+use super::limits::{CONTENT_BYTES, ENTITY_NAMES_BYTES};
+use super::lines::{Line, LineReader};
 
 /// How sure an imported fact is: what a caller says who says nothing about it.
-const CONFIDENCE: f64 = 0.9;
+const DEFAULT_CONFIDENCE: f64 = 0.9;
 
 const RELATED_TO: u8 = 4;
 const PART_OF: u8 = 5;
 
 /// Relation names that mean an edge type: name, type, and whether the ends are the other way around. Sorted by name.
-const RELATIONS: [(&str, u8, bool); 46] = [
+const EDGE_TYPE_BY_RELATION: [(&str, u8, bool); 46] = [
     ("after", 6, true),
     ("based_on", 0, false),
     ("because_of", 0, false),
@@ -107,33 +107,33 @@ enum ServerLine {
 }
 
 /// Reads such a file.
-pub struct ServerMemory<R> {
-    lines: Lines<R>,
+pub struct ServerMemoryReader<R> {
+    lines: LineReader<R>,
     now: i64,
     session_id: u32,
     next_id: u64,
     /// The first node of each name.
     names: HashMap<String, u64>,
-    held_bytes: usize,
+    charged_bytes: usize,
     /// Relations that came before one of their ends.
-    early: VecDeque<Relation>,
-    ready: VecDeque<Item>,
+    pending_relations: VecDeque<Relation>,
+    ready_items: VecDeque<Item>,
     bad_lines: BadLines,
     ended: bool,
 }
 
-impl<R: BufRead> ServerMemory<R> {
+impl<R: BufRead> ServerMemoryReader<R> {
     /// Reads `file` as made at `now` (microseconds since 1970) in a session of the importer's; ids begin at 0.
-    pub fn new(file: R, now: i64, session_id: u32) -> ServerMemory<R> {
-        ServerMemory {
-            lines: Lines::new(file),
+    pub fn new(file: R, now: i64, session_id: u32) -> ServerMemoryReader<R> {
+        ServerMemoryReader {
+            lines: LineReader::new(file),
             now,
             session_id,
             next_id: 0,
             names: HashMap::new(),
-            held_bytes: 0,
-            early: VecDeque::new(),
-            ready: VecDeque::new(),
+            charged_bytes: 0,
+            pending_relations: VecDeque::new(),
+            ready_items: VecDeque::new(),
             bad_lines: BadLines::default(),
             ended: false,
         }
@@ -146,25 +146,25 @@ impl<R: BufRead> ServerMemory<R> {
 
     fn read(&mut self) -> Result<Option<Item>> {
         loop {
-            if let Some(item) = self.ready.pop_front() {
+            if let Some(item) = self.ready_items.pop_front() {
                 return Ok(Some(item));
             }
             if self.ended {
                 // Ends that no entity has: whoever relates to them knows at least their names.
-                let Some(relation) = self.early.pop_front() else { return Ok(None) };
+                let Some(relation) = self.pending_relations.pop_front() else { return Ok(None) };
                 for name in [&relation.from, &relation.to] {
                     if !self.names.contains_key(name) {
-                        self.entity(&Entity {
+                        self.add_entity(&Entity {
                             name: name.clone(),
                             entity_type: String::new(),
                             observations: vec![],
                         })?;
                     }
                 }
-                self.relation(&relation);
+                self.add_relation(&relation);
                 continue;
             }
-            let parsed = match self.lines.advance()? {
+            let parsed = match self.lines.next_line()? {
                 None => {
                     self.ended = true;
                     continue;
@@ -173,16 +173,16 @@ impl<R: BufRead> ServerMemory<R> {
                 Some(Line::Text(text)) => {
                     serde_json::from_str::<ServerLine>(text).map_err(|error| error.to_string())
                 }
-                Some(Line::Unreadable(why)) => Err(why.to_owned()),
+                Some(Line::Invalid(reason)) => Err(reason.to_owned()),
             };
             match parsed {
-                Ok(ServerLine::Entity(entity)) => self.entity(&entity)?,
+                Ok(ServerLine::Entity(entity)) => self.add_entity(&entity)?,
                 Ok(ServerLine::Relation(relation)) => {
                     if self.names.contains_key(&relation.from) && self.names.contains_key(&relation.to) {
-                        self.relation(&relation);
+                        self.add_relation(&relation);
                     } else {
-                        self.hold(relation.from.len() + relation.to.len() + relation.relation_type.len())?;
-                        self.early.push_back(relation);
+                        self.charge_memory(relation.from.len() + relation.to.len() + relation.relation_type.len())?;
+                        self.pending_relations.push_back(relation);
                     }
                 }
                 Err(reason) => self.bad_lines.add(self.lines.number(), reason),
@@ -190,10 +190,10 @@ impl<R: BufRead> ServerMemory<R> {
         }
     }
 
-    fn hold(&mut self, bytes: usize) -> Result<()> {
+    fn charge_memory(&mut self, bytes: usize) -> Result<()> {
         // Some more for the map's own entry.
-        self.held_bytes = self.held_bytes.saturating_add(bytes + 64);
-        if self.held_bytes > NAMES_BYTES {
+        self.charged_bytes = self.charged_bytes.saturating_add(bytes + 64);
+        if self.charged_bytes > ENTITY_NAMES_BYTES {
             return Err(Error::new(
                 Kind::Limit,
                 "FILE_TOO_LARGE",
@@ -204,20 +204,20 @@ impl<R: BufRead> ServerMemory<R> {
         Ok(())
     }
 
-    fn entity(&mut self, entity: &Entity) -> Result<()> {
+    fn add_entity(&mut self, entity: &Entity) -> Result<()> {
         let title = if entity.entity_type.is_empty() {
             entity.name.clone()
         } else {
             format!("{} ({})", entity.name, entity.entity_type)
         };
-        let mut first = self.names.get(&entity.name).copied();
-        for content in split(&title, &entity.observations) {
-            let id = self.node(content);
-            match first {
-                Some(first) => self.edge(id, first, PART_OF),
+        let mut first_id = self.names.get(&entity.name).copied();
+        for content in split_content(&title, &entity.observations) {
+            let id = self.push_node(content);
+            match first_id {
+                Some(first_id) => self.push_edge(id, first_id, PART_OF),
                 None => {
-                    first = Some(id);
-                    self.hold(entity.name.len())?;
+                    first_id = Some(id);
+                    self.charge_memory(entity.name.len())?;
                     self.names.insert(entity.name.clone(), id);
                 }
             }
@@ -225,36 +225,36 @@ impl<R: BufRead> ServerMemory<R> {
         Ok(())
     }
 
-    fn relation(&mut self, relation: &Relation) {
+    fn add_relation(&mut self, relation: &Relation) {
         let ends = (self.names.get(&relation.from).copied(), self.names.get(&relation.to).copied());
         let (Some(from), Some(to)) = ends else { return };
-        let (edge_type, turned) = nearest(&relation.relation_type);
+        let (edge_type, reversed) = edge_type_for_relation(&relation.relation_type);
         if from != to {
-            let (source, target) = if turned { (to, from) } else { (from, to) };
-            self.edge(source, target, edge_type);
+            let (source, target) = if reversed { (to, from) } else { (from, to) };
+            self.push_edge(source, target, edge_type);
             if EDGE_TYPES.get(usize::from(edge_type)) == Some(&relation.relation_type.as_str()) {
                 return;
             }
         }
         let sentence = format!("{} {} {}", relation.from, relation.relation_type, relation.to);
-        for content in split(&sentence, &[]) {
-            let id = self.node(content);
-            self.edge(id, from, RELATED_TO);
+        for content in split_content(&sentence, &[]) {
+            let id = self.push_node(content);
+            self.push_edge(id, from, RELATED_TO);
             if from != to {
-                self.edge(id, to, RELATED_TO);
+                self.push_edge(id, to, RELATED_TO);
             }
         }
     }
 
-    fn node(&mut self, content: String) -> u64 {
+    fn push_node(&mut self, content: String) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
-        self.ready.push_back(Item::Node(NodeItem {
+        self.ready_items.push_back(Item::Node(NodeItem {
             id,
             event_type: 0,
             session_id: self.session_id,
             created_at: self.now,
-            confidence: CONFIDENCE,
+            confidence: DEFAULT_CONFIDENCE,
             access_count: 0,
             last_accessed: self.now,
             created_by: None,
@@ -264,9 +264,9 @@ impl<R: BufRead> ServerMemory<R> {
         id
     }
 
-    fn edge(&mut self, source_id: u64, target_id: u64, edge_type: u8) {
+    fn push_edge(&mut self, source_id: u64, target_id: u64, edge_type: u8) {
         let created_at = self.now;
-        self.ready.push_back(Item::Edge(EdgeItem {
+        self.ready_items.push_back(Item::Edge(EdgeItem {
             source_id,
             target_id,
             edge_type,
@@ -276,52 +276,52 @@ impl<R: BufRead> ServerMemory<R> {
     }
 }
 
-impl<R: BufRead> Iterator for ServerMemory<R> {
+impl<R: BufRead> Iterator for ServerMemoryReader<R> {
     type Item = Result<Item>;
 
     fn next(&mut self) -> Option<Result<Item>> {
-        let read = self.read().transpose()?;
-        if read.is_err() {
+        let result = self.read().transpose()?;
+        if result.is_err() {
             self.ended = true;
-            self.early.clear();
-            self.ready.clear();
+            self.pending_relations.clear();
+            self.ready_items.clear();
         }
-        Some(read)
+        Some(result)
     }
 }
 
 /// The edge type that a relation's name means, and whether its ends are the other way around.
-fn nearest(name: &str) -> (u8, bool) {
-    let mut plain = String::with_capacity(name.len());
+fn edge_type_for_relation(name: &str) -> (u8, bool) {
+    let mut normalized = String::with_capacity(name.len());
     for character in name.trim().chars() {
         if character.is_alphanumeric() {
             // "partOf" is "part_of".
-            if character.is_uppercase() && plain.chars().last().is_some_and(char::is_lowercase) {
-                plain.push('_');
+            if character.is_uppercase() && normalized.chars().last().is_some_and(char::is_lowercase) {
+                normalized.push('_');
             }
-            plain.extend(character.to_lowercase());
-        } else if !plain.ends_with('_') {
-            plain.push('_');
+            normalized.extend(character.to_lowercase());
+        } else if !normalized.ends_with('_') {
+            normalized.push('_');
         }
     }
-    match RELATIONS.binary_search_by(|(known, ..)| (*known).cmp(&plain)) {
-        Ok(at) => {
-            RELATIONS.get(at).map_or((RELATED_TO, false), |(_, edge_type, turned)| (*edge_type, *turned))
+    match EDGE_TYPE_BY_RELATION.binary_search_by(|(candidate, ..)| (*candidate).cmp(&normalized)) {
+        Ok(index) => {
+            EDGE_TYPE_BY_RELATION.get(index).map_or((RELATED_TO, false), |(_, edge_type, reversed)| (*edge_type, *reversed))
         }
         Err(_) => (RELATED_TO, false),
     }
 }
 
 /// The title and its observations as texts that fit into nodes.
-fn split(title: &str, observations: &[String]) -> Vec<String> {
+fn split_content(title: &str, observations: &[String]) -> Vec<String> {
     let mut texts = vec![String::new()];
     let lines = std::iter::once(title.to_owned()).chain(observations.iter().map(|text| format!("- {text}")));
     for line in lines {
         let mut rest = line.as_str();
         loop {
             let Some(text) = texts.last_mut() else { return texts };
-            let room = CONTENT_BYTES.saturating_sub(text.len() + usize::from(!text.is_empty()));
-            if rest.len() <= room {
+            let remaining = CONTENT_BYTES.saturating_sub(text.len() + usize::from(!text.is_empty()));
+            if rest.len() <= remaining {
                 if !text.is_empty() {
                     text.push('\n');
                 }

@@ -21,31 +21,31 @@ impl<W: Write> ServerMemoryWriter<W> {
     }
 
     /// Adds an entity.
-    pub fn node(&mut self, node: &NodeItem) -> Result<()> {
+    pub fn write_node(&mut self, node: &NodeItem) -> Result<()> {
         let kind = EVENT_TYPES.get(usize::from(node.event_type)).copied().unwrap_or_default();
-        self.line(&json!({"type": "entity", "name": name(node.id), "entityType": kind,
+        self.write_line(&json!({"type": "entity", "name": entity_name(node.id), "entityType": kind,
             "observations": [node.content]}))
     }
 
     /// Adds a relation.
-    pub fn edge(&mut self, edge: &EdgeItem) -> Result<()> {
+    pub fn write_edge(&mut self, edge: &EdgeItem) -> Result<()> {
         let kind = EDGE_TYPES.get(usize::from(edge.edge_type)).copied().unwrap_or_default();
-        self.line(&json!({"type": "relation", "from": name(edge.source_id), "to": name(edge.target_id),
+        self.write_line(&json!({"type": "relation", "from": entity_name(edge.source_id), "to": entity_name(edge.target_id),
             "relationType": kind}))
     }
 
-    fn line(&mut self, line: &Value) -> Result<()> {
-        writeln!(self.out, "{line}").map_err(fault::io)
+    fn write_line(&mut self, line: &Value) -> Result<()> {
+        writeln!(self.out, "{line}").map_err(fault::io_error)
     }
 
     /// Ends the file.
     pub fn finish(mut self) -> Result<W> {
-        self.out.flush().map_err(fault::io)?;
+        self.out.flush().map_err(fault::io_error)?;
         Ok(self.out)
     }
 }
 
 /// What an entity is called.
-fn name(id: u64) -> String {
+fn entity_name(id: u64) -> String {
     format!("node-{id}")
 }

@@ -32,27 +32,27 @@ fn edge(source_id: u64, target_id: u64) -> EdgeItem {
 
 /// Random graphs. With `exact` numbers that only doubles hold, and what only our own format has.
 fn graphs(exact: bool) -> impl Strategy<Value = (Vec<NodeItem>, Vec<EdgeItem>)> {
-    let share = move || {
+    let ratio = move || {
         if exact {
             (0.0..=1.0f64).boxed()
         } else {
-            (0.0..=1.0f32).prop_map(|share| share.to_string().parse().unwrap()).boxed()
+            (0.0..=1.0f32).prop_map(|ratio| ratio.to_string().parse().unwrap()).boxed()
         }
     };
     let time = 0..=i64::MAX;
     let vector = prop::option::of(prop::collection::vec(-4.0f32..4.0, 128));
-    let made_by = prop::option::of("[a-z]{1,5}");
+    let created_by = prop::option::of("[a-z]{1,5}");
     let nodes = prop::collection::vec(
         (
             (1u64..1_000, 0u8..6, any::<u32>(), time.clone()),
-            (share(), any::<u32>(), time.clone()),
+            (ratio(), any::<u32>(), time.clone()),
             ".{0,200}",
             vector,
-            made_by,
+            created_by,
         ),
         0..12,
     );
-    let edges = prop::collection::vec((any::<usize>(), any::<usize>(), 0u8..7, share(), time), 0..12);
+    let edges = prop::collection::vec((any::<usize>(), any::<usize>(), 0u8..7, ratio(), time), 0..12);
     (nodes, edges).prop_map(move |(nodes, edges)| {
         let mut id = 0;
         let nodes: Vec<NodeItem> = nodes
@@ -63,7 +63,7 @@ fn graphs(exact: bool) -> impl Strategy<Value = (Vec<NodeItem>, Vec<EdgeItem>)> 
                     (confidence, access_count, last_accessed),
                     content,
                     vector,
-                    by,
+                    created_by,
                 )| {
                     id += step;
                     NodeItem {
@@ -74,9 +74,9 @@ fn graphs(exact: bool) -> impl Strategy<Value = (Vec<NodeItem>, Vec<EdgeItem>)> 
                         confidence,
                         access_count,
                         last_accessed,
-                        created_by: by.filter(|_| exact),
+                        created_by: created_by.filter(|_| exact),
                         content,
-                        vector: vector.filter(|vector| item::is_usable(vector)),
+                        vector: vector.filter(|vector| item::is_valid_vector(vector)),
                     }
                 },
             )
@@ -95,7 +95,7 @@ fn graphs(exact: bool) -> impl Strategy<Value = (Vec<NodeItem>, Vec<EdgeItem>)> 
     })
 }
 
-fn amem(nodes: &[NodeItem], edges: &[EdgeItem]) -> Vec<u8> {
+fn write_amem_bytes(nodes: &[NodeItem], edges: &[EdgeItem]) -> Vec<u8> {
     let mut out = Cursor::new(Vec::new());
     write_amem(&mut out, NOW, || Ok(nodes.iter().cloned().map(Ok)), || Ok(edges.iter().cloned().map(Ok)))
         .unwrap();
@@ -110,7 +110,7 @@ fn items(nodes: Vec<NodeItem>, edges: Vec<EdgeItem>) -> Vec<Item> {
     nodes.into_iter().map(Item::Node).chain(edges.into_iter().map(Item::Edge)).collect()
 }
 
-fn jsonl(items: &[Item]) -> Vec<u8> {
+fn write_jsonl_bytes(items: &[Item]) -> Vec<u8> {
     let mut out = JsonlWriter::begin(Vec::new()).unwrap();
     items.iter().for_each(|item| out.write(item).unwrap());
     out.finish().unwrap()
@@ -119,13 +119,13 @@ fn jsonl(items: &[Item]) -> Vec<u8> {
 fn read_jsonl(bytes: &[u8]) -> Result<Vec<Item>> {
     let mut reader = JsonlReader::open(bytes)?;
     let items = reader.by_ref().collect::<Result<_>>()?;
-    match reader.bad_lines().told.first() {
+    match reader.bad_lines().reported.first() {
         Some(bad) => Err(fault::at_line(bad.line, &bad.reason)),
         None => Ok(items),
     }
 }
 
-fn small() -> (Vec<NodeItem>, Vec<EdgeItem>) {
+fn small_graph() -> (Vec<NodeItem>, Vec<EdgeItem>) {
     let mut nodes =
         vec![node(0, "The API rate limit is 100"), node(1, ""), node(5, "é ü 東京 repeat repeat repeat")];
     nodes[2].vector = Some((0..128).map(|n| n as f32 / 7.0 - 3.0).collect());
@@ -134,13 +134,13 @@ fn small() -> (Vec<NodeItem>, Vec<EdgeItem>) {
 
 proptest! {
     #[test]
-    fn an_amem_file_reads_as_it_was_written((nodes, edges) in graphs(false)) {
-        let bytes = amem(&nodes, &edges);
+    fn amem_round_trip((nodes, edges) in graphs(false)) {
+        let bytes = write_amem_bytes(&nodes, &edges);
         prop_assert_eq!(read_amem(&bytes).unwrap(), items(nodes, edges));
     }
 
     #[test]
-    fn a_jsonl_file_reads_as_it_was_written((nodes, edges) in graphs(true)) {
+    fn jsonl_round_trip((nodes, edges) in graphs(true)) {
         let mut items = items(nodes, edges);
         items.push(Item::Session(SessionItem {
             session_id: 4,
@@ -150,14 +150,14 @@ proptest! {
             episode_id: None,
             metadata: Some(serde_json::json!({"a": [1, null]})),
         }));
-        prop_assert_eq!(read_jsonl(&jsonl(&items)).unwrap(), items);
+        prop_assert_eq!(read_jsonl(&write_jsonl_bytes(&items)).unwrap(), items);
     }
 }
 
 #[test]
-fn the_layout_is_the_originals() {
-    let (nodes, edges) = small();
-    let bytes = amem(&nodes, &edges);
+fn amem_layout_matches_original_format() {
+    let (nodes, edges) = small_graph();
+    let bytes = write_amem_bytes(&nodes, &edges);
     let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
     let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     assert_eq!(&bytes[..8], b"AMEM\x01\0\0\0");
@@ -185,36 +185,36 @@ fn the_layout_is_the_originals() {
 }
 
 #[test]
-fn indexes_behind_the_vectors_and_other_dimensions_do_no_harm() {
-    let (nodes, edges) = small();
-    let mut bytes = amem(&nodes, &edges);
+fn trailing_indexes_and_other_dimensions_are_ignored() {
+    let (nodes, edges) = small_graph();
+    let mut bytes = write_amem_bytes(&nodes, &edges);
     bytes.extend([1, 4, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9]);
     assert_eq!(read_amem(&bytes).unwrap(), items(nodes.clone(), edges));
     // Vectors of 64 numbers: half of the block that is there.
     bytes[8] = 64;
     let mut reader = AmemReader::open(Cursor::new(&bytes)).unwrap();
-    let read: Vec<Item> = reader.by_ref().collect::<Result<_>>().unwrap();
+    let items_read: Vec<Item> = reader.by_ref().collect::<Result<_>>().unwrap();
     assert_eq!(reader.vectors_left_out(), 3);
     assert!(
-        matches!(&read[2], Item::Node(node) if node.vector.is_none() && node.content == nodes[2].content)
+        matches!(&items_read[2], Item::Node(node) if node.vector.is_none() && node.content == nodes[2].content)
     );
 }
 
 #[test]
-fn errors_name_the_byte() {
-    let (nodes, edges) = small();
-    let good = amem(&nodes, &edges);
+fn amem_errors_name_byte_offset() {
+    let (nodes, edges) = small_graph();
+    let valid = write_amem_bytes(&nodes, &edges);
     let (first_edge, second_node) =
         ((HEADER_BYTES + 3 * NODE_BYTES) as usize, (HEADER_BYTES + NODE_BYTES) as usize);
-    let refused = |at: usize, bytes: &[u8]| {
-        let mut bad = good.clone();
-        bad[at..at + bytes.len()].copy_from_slice(bytes);
-        let error = read_amem(&bad).unwrap_err();
+    let error_message = |at: usize, bytes: &[u8]| {
+        let mut invalid = valid.clone();
+        invalid[at..at + bytes.len()].copy_from_slice(bytes);
+        let error = read_amem(&invalid).unwrap_err();
         assert_eq!(error.code(), "BAD_FILE");
         error.message().to_owned()
     };
     let huge = u64::MAX.to_le_bytes();
-    for (at, bytes, place, what) in [
+    for (at, bytes, error_offset, expected) in [
         (0, b"X".as_slice(), 0, "no .amem file"),
         (4, &[2], 4, "version 2"),
         (16, &huge, 32, "nodes"),
@@ -233,15 +233,15 @@ fn errors_name_the_byte() {
         (first_edge + 8, &[1], first_edge, "itself"),
         (first_edge + 16, &[7], first_edge + 16, "no edge type"),
     ] {
-        let message = refused(at, bytes);
-        assert!(message.starts_with(&format!("Byte {place}:")) && message.contains(what), "{at}: {message}");
+        let message = error_message(at, bytes);
+        assert!(message.starts_with(&format!("Byte {error_offset}:")) && message.contains(expected), "{at}: {message}");
     }
 }
 
 #[test]
-fn a_text_that_claims_to_be_huge_is_not_believed() {
-    let (nodes, edges) = small();
-    let mut bytes = amem(&nodes, &edges);
+fn oversized_content_length_is_rejected() {
+    let (nodes, edges) = small_graph();
+    let mut bytes = write_amem_bytes(&nodes, &edges);
     let contents = (HEADER_BYTES + 3 * NODE_BYTES + 3 * EDGE_BYTES) as usize;
     bytes[contents..contents + 4].copy_from_slice(&u32::MAX.to_le_bytes());
     assert!(read_amem(&bytes).unwrap_err().message().contains("65536 are the most"));
@@ -250,45 +250,45 @@ fn a_text_that_claims_to_be_huge_is_not_believed() {
 }
 
 #[test]
-fn a_file_cut_anywhere_is_refused() {
-    let (nodes, edges) = small();
-    let whole = amem(&nodes, &edges);
-    for length in 0..whole.len() {
-        assert!(read_amem(&whole[..length]).is_err(), "{length}");
+fn truncated_amem_file_is_rejected() {
+    let (nodes, edges) = small_graph();
+    let complete = write_amem_bytes(&nodes, &edges);
+    for length in 0..complete.len() {
+        assert!(read_amem(&complete[..length]).is_err(), "{length}");
     }
-    let text = jsonl(&items(nodes, edges));
+    let text = write_jsonl_bytes(&items(nodes, edges));
     for length in 0..text.len() {
         // What is whole up to there is read; what is not is an error; neither is a panic.
-        let read = read_jsonl(&text[..length]);
-        assert!(read.is_err() || text[length - 1] == b'\n' || text[length] == b'\n', "{length}");
+        let result = read_jsonl(&text[..length]);
+        assert!(result.is_err() || text[length - 1] == b'\n' || text[length] == b'\n', "{length}");
     }
 }
 
 /// A generator with a fixed seed, so that what fails once fails again.
-struct Chance(u64);
+struct TestRng(u64);
 
-impl Chance {
+impl TestRng {
     fn next(&mut self, below: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % below.max(1)
     }
 }
 
-fn mutated(original: &[u8], chance: &mut Chance) -> Vec<u8> {
+fn mutate(original: &[u8], rng: &mut TestRng) -> Vec<u8> {
     let mut bytes = original.to_vec();
-    for _ in 0..=chance.next(4) {
-        let at = chance.next(bytes.len());
-        match chance.next(6) {
-            0 => bytes[at] ^= 1 << chance.next(8),
-            1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][chance.next(5)],
+    for _ in 0..=rng.next(4) {
+        let at = rng.next(bytes.len());
+        match rng.next(6) {
+            0 => bytes[at] ^= 1 << rng.next(8),
+            1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][rng.next(5)],
             2 => bytes.truncate(at.max(1)),
             3 => {
                 let end = (at + 8).min(bytes.len());
-                bytes[at..end].fill([0, 0xff][chance.next(2)]);
+                bytes[at..end].fill([0, 0xff][rng.next(2)]);
             }
-            4 => bytes.insert(at, chance.next(256) as u8),
+            4 => bytes.insert(at, rng.next(256) as u8),
             _ => {
-                let from = chance.next(bytes.len());
+                let from = rng.next(bytes.len());
                 let end = (from + 40).min(bytes.len());
                 let copied = bytes[from..end].to_vec();
                 bytes.splice(at..at, copied);
@@ -299,19 +299,19 @@ fn mutated(original: &[u8], chance: &mut Chance) -> Vec<u8> {
 }
 
 #[test]
-fn mutated_files_never_panic_and_never_grow() {
-    let (nodes, edges) = small();
-    let binary = amem(&nodes, &edges);
-    let text = jsonl(&items(nodes, edges));
-    let server = br#"{"type":"entity","name":"Ada","entityType":"person","observations":["wrote","thought"]}
+fn mutated_files_do_not_panic_or_exceed_limits() {
+    let (nodes, edges) = small_graph();
+    let binary = write_amem_bytes(&nodes, &edges);
+    let text = write_jsonl_bytes(&items(nodes, edges));
+    let server_memory_text = br#"{"type":"entity","name":"Ada","entityType":"person","observations":["wrote","thought"]}
 {"type":"relation","from":"Ada","to":"Acme","relationType":"works_at"}
 "#;
-    let mut chance = Chance(42);
-    let mut refused = 0;
+    let mut rng = TestRng(42);
+    let mut error_count = 0;
     for _ in 0..20_000 {
-        let bytes = mutated(&binary, &mut chance);
+        let bytes = mutate(&binary, &mut rng);
         match AmemReader::open(Cursor::new(&bytes)) {
-            Err(_) => refused += 1,
+            Err(_) => error_count += 1,
             Ok(reader) => {
                 // A header cannot promise more than the file holds.
                 assert!(reader.node_count() * NODE_BYTES <= bytes.len() as u64);
@@ -319,34 +319,34 @@ fn mutated_files_never_panic_and_never_grow() {
                     if let Ok(Item::Node(node)) = &item {
                         assert!(node.content.len() <= CONTENT_BYTES);
                     }
-                    refused += u32::from(item.is_err());
+                    error_count += u32::from(item.is_err());
                 }
             }
         }
-        let _ = read_jsonl(&mutated(&text, &mut chance));
-        let read = ServerMemory::new(mutated(server, &mut chance).as_slice(), NOW, 1).count();
-        assert!(read < 100);
+        let _ = read_jsonl(&mutate(&text, &mut rng));
+        let item_count = ServerMemoryReader::new(mutate(server_memory_text, &mut rng).as_slice(), NOW, 1).count();
+        assert!(item_count < 100);
     }
-    assert!(refused > 1_000, "{refused}");
+    assert!(error_count > 1_000, "{error_count}");
 }
 
 #[test]
-fn jsonl_says_which_line_is_wrong() {
-    let head = r#"{"format":"quadrivium-memory","version":1}"#;
-    let good = r#"{"type":"node","id":1,"event_type":"fact","session_id":1,"created_at":1,"confidence":0.5,"access_count":0,"last_accessed":1,"content":"x"}"#;
-    let message = |text: &str| read_jsonl(text.as_bytes()).unwrap_err().message().to_owned();
-    assert!(message("").starts_with("Line 1:"));
-    assert!(message(r#"{"format":"quadrivium-memory","version":2}"#).contains("version 2"));
-    assert!(message(&format!("{head}\n{good}\n\n{good}")).starts_with("Line 4: node 1 comes after"));
-    for (bad, what) in [
-        (good.replace("fact", "fakt"), "is no event type"),
-        (good.replace("0.5", "1.5"), "confidence"),
-        (good.replace("0.5", "\"0.5\""), "confidence"),
-        (good.replace("\"id\":1", "\"id\":18446744073709551615"), "too large"),
-        (good.replace("\"x\"", &format!("\"{}\"", "x".repeat(CONTENT_BYTES + 1))), "bytes"),
-        (good.replace("\"x\"", "\"x\",\"vector\":[1.0]"), "vector"),
-        (good.replace("\"x\"", "\"x\",\"more\":1"), "more"),
-        (good.replace("node", "blob"), "neither node nor edge"),
+fn jsonl_errors_name_line() {
+    let header = r#"{"format":"quadrivium-memory","version":1}"#;
+    let valid_line = r#"{"type":"node","id":1,"event_type":"fact","session_id":1,"created_at":1,"confidence":0.5,"access_count":0,"last_accessed":1,"content":"x"}"#;
+    let error_message = |text: &str| read_jsonl(text.as_bytes()).unwrap_err().message().to_owned();
+    assert!(error_message("").starts_with("Line 1:"));
+    assert!(error_message(r#"{"format":"quadrivium-memory","version":2}"#).contains("version 2"));
+    assert!(error_message(&format!("{header}\n{valid_line}\n\n{valid_line}")).starts_with("Line 4: node 1 comes after"));
+    for (invalid_line, expected) in [
+        (valid_line.replace("fact", "fakt"), "is no event type"),
+        (valid_line.replace("0.5", "1.5"), "confidence"),
+        (valid_line.replace("0.5", "\"0.5\""), "confidence"),
+        (valid_line.replace("\"id\":1", "\"id\":18446744073709551615"), "too large"),
+        (valid_line.replace("\"x\"", &format!("\"{}\"", "x".repeat(CONTENT_BYTES + 1))), "bytes"),
+        (valid_line.replace("\"x\"", "\"x\",\"vector\":[1.0]"), "vector"),
+        (valid_line.replace("\"x\"", "\"x\",\"more\":1"), "more"),
+        (valid_line.replace("node", "blob"), "neither node nor edge"),
         ("x".repeat(LINE_BYTES + 5), "longer"),
         (
             r#"{"type":"edge","source_id":1,"target_id":2,"edge_type":"supports","weight":1,"created_at":1}"#
@@ -354,28 +354,28 @@ fn jsonl_says_which_line_is_wrong() {
             "node 1",
         ),
     ] {
-        let message = message(&format!("{head}\n{bad}\n"));
-        assert!(message.starts_with("Line 2:") && message.contains(what), "{message}");
+        let message = error_message(&format!("{header}\n{invalid_line}\n"));
+        assert!(message.starts_with("Line 2:") && message.contains(expected), "{message}");
     }
-    assert_eq!(read_jsonl(format!("{head}\r\n{good}\r\n").as_bytes()).unwrap().len(), 1);
+    assert_eq!(read_jsonl(format!("{header}\r\n{valid_line}\r\n").as_bytes()).unwrap().len(), 1);
     // Nothing but the bad line is lost, and what hangs on it.
-    let second = good.replace("\"id\":1", "\"id\":2");
+    let second = valid_line.replace("\"id\":1", "\"id\":2");
     let edge =
         r#"{"type":"edge","source_id":2,"target_id":1,"edge_type":"supports","weight":1,"created_at":1}"#;
     let text = format!(
-        "{head}\n{good}\n{{\n{second}\n{edge}\n{}\n",
+        "{header}\n{valid_line}\n{{\n{second}\n{edge}\n{}\n",
         edge.replace("\"target_id\":1", "\"target_id\":7")
     );
     let mut reader = JsonlReader::open(text.as_bytes()).unwrap();
     assert_eq!(reader.by_ref().count(), 3);
-    assert_eq!(reader.bad_lines().told.iter().map(|bad| bad.line).collect::<Vec<_>>(), [3, 6]);
+    assert_eq!(reader.bad_lines().reported.iter().map(|bad_line| bad_line.line).collect::<Vec<_>>(), [3, 6]);
 }
 
 /// Nodes, edges as source, target and type, and the numbers of bad lines.
-type Imported = (Vec<NodeItem>, Vec<(u64, u64, u8)>, Vec<u64>);
+type ParsedGraph = (Vec<NodeItem>, Vec<(u64, u64, u8)>, Vec<u64>);
 
-fn server(text: &str) -> Imported {
-    let mut reader = ServerMemory::new(text.as_bytes(), NOW, 3);
+fn parse_server_memory(text: &str) -> ParsedGraph {
+    let mut reader = ServerMemoryReader::new(text.as_bytes(), NOW, 3);
     let (mut nodes, mut edges) = (Vec::new(), Vec::new());
     for item in reader.by_ref() {
         match item.unwrap() {
@@ -384,7 +384,7 @@ fn server(text: &str) -> Imported {
             Item::Session(_) => unreachable!(),
         }
     }
-    (nodes, edges, reader.bad_lines().told.iter().map(|bad| bad.line).collect())
+    (nodes, edges, reader.bad_lines().reported.iter().map(|bad_line| bad_line.line).collect())
 }
 
 fn texts(nodes: &[NodeItem]) -> Vec<&str> {
@@ -392,8 +392,8 @@ fn texts(nodes: &[NodeItem]) -> Vec<&str> {
 }
 
 #[test]
-fn entities_become_facts_and_relations_edges() {
-    let (nodes, edges, bad) = server(
+fn entities_become_nodes_and_relations_become_edges() {
+    let (nodes, edges, bad_lines) = parse_server_memory(
         r#"{"type":"entity","name":"Ada","entityType":"person","observations":["wrote a program","likes maths"]}
 not json
 {"type":"entity","name":"Team","entityType":"group","observations":[]}
@@ -405,7 +405,7 @@ not json
 {"type":"entity","entityType":"nameless"}
 "#,
     );
-    assert_eq!(bad, [2, 8, 9]);
+    assert_eq!(bad_lines, [2, 8, 9]);
     assert_eq!(
         texts(&nodes),
         [
@@ -425,16 +425,16 @@ not json
 }
 
 #[test]
-fn an_entity_that_is_too_large_goes_on_in_more_nodes() {
+fn large_entity_is_split_into_nodes() {
     let observations = vec!["é".repeat(20_000); 4];
-    let mut long =
+    let mut entity =
         serde_json::json!({"type":"entity","name":"N","entityType":"t","observations": observations});
-    let (nodes, edges, bad) = server(&format!("{long}\n"));
-    assert!(bad.is_empty() && nodes.len() == 4, "{}", nodes.len());
+    let (nodes, edges, bad_lines) = parse_server_memory(&format!("{entity}\n"));
+    assert!(bad_lines.is_empty() && nodes.len() == 4, "{}", nodes.len());
     assert!(nodes.iter().all(|node| node.content.len() <= CONTENT_BYTES));
     assert_eq!(edges, [(1, 0, 5), (2, 0, 5), (3, 0, 5)]);
-    long["observations"] = serde_json::json!(["é".repeat(100_000)]);
-    let (nodes, ..) = server(&long.to_string());
+    entity["observations"] = serde_json::json!(["é".repeat(100_000)]);
+    let (nodes, ..) = parse_server_memory(&entity.to_string());
     let characters: usize = nodes.iter().map(|node| node.content.chars().filter(|c| *c == 'é').count()).sum();
     assert_eq!(characters, 100_000);
 }

@@ -5,19 +5,19 @@ use std::io::{Read, Seek, SeekFrom};
 use quad_core::Result;
 
 use super::fault;
-use super::limits::WINDOW_BYTES;
+use super::limits::READ_BUFFER_BYTES;
 
 /// A stretch of a file in memory.
 #[derive(Default)]
-pub(crate) struct Window {
+pub(crate) struct RegionReader {
     start: u64,
     bytes: Vec<u8>,
 }
 
-impl Window {
+impl RegionReader {
     /// `length` bytes from `offset` of a file of `file_bytes`. Takes no more memory than a window, or than was asked for
     /// and is there.
-    pub fn get<R: Read + Seek>(
+    pub fn read_range<R: Read + Seek>(
         &mut self,
         file: &mut R,
         file_bytes: u64,
@@ -31,9 +31,9 @@ impl Window {
             )
         })?;
         if offset < self.start || end > self.start + self.bytes.len() as u64 {
-            let wanted =
-                length.max(WINDOW_BYTES).min(usize::try_from(file_bytes - offset).unwrap_or(usize::MAX));
-            self.bytes.resize(wanted, 0);
+            let buffer_bytes =
+                length.max(READ_BUFFER_BYTES).min(usize::try_from(file_bytes - offset).unwrap_or(usize::MAX));
+            self.bytes.resize(buffer_bytes, 0);
             self.start = offset;
             let read = file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(&mut self.bytes));
             if let Err(error) = read {
@@ -49,27 +49,27 @@ impl Window {
 }
 
 /// Numbers out of a record, by their places in it.
-pub(crate) struct Record<'a>(pub &'a [u8]);
+pub(crate) struct RecordView<'a>(pub &'a [u8]);
 
-impl Record<'_> {
-    fn array<const N: usize>(&self, at: usize) -> [u8; N] {
+impl RecordView<'_> {
+    fn array<const N: usize>(&self, offset: usize) -> [u8; N] {
         // Records have a fixed length, and the places are constants within it.
-        self.0.get(at..).and_then(|rest| rest.first_chunk::<N>()).copied().unwrap_or([0; N])
+        self.0.get(offset..).and_then(|rest| rest.first_chunk::<N>()).copied().unwrap_or([0; N])
     }
 
-    pub fn u8(&self, at: usize) -> u8 {
-        u8::from_le_bytes(self.array(at))
+    pub fn u8(&self, offset: usize) -> u8 {
+        u8::from_le_bytes(self.array(offset))
     }
 
-    pub fn u32(&self, at: usize) -> u32 {
-        u32::from_le_bytes(self.array(at))
+    pub fn u32(&self, offset: usize) -> u32 {
+        u32::from_le_bytes(self.array(offset))
     }
 
-    pub fn u64(&self, at: usize) -> u64 {
-        u64::from_le_bytes(self.array(at))
+    pub fn u64(&self, offset: usize) -> u64 {
+        u64::from_le_bytes(self.array(offset))
     }
 
-    pub fn f32(&self, at: usize) -> f32 {
-        f32::from_le_bytes(self.array(at))
+    pub fn f32(&self, offset: usize) -> f32 {
+        f32::from_le_bytes(self.array(offset))
     }
 }

@@ -22,13 +22,13 @@ use quad_store::WriteContext;
 
 use crate::files::{BadLines, FileFormat, MemoryFile};
 use crate::{Amem, limits, micros};
-use portion::{Names, Portion};
+use portion::{IdMap, ImportBatch};
 
 /// Who did it, in the audit trail and where a file does not say who made something.
 const ACTOR: &str = "quad memory import";
 
 /// How long one transaction should take at most: every read waits for its audit event behind it.
-const PORTION_TIME: Duration = Duration::from_millis(50);
+const BATCH_TIME_LIMIT: Duration = Duration::from_millis(50);
 
 /// How far an import is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct ImportProgress {
 
 /// What an import did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportResult {
     /// Nodes that were added.
     pub nodes: u64,
     /// Edges that were added.
@@ -53,7 +53,7 @@ pub struct Imported {
     /// Sessions that were added.
     pub sessions: u64,
     /// Nodes and edges that were there already.
-    pub known: u64,
+    pub existing: u64,
     /// Edges that were left out: one of their ends has been forgotten, or they would close a circle of corrections.
     pub edges_left_out: u64,
     /// Vectors that were left out: they are no directions in the graph's dimension.
@@ -69,83 +69,83 @@ impl Amem {
         &self,
         tenant: &TenantId,
         path: &Path,
-        mut tell: impl FnMut(ImportProgress),
-    ) -> Result<(FileFormat, Imported)> {
-        MemoryFile::check(path)?;
+        mut on_progress: impl FnMut(ImportProgress),
+    ) -> Result<(FileFormat, ImportResult)> {
+        MemoryFile::validate(path)?;
         let mut file = MemoryFile::open(path, micros::now())?;
         let format = file.format();
-        let mut names = Arc::new(Names::new(format));
-        let mut imported = Imported::default();
+        let mut id_map = Arc::new(IdMap::new(format));
+        let mut result = ImportResult::default();
         let mut rows = limits::ROWS_PER_WRITE;
-        while let Some(portion) = Portion::read(&mut file, rows)? {
-            let portion = Arc::new(portion);
-            let (learned, took) =
-                self.import_portion(tenant, &portion, &names, format, &mut imported).await?;
-            rows = adapted(rows, took);
-            Arc::make_mut(&mut names).learn(learned);
+        while let Some(batch) = ImportBatch::read(&mut file, rows)? {
+            let batch = Arc::new(batch);
+            let (id_map_delta, elapsed) =
+                self.import_batch(tenant, &batch, &id_map, format, &mut result).await?;
+            rows = next_batch_size(rows, elapsed);
+            Arc::make_mut(&mut id_map).apply(id_map_delta);
             let (done, total) = file.progress();
-            tell(ImportProgress { done, total, nodes: imported.nodes, edges: imported.edges });
+            on_progress(ImportProgress { done, total, nodes: result.nodes, edges: result.edges });
         }
-        imported.bad_lines = file.bad_lines();
-        imported.vectors_left_out = file.vectors_left_out();
-        Ok((format, imported))
+        result.bad_lines = file.bad_lines();
+        result.vectors_left_out = file.vectors_left_out();
+        Ok((format, result))
     }
 
     /// Takes one portion in, if there is anything new in it. Says how long its transaction held others up; the wait for its own
     /// turn does not count.
-    async fn import_portion(
+    async fn import_batch(
         &self,
         tenant: &TenantId,
-        portion: &Arc<Portion>,
-        names: &Arc<Names>,
+        batch: &Arc<ImportBatch>,
+        id_map: &Arc<IdMap>,
         format: FileFormat,
-        imported: &mut Imported,
-    ) -> Result<(portion::Learned, Duration)> {
-        let (looked_at, known_names) = (portion.clone(), names.clone());
-        let plan = self.store.read(tenant, move |sql| looked_at.plan(sql, &known_names)).await?;
+        result: &mut ImportResult,
+    ) -> Result<(portion::IdMapDelta, Duration)> {
+        let (batch_to_plan, id_map_to_plan) = (batch.clone(), id_map.clone());
+        let plan = self.store.read(tenant, move |sql| batch_to_plan.plan(sql, &id_map_to_plan)).await?;
         if plan.is_empty() {
-            imported.known += plan.known;
-            imported.edges_left_out += plan.edges_left_out;
-            return Ok((plan.learned, Duration::ZERO));
+            result.existing += plan.existing;
+            result.edges_left_out += plan.edges_left_out;
+            return Ok((plan.id_map_delta, Duration::ZERO));
         }
         let event = EventDraft::system("memory", "memory_imported", ACTOR)
             .input("format", format.as_str())
-            .input("nodes", portion.nodes.len())
-            .input("edges", portion.edges.len())
+            .input("nodes", batch.nodes.len())
+            .input("edges", batch.edges.len())
             .succeeded();
-        let (written, known_names) = (portion.clone(), names.clone());
-        let ((done, took), _) = self
+        let (batch_to_write, id_map_to_write) = (batch.clone(), id_map.clone());
+        let ((batch_result, elapsed), _) = self
             .store
             .write(&WriteContext::from(tenant), event, move |tx| {
-                let begun = Instant::now();
-                let done = written.write(tx, &known_names)?;
-                Ok((done, begun.elapsed()))
+                let started = Instant::now();
+                let batch_result = batch_to_write.write(tx, &id_map_to_write)?;
+                Ok((batch_result, started.elapsed()))
             })
             .await?;
-        imported.nodes += done.nodes;
-        imported.edges += done.edges;
-        imported.sessions += done.sessions;
-        imported.known += done.known;
-        imported.edges_left_out += done.edges_left_out;
-        if let Some(newest) = done.newest {
+        result.nodes += batch_result.nodes;
+        result.edges += batch_result.edges;
+        result.sessions += batch_result.sessions;
+        result.existing += batch_result.existing;
+        result.edges_left_out += batch_result.edges_left_out;
+        if let Some(newest_id) = batch_result.newest_id {
             // Indexed while the import runs, not at the next search.
-            self.engine.grown(tenant, newest);
+            self.engine.notify_added(tenant, newest_id);
         }
-        Ok((done.learned, took))
+        Ok((batch_result.id_map_delta, elapsed))
     }
 
     /// Waits until what searches derive from the graph is written: for commands that end.
-    pub async fn settle(&self) -> Result<()> {
+    pub async fn wait_for_index(&self) -> Result<()> {
         let engine = self.engine.clone();
-        tokio::task::spawn_blocking(move || engine.settle()).await.map_err(quad_core::Error::internal)
+        tokio::task::spawn_blocking(move || engine.wait_idle()).await.map_err(quad_core::Error::internal)
     }
 }
 
 /// How many rows the next transaction should have, if so many took so long.
-fn adapted(rows: usize, took: Duration) -> usize {
-    if took > PORTION_TIME {
-        (rows / 2).max(limits::IMPORT_ROWS_LEAST)
-    } else if took < PORTION_TIME / 2 {
+fn next_batch_size(rows: usize, elapsed: Duration) -> usize {
+    if elapsed > BATCH_TIME_LIMIT {
+        (rows / 2).max(limits::MIN_IMPORT_ROWS)
+    } else if elapsed < BATCH_TIME_LIMIT / 2 {
         (rows * 2).min(limits::ROWS_PER_WRITE)
     } else {
         rows

@@ -6,149 +6,149 @@ use quad_core::Result;
 use quad_store::{Sql, Tx, Value as Cell, batch, params};
 
 use super::ACTOR;
-use super::renumbering::Renumbering;
+use super::renumbering::NodeIdMap;
 use crate::edge::{self, Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::files::{EdgeItem, FileFormat, Item, MemoryFile, NodeItem, SessionItem};
 use crate::node::{self, Node, NodeId};
-use crate::outgoing::BySource;
+use crate::outgoing::EdgesBySource;
 use crate::session::{self, SessionId};
-use crate::stats::{self, Stats};
+use crate::stats::{self, Counters};
 use crate::{adding, correcting, decay, limits, tags};
 
 /// What tells a node of a file from others.
-type Digest = [u8; 16];
+type NodeDigest = [u8; 16];
 
 /// How the numbers of a file read here.
 #[derive(Clone, Debug)]
-pub(super) struct Names {
+pub(super) struct IdMap {
     format: FileFormat,
-    nodes: Renumbering,
+    nodes: NodeIdMap,
     sessions: BTreeMap<u32, SessionId>,
 }
 
 /// What a portion adds to them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Learned {
+pub(super) struct IdMapDelta {
     nodes: Vec<(u64, NodeId)>,
     sessions: BTreeMap<u32, SessionId>,
 }
 
-impl Names {
-    pub fn new(format: FileFormat) -> Names {
-        Names { format, nodes: Renumbering::default(), sessions: BTreeMap::new() }
+impl IdMap {
+    pub fn new(format: FileFormat) -> IdMap {
+        IdMap { format, nodes: NodeIdMap::default(), sessions: BTreeMap::new() }
     }
 
-    pub fn learn(&mut self, learned: Learned) {
-        learned.nodes.into_iter().for_each(|(file_id, node)| self.nodes.add(file_id, node));
-        self.sessions.extend(learned.sessions);
+    pub fn apply(&mut self, delta: IdMapDelta) {
+        delta.nodes.into_iter().for_each(|(file_id, node)| self.nodes.insert(file_id, node));
+        self.sessions.extend(delta.sessions);
     }
 }
 
 /// What is to be done about a portion.
 #[derive(Default)]
-pub(super) struct Plan {
-    pub learned: Learned,
+pub(super) struct BatchPlan {
+    pub id_map_delta: IdMapDelta,
     /// Nodes and edges that are here already.
-    pub known: u64,
+    pub existing: u64,
     pub edges_left_out: u64,
     /// Nodes that are not, with their digests.
-    nodes: Vec<(usize, Digest)>,
-    edges: Vec<(Edge, i64)>,
+    new_nodes: Vec<(usize, NodeDigest)>,
+    new_edges: Vec<(Edge, i64)>,
     /// Sessions that say something new.
-    sessions: Vec<usize>,
+    changed_sessions: Vec<usize>,
 }
 
-impl Plan {
+impl BatchPlan {
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty() && self.edges.is_empty() && self.sessions.is_empty()
+        self.new_nodes.is_empty() && self.new_edges.is_empty() && self.changed_sessions.is_empty()
     }
 }
 
 /// What became of a portion.
 #[derive(Default)]
-pub(super) struct Written {
-    pub learned: Learned,
+pub(super) struct BatchResult {
+    pub id_map_delta: IdMapDelta,
     pub nodes: u64,
     pub edges: u64,
     pub sessions: u64,
-    pub known: u64,
+    pub existing: u64,
     pub edges_left_out: u64,
     /// The last node that was added.
-    pub newest: Option<u64>,
+    pub newest_id: Option<u64>,
 }
 
 /// A portion.
 #[derive(Default)]
-pub(super) struct Portion {
+pub(super) struct ImportBatch {
     pub nodes: Vec<NodeItem>,
     pub edges: Vec<EdgeItem>,
     sessions: Vec<SessionItem>,
 }
 
-impl Portion {
+impl ImportBatch {
     /// Reads what makes up to so many rows, if there is anything left.
-    pub fn read(file: &mut MemoryFile, rows: usize) -> Result<Option<Portion>> {
-        let mut portion = Portion::default();
-        let (mut made, mut bytes, mut sessions) = (0, 0, BTreeSet::new());
-        while made < rows && bytes < limits::IMPORT_BYTES && sessions.len() < limits::TAGGED_NODES {
+    pub fn read(file: &mut MemoryFile, rows: usize) -> Result<Option<ImportBatch>> {
+        let mut batch = ImportBatch::default();
+        let (mut row_count, mut bytes, mut session_ids) = (0, 0, BTreeSet::new());
+        while row_count < rows && bytes < limits::IMPORT_BYTES && session_ids.len() < limits::MAX_NODE_TAGS {
             let Some(item) = file.next() else { break };
             match item? {
                 Item::Node(node) => {
-                    made += 2 + usize::from(node.vector.is_some());
+                    row_count += 2 + usize::from(node.vector.is_some());
                     bytes += node.content.len();
-                    sessions.insert(node.session_id);
-                    portion.nodes.push(node);
+                    session_ids.insert(node.session_id);
+                    batch.nodes.push(node);
                 }
                 Item::Edge(edge) => {
-                    made += 1;
-                    portion.edges.push(edge);
+                    row_count += 1;
+                    batch.edges.push(edge);
                 }
                 Item::Session(session) => {
-                    made += 1;
-                    sessions.insert(session.session_id);
-                    portion.sessions.push(session);
+                    row_count += 1;
+                    session_ids.insert(session.session_id);
+                    batch.sessions.push(session);
                 }
             }
         }
-        Ok((made > 0).then_some(portion))
+        Ok((row_count > 0).then_some(batch))
     }
 
     /// Finds out what of it is new.
-    pub fn plan(&self, sql: &mut dyn Sql, names: &Names) -> Result<Plan> {
-        let mut plan = Plan::default();
-        let mut here: BTreeMap<u64, NodeId> = BTreeMap::new();
-        let digests: Vec<Digest> = self.nodes.iter().map(|node| digest(node, names.format)).collect();
-        let imported = imported(sql, &digests)?;
-        let natives = self.natives(sql, names.format, &digests, &imported)?;
-        for (place, (node, digest)) in self.nodes.iter().zip(&digests).enumerate() {
-            match imported.get(digest).or_else(|| natives.get(&node.id)) {
+    pub fn plan(&self, sql: &mut dyn Sql, id_map: &IdMap) -> Result<BatchPlan> {
+        let mut plan = BatchPlan::default();
+        let mut local_ids: BTreeMap<u64, NodeId> = BTreeMap::new();
+        let digests: Vec<NodeDigest> = self.nodes.iter().map(|node| node_digest(node, id_map.format)).collect();
+        let imported_ids = find_imported(sql, &digests)?;
+        let local_copies = self.find_local(sql, id_map.format, &digests, &imported_ids)?;
+        for (index, (node, digest)) in self.nodes.iter().zip(&digests).enumerate() {
+            match imported_ids.get(digest).or_else(|| local_copies.get(&node.id)) {
                 Some(id) => {
-                    here.insert(node.id, *id);
-                    plan.learned.nodes.push((node.id, *id));
-                    plan.known += 1;
-                    if !names.sessions.contains_key(&node.session_id)
-                        && !plan.learned.sessions.contains_key(&node.session_id)
-                        && let Some(known) = node::session_of(sql, *id)?
+                    local_ids.insert(node.id, *id);
+                    plan.id_map_delta.nodes.push((node.id, *id));
+                    plan.existing += 1;
+                    if !id_map.sessions.contains_key(&node.session_id)
+                        && !plan.id_map_delta.sessions.contains_key(&node.session_id)
+                        && let Some(session_id) = node::session_of(sql, *id)?
                     {
-                        plan.learned.sessions.insert(node.session_id, known);
+                        plan.id_map_delta.sessions.insert(node.session_id, session_id);
                     }
                 }
-                None => plan.nodes.push((place, *digest)),
+                None => plan.new_nodes.push((index, *digest)),
             }
         }
-        if !plan.nodes.is_empty() {
+        if !plan.new_nodes.is_empty() {
             // There is something to do; what else there is shows when these are in.
             return Ok(plan);
         }
-        let end = |id: u64| here.get(&id).copied().or_else(|| names.nodes.get(id));
-        self.plan_edges(sql, end, &mut plan)?;
-        for (place, session) in self.sessions.iter().enumerate() {
-            let known =
-                names.sessions.get(&session.session_id).or(plan.learned.sessions.get(&session.session_id));
-            let stored = known.map(|id| session::find(sql, *id)).transpose()?.flatten();
-            if stored.is_none_or(|stored| says_more(session, &stored, end)) {
-                plan.sessions.push(place);
+        let local_id = |id: u64| local_ids.get(&id).copied().or_else(|| id_map.nodes.get(id));
+        self.plan_edges(sql, local_id, &mut plan)?;
+        for (index, session) in self.sessions.iter().enumerate() {
+            let session_id =
+                id_map.sessions.get(&session.session_id).or(plan.id_map_delta.sessions.get(&session.session_id));
+            let stored = session_id.map(|id| session::find(sql, *id)).transpose()?.flatten();
+            if stored.is_none_or(|stored| has_new_data(session, &stored, local_id)) {
+                plan.changed_sessions.push(index);
             }
         }
         Ok(plan)
@@ -158,12 +158,12 @@ impl Portion {
     fn plan_edges(
         &self,
         sql: &mut dyn Sql,
-        end: impl Fn(u64) -> Option<NodeId>,
-        plan: &mut Plan,
+        local_id: impl Fn(u64) -> Option<NodeId>,
+        plan: &mut BatchPlan,
     ) -> Result<()> {
-        let mut wanted: BTreeMap<(NodeId, NodeId, EdgeType), (Edge, i64)> = BTreeMap::new();
+        let mut edges_by_key: BTreeMap<(NodeId, NodeId, EdgeType), (Edge, i64)> = BTreeMap::new();
         for item in &self.edges {
-            let (Some(source), Some(target)) = (end(item.source_id), end(item.target_id)) else {
+            let (Some(source), Some(target)) = (local_id(item.source_id), local_id(item.target_id)) else {
                 plan.edges_left_out += 1;
                 continue;
             };
@@ -172,21 +172,21 @@ impl Portion {
                 plan.edges_left_out += 1;
                 continue;
             }
-            let edge_type = EdgeType::stored(i64::from(item.edge_type))?;
-            let edge = Edge { source, target, edge_type, weight: edge::weight(item.weight) };
-            wanted.entry(edge.key()).or_insert((edge, item.created_at));
+            let edge_type = EdgeType::from_db(i64::from(item.edge_type))?;
+            let edge = Edge { source, target, edge_type, weight: edge::clamp_weight(item.weight) };
+            edges_by_key.entry(edge.key()).or_insert((edge, item.created_at));
         }
-        let wanted: Vec<(Edge, i64)> = wanted.into_values().collect();
-        let keys: Vec<Edge> = wanted.iter().map(|(edge, _)| *edge).collect();
-        let known = edge::existing(sql, &keys)?;
-        plan.known += known.len() as u64;
+        let candidates: Vec<(Edge, i64)> = edges_by_key.into_values().collect();
+        let keys: Vec<Edge> = candidates.iter().map(|(edge, _)| *edge).collect();
+        let existing = edge::existing(sql, &keys)?;
+        plan.existing += existing.len() as u64;
         let new: Vec<(Edge, i64)> =
-            wanted.into_iter().filter(|(edge, _)| !known.contains(&edge.key())).collect();
+            candidates.into_iter().filter(|(edge, _)| !existing.contains(&edge.key())).collect();
         let ends: BTreeSet<NodeId> = new.iter().flat_map(|(edge, _)| [edge.source, edge.target]).collect();
-        let there = node::existing(sql, &ends.into_iter().collect::<Vec<_>>())?;
-        for (edge, at) in new {
-            if there.contains(&edge.source) && there.contains(&edge.target) {
-                plan.edges.push((edge, at));
+        let existing_nodes = node::existing(sql, &ends.into_iter().collect::<Vec<_>>())?;
+        for (edge, created_at) in new {
+            if existing_nodes.contains(&edge.source) && existing_nodes.contains(&edge.target) {
+                plan.new_edges.push((edge, created_at));
             } else {
                 plan.edges_left_out += 1;
             }
@@ -195,92 +195,92 @@ impl Portion {
     }
 
     /// Nodes that no import brought but that are the same: the file was written from this graph.
-    fn natives(
+    fn find_local(
         &self,
         sql: &mut dyn Sql,
         format: FileFormat,
-        digests: &[Digest],
-        imported: &BTreeMap<Digest, NodeId>,
+        digests: &[NodeDigest],
+        imported_ids: &BTreeMap<NodeDigest, NodeId>,
     ) -> Result<BTreeMap<u64, NodeId>> {
         if format == FileFormat::ServerMemory {
             return Ok(BTreeMap::new());
         }
-        let unknown = self.nodes.iter().zip(digests).filter(|(_, digest)| !imported.contains_key(*digest));
-        let unknown: Vec<&NodeItem> = unknown.map(|(node, _)| node).collect();
-        let ids: Vec<NodeId> = unknown.iter().map(|node| NodeId::of(node.id)).collect();
+        let not_imported = self.nodes.iter().zip(digests).filter(|(_, digest)| !imported_ids.contains_key(*digest));
+        let not_imported: Vec<&NodeItem> = not_imported.map(|(node, _)| node).collect();
+        let ids: Vec<NodeId> = not_imported.iter().map(|node| NodeId::from_u64_saturating(node.id)).collect();
         let stored = node::find_many(sql, &ids)?;
-        let same = unknown.into_iter().filter_map(|item| {
-            let node = stored.get(&NodeId::of(item.id))?;
+        let local_copies = not_imported.into_iter().filter_map(|item| {
+            let node = stored.get(&NodeId::from_u64_saturating(item.id))?;
             let is_same = node.created_at == item.created_at
                 && node.event_type.number() == i64::from(item.event_type)
                 && node.content == item.content;
             is_same.then_some((item.id, node.id))
         });
-        Ok(same.collect())
+        Ok(local_copies.collect())
     }
 
     /// Takes it in.
-    pub fn write(&self, tx: &mut Tx<'_>, names: &Names) -> Result<Written> {
+    pub fn write(&self, tx: &mut Tx<'_>, id_map: &IdMap) -> Result<BatchResult> {
         let mut stats = stats::lock(tx)?;
-        let mut plan = self.plan(tx, names)?;
-        let mut written = Written { learned: std::mem::take(&mut plan.learned), ..Written::default() };
-        let mut touched = BTreeSet::new();
-        if !plan.nodes.is_empty() {
-            self.write_nodes(tx, &mut stats, names, &plan, &mut written)?;
-            let here: BTreeMap<u64, NodeId> = written.learned.nodes.iter().copied().collect();
-            let end = |id: u64| here.get(&id).copied().or_else(|| names.nodes.get(id));
-            self.plan_edges(tx, end, &mut plan)?;
-            plan.sessions = (0..self.sessions.len()).collect();
+        let mut plan = self.plan(tx, id_map)?;
+        let mut result = BatchResult { id_map_delta: std::mem::take(&mut plan.id_map_delta), ..BatchResult::default() };
+        let mut changed_nodes = BTreeSet::new();
+        if !plan.new_nodes.is_empty() {
+            self.write_nodes(tx, &mut stats, id_map, &plan, &mut result)?;
+            let local_ids: BTreeMap<u64, NodeId> = result.id_map_delta.nodes.iter().copied().collect();
+            let local_id = |id: u64| local_ids.get(&id).copied().or_else(|| id_map.nodes.get(id));
+            self.plan_edges(tx, local_id, &mut plan)?;
+            plan.changed_sessions = (0..self.sessions.len()).collect();
         }
-        write_edges(tx, &mut stats, &plan.edges, &mut written, &mut touched)?;
-        let here: BTreeMap<u64, NodeId> = written.learned.nodes.iter().copied().collect();
-        for place in &plan.sessions {
-            if let Some(item) = self.sessions.get(*place) {
-                let end = |id: u64| here.get(&id).copied().or_else(|| names.nodes.get(id));
-                self.write_session(tx, &mut stats, names, item, end, &mut written)?;
+        write_edges(tx, &mut stats, &plan.new_edges, &mut result, &mut changed_nodes)?;
+        let local_ids: BTreeMap<u64, NodeId> = result.id_map_delta.nodes.iter().copied().collect();
+        for index in &plan.changed_sessions {
+            if let Some(item) = self.sessions.get(*index) {
+                let local_id = |id: u64| local_ids.get(&id).copied().or_else(|| id_map.nodes.get(id));
+                self.write_session(tx, &mut stats, id_map, item, local_id, &mut result)?;
             }
         }
-        written.known = plan.known;
-        written.edges_left_out += plan.edges_left_out;
+        result.existing = plan.existing;
+        result.edges_left_out += plan.edges_left_out;
         stats.save(tx)?;
-        tx.invalidate(tags::stats());
+        tx.invalidate(tags::counters());
         tx.invalidate(tags::nodes());
-        tags::touch_nodes(tx, &touched);
-        tx.audit_output("nodes_added", written.nodes);
-        tx.audit_output("edges_added", written.edges);
+        tags::invalidate_nodes(tx, &changed_nodes);
+        tx.audit_output("nodes_added", result.nodes);
+        tx.audit_output("edges_added", result.edges);
         // A file's ids ascend, and so must what is learned of them.
-        written.learned.nodes.sort_unstable();
-        Ok(written)
+        result.id_map_delta.nodes.sort_unstable();
+        Ok(result)
     }
 
     fn write_nodes(
         &self,
         tx: &mut Tx<'_>,
-        stats: &mut Stats,
-        names: &Names,
-        plan: &Plan,
-        written: &mut Written,
+        stats: &mut Counters,
+        id_map: &IdMap,
+        plan: &BatchPlan,
+        result: &mut BatchResult,
     ) -> Result<()> {
-        let now = stats.moment();
-        let mut nodes: Vec<(Node, &str)> = Vec::with_capacity(plan.nodes.len());
+        let now = stats.next_timestamp();
+        let mut nodes: Vec<(Node, &str)> = Vec::with_capacity(plan.new_nodes.len());
         let mut vectors: Vec<(NodeId, &[f32])> = Vec::new();
-        let mut digests: BTreeMap<Digest, NodeId> = BTreeMap::new();
-        let mut in_sessions: BTreeMap<SessionId, i64> = BTreeMap::new();
-        for (place, digest) in &plan.nodes {
-            let Some(item) = self.nodes.get(*place) else { continue };
-            if let Some(twin) = digests.get(digest) {
+        let mut digests: BTreeMap<NodeDigest, NodeId> = BTreeMap::new();
+        let mut session_node_counts: BTreeMap<SessionId, i64> = BTreeMap::new();
+        for (index, digest) in &plan.new_nodes {
+            let Some(item) = self.nodes.get(*index) else { continue };
+            if let Some(existing_id) = digests.get(digest) {
                 // The same thing twice in a file without ids of its own.
-                written.learned.nodes.push((item.id, *twin));
+                result.id_map_delta.nodes.push((item.id, *existing_id));
                 continue;
             }
             let created_at = item.created_at.clamp(0, now);
-            let session = session_of(tx, stats, names, item.session_id, created_at, written)?;
-            let id = next_id(stats, names.format, item.id);
+            let session = get_or_create_session(tx, stats, id_map, item.session_id, created_at, result)?;
+            let id = assign_node_id(stats, id_map.format, item.id);
             let last_accessed = item.last_accessed.clamp(created_at, now);
             let access_count = i64::from(item.access_count);
             let node = Node {
                 id,
-                event_type: EventType::stored(i64::from(item.event_type))?,
+                event_type: EventType::from_db(i64::from(item.event_type))?,
                 session_id: session,
                 created_at,
                 confidence: item.confidence.clamp(0.0, 1.0),
@@ -292,22 +292,22 @@ impl Portion {
                 content: item.content.replace('\0', "\u{fffd}"),
             };
             stats.count_nodes(node.event_type, 1);
-            *in_sessions.entry(session).or_default() += 1;
+            *session_node_counts.entry(session).or_default() += 1;
             vectors.extend(item.vector.as_deref().map(|vector| (id, vector)));
             digests.insert(*digest, id);
-            written.learned.nodes.push((item.id, id));
-            written.newest = u64::try_from(id.0).ok();
-            nodes.push((node, maker(item.created_by.as_deref())));
+            result.id_map_delta.nodes.push((item.id, id));
+            result.newest_id = u64::try_from(id.0).ok();
+            nodes.push((node, author_or_default(item.created_by.as_deref())));
         }
-        for run in nodes.chunk_by(|(_, a), (_, b)| a == b) {
-            let made_by = run.first().map_or(ACTOR, |(_, made_by)| *made_by);
-            let run: Vec<Node> = run.iter().map(|(node, _)| node.clone()).collect();
+        for group in nodes.chunk_by(|(_, a), (_, b)| a == b) {
+            let made_by = group.first().map_or(ACTOR, |(_, made_by)| *made_by);
+            let group_nodes: Vec<Node> = group.iter().map(|(node, _)| node.clone()).collect();
             // What leaves them comes later, by itself.
-            node::insert(tx, made_by, &run, &BySource::new())?;
+            node::insert(tx, made_by, &group_nodes, &EdgesBySource::new())?;
         }
         adding::insert_vectors(tx, &vectors)?;
         insert_digests(tx, &digests)?;
-        for (session, count) in in_sessions {
+        for (session, count) in session_node_counts {
             session::count_nodes(tx, stats, session, count)?;
             tx.invalidate(tags::session(session));
         }
@@ -316,26 +316,26 @@ impl Portion {
                 tx.invalidate(tags::event_type(event_type));
             }
         }
-        written.nodes += nodes.len() as u64;
+        result.nodes += nodes.len() as u64;
         Ok(())
     }
 
     fn write_session(
         &self,
         tx: &mut Tx<'_>,
-        stats: &mut Stats,
-        names: &Names,
+        stats: &mut Counters,
+        id_map: &IdMap,
         item: &SessionItem,
-        end: impl Fn(u64) -> Option<NodeId>,
-        written: &mut Written,
+        local_id: impl Fn(u64) -> Option<NodeId>,
+        result: &mut BatchResult,
     ) -> Result<()> {
-        let now = stats.moment();
-        let at = |time: Option<i64>| time.map(|time| time.clamp(0, now));
-        let started = at(item.started_at).unwrap_or(now);
-        let id = session_of(tx, stats, names, item.session_id, started, written)?;
+        let now = stats.next_timestamp();
+        let clamp_time = |time: Option<i64>| time.map(|time| time.clamp(0, now));
+        let started = clamp_time(item.started_at).unwrap_or(now);
+        let id = get_or_create_session(tx, stats, id_map, item.session_id, started, result)?;
         let metadata = item.metadata.as_ref().map(ToString::to_string);
         let metadata = metadata.filter(|text| text.len() <= limits::METADATA_BYTES);
-        let episode = item.episode_id.and_then(end);
+        let episode = item.episode_id.and_then(local_id);
         let episode = node::existing(tx, &episode.into_iter().collect::<Vec<_>>())?.into_iter().next();
         let tenant = tx.tenant().clone();
         tx.execute(
@@ -347,12 +347,12 @@ impl Portion {
             params![
                 tenant.as_str(),
                 i64::from(id.0),
-                at(item.started_at),
-                at(item.ended_at),
+                clamp_time(item.started_at),
+                clamp_time(item.ended_at),
                 metadata.as_deref(),
                 episode.map(|id| id.0),
                 ACTOR,
-                maker(item.started_by.as_deref())
+                author_or_default(item.started_by.as_deref())
             ],
         )?;
         tx.invalidate(tags::sessions());
@@ -362,95 +362,95 @@ impl Portion {
 }
 
 /// Whether a session of a file knows what the stored one does not.
-fn says_more(item: &SessionItem, stored: &session::Session, end: impl Fn(u64) -> Option<NodeId>) -> bool {
-    item.started_at.is_some_and(|at| at.max(0) < stored.started_at)
+fn has_new_data(item: &SessionItem, stored: &session::Session, local_id: impl Fn(u64) -> Option<NodeId>) -> bool {
+    item.started_at.is_some_and(|time| time.max(0) < stored.started_at)
         || (item.ended_at.is_some() && stored.ended_at.is_none())
         || (item.metadata.as_ref().is_some_and(|data| data.to_string().len() <= limits::METADATA_BYTES)
             && stored.metadata.is_none())
-        || (item.episode_id.and_then(end).is_some() && stored.episode_id.is_none())
-        || (stored.started_by == ACTOR && maker(item.started_by.as_deref()) != ACTOR)
+        || (item.episode_id.and_then(local_id).is_some() && stored.episode_id.is_none())
+        || (stored.started_by == ACTOR && author_or_default(item.started_by.as_deref()) != ACTOR)
 }
 
 /// Who made something, as it is stored.
-fn maker(name: Option<&str>) -> &str {
-    let usable = |name: &&str| (1..=limits::MAKER_BYTES).contains(&name.len()) && !name.contains('\0');
-    name.filter(usable).unwrap_or(ACTOR)
+fn author_or_default(name: Option<&str>) -> &str {
+    let is_valid = |name: &&str| (1..=limits::AUTHOR_BYTES).contains(&name.len()) && !name.contains('\0');
+    name.filter(is_valid).unwrap_or(ACTOR)
 }
 
 /// The id of a node that comes in: its own, if that is still free and not absurd.
-fn next_id(stats: &mut Stats, format: FileFormat, file_id: u64) -> NodeId {
-    let own = i64::try_from(file_id).unwrap_or(i64::MAX);
-    let keeps = format != FileFormat::ServerMemory && own >= stats.next_id && own <= limits::IMPORT_ID_MAX;
-    let id = if keeps { own } else { stats.next_id };
+fn assign_node_id(stats: &mut Counters, format: FileFormat, file_id: u64) -> NodeId {
+    let requested_id = i64::try_from(file_id).unwrap_or(i64::MAX);
+    let keep_id = format != FileFormat::ServerMemory && requested_id >= stats.next_id && requested_id <= limits::IMPORT_ID_MAX;
+    let id = if keep_id { requested_id } else { stats.next_id };
     stats.next_id = id + 1;
     NodeId(id)
 }
 
 /// The session here that a session of the file is; made if there is none.
-fn session_of(
+fn get_or_create_session(
     tx: &mut Tx<'_>,
-    stats: &mut Stats,
-    names: &Names,
-    file_session: u32,
+    stats: &mut Counters,
+    id_map: &IdMap,
+    file_session_id: u32,
     started_at: i64,
-    written: &mut Written,
+    result: &mut BatchResult,
 ) -> Result<SessionId> {
-    let known = names.sessions.get(&file_session).or_else(|| written.learned.sessions.get(&file_session));
-    if let Some(known) = known {
-        return Ok(*known);
+    let existing = id_map.sessions.get(&file_session_id).or_else(|| result.id_map_delta.sessions.get(&file_session_id));
+    if let Some(existing_id) = existing {
+        return Ok(*existing_id);
     }
-    let keeps = names.format != FileFormat::ServerMemory
-        && file_session <= limits::IMPORT_SESSION_MAX
-        && session::find(tx, SessionId(file_session))?.is_none();
-    let id = keeps.then_some(SessionId(file_session));
+    let keep_id = id_map.format != FileFormat::ServerMemory
+        && file_session_id <= limits::IMPORT_SESSION_MAX
+        && session::find(tx, SessionId(file_session_id))?.is_none();
+    let id = keep_id.then_some(SessionId(file_session_id));
     let id = session::create_at(tx, stats, id, ACTOR, None, started_at)?;
-    written.learned.sessions.insert(file_session, id);
-    written.sessions += 1;
+    result.id_map_delta.sessions.insert(file_session_id, id);
+    result.sessions += 1;
     Ok(id)
 }
 
 fn write_edges(
     tx: &mut Tx<'_>,
-    stats: &mut Stats,
+    stats: &mut Counters,
     edges: &[(Edge, i64)],
-    written: &mut Written,
-    touched: &mut BTreeSet<NodeId>,
+    result: &mut BatchResult,
+    changed_nodes: &mut BTreeSet<NodeId>,
 ) -> Result<()> {
-    let now = stats.moment();
+    let now = stats.next_timestamp();
     let is_supersession = |edge: &Edge| edge.edge_type == EdgeType::Supersedes;
-    let plain: Vec<(Edge, i64)> = edges
+    let other_edges: Vec<(Edge, i64)> = edges
         .iter()
         .filter(|(edge, _)| !is_supersession(edge))
-        .map(|(edge, at)| (*edge, (*at).clamp(0, now)))
+        .map(|(edge, created_at)| (*edge, (*created_at).clamp(0, now)))
         .collect();
-    edge::insert(tx, &plain)?;
-    let mut added: Vec<Edge> = plain.iter().map(|(edge, _)| *edge).collect();
-    let mut superseded = BTreeSet::new();
-    for (edge, at) in edges.iter().filter(|(edge, _)| is_supersession(edge)) {
+    edge::insert(tx, &other_edges)?;
+    let mut added: Vec<Edge> = other_edges.iter().map(|(edge, _)| *edge).collect();
+    let mut superseded_nodes = BTreeSet::new();
+    for (edge, created_at) in edges.iter().filter(|(edge, _)| is_supersession(edge)) {
         // One at a time, since each may close a circle with those before it.
-        match correcting::check_circle(tx, edge.source, edge.target) {
+        match correcting::check_cycle(tx, edge.source, edge.target) {
             Ok(()) => {
-                edge::insert(tx, &[(*edge, (*at).clamp(0, now))])?;
-                superseded.insert(edge.target);
+                edge::insert(tx, &[(*edge, (*created_at).clamp(0, now))])?;
+                superseded_nodes.insert(edge.target);
                 added.push(*edge);
             }
             Err(error) if error.kind() == quad_core::Kind::Internal => return Err(error),
-            Err(_) => written.edges_left_out += 1,
+            Err(_) => result.edges_left_out += 1,
         }
     }
-    for target in superseded {
-        correcting::refresh(tx, target)?;
+    for target in superseded_nodes {
+        correcting::recompute_superseded_by(tx, target)?;
     }
     for edge in &added {
         stats.count_edges(edge.edge_type, 1);
-        touched.extend([edge.source, edge.target]);
+        changed_nodes.extend([edge.source, edge.target]);
     }
-    written.edges += added.len() as u64;
+    result.edges += added.len() as u64;
     Ok(())
 }
 
 /// What tells a node of a file from others. Files without times have no ids of their own either.
-fn digest(node: &NodeItem, format: FileFormat) -> Digest {
+fn node_digest(node: &NodeItem, format: FileFormat) -> NodeDigest {
     let mut context = ring::digest::Context::new(&ring::digest::SHA256);
     match format {
         FileFormat::ServerMemory => context.update(b"entity\0"),
@@ -462,41 +462,41 @@ fn digest(node: &NodeItem, format: FileFormat) -> Digest {
     }
     context.update(&[node.event_type]);
     context.update(node.content.as_bytes());
-    let whole = context.finish();
-    let mut digest = Digest::default();
-    digest.iter_mut().zip(whole.as_ref()).for_each(|(byte, from)| *byte = *from);
+    let full_digest = context.finish();
+    let mut digest = NodeDigest::default();
+    digest.iter_mut().zip(full_digest.as_ref()).for_each(|(byte, source)| *byte = *source);
     digest
 }
 
 /// Those of these that an import brought, and as which nodes.
-fn imported(sql: &mut dyn Sql, digests: &[Digest]) -> Result<BTreeMap<Digest, NodeId>> {
+fn find_imported(sql: &mut dyn Sql, digests: &[NodeDigest]) -> Result<BTreeMap<NodeDigest, NodeId>> {
     let tenant = sql.tenant().clone();
-    let mut found = BTreeMap::new();
-    for piece in batch::chunks(digests) {
-        let places = batch::placeholders(piece.len(), 2);
+    let mut node_ids = BTreeMap::new();
+    for chunk in batch::chunks(digests) {
+        let placeholders = batch::placeholders(chunk.len(), 2);
         let mut cells = vec![Cell::from(tenant.as_str())];
-        cells.extend(piece.iter().map(|digest| Cell::Blob(digest.to_vec())));
+        cells.extend(chunk.iter().map(|digest| Cell::Blob(digest.to_vec())));
         let query =
-            format!("SELECT digest, node_id FROM amem_import WHERE tenant_id = $1 AND digest IN ({places})");
+            format!("SELECT digest, node_id FROM amem_import WHERE tenant_id = $1 AND digest IN ({placeholders})");
         for row in &sql.query(&query, &cells)? {
-            if let Ok(digest) = Digest::try_from(row.blob(0)?) {
-                found.insert(digest, NodeId(row.int(1)?));
+            if let Ok(digest) = NodeDigest::try_from(row.blob(0)?) {
+                node_ids.insert(digest, NodeId(row.int(1)?));
             }
         }
     }
-    Ok(found)
+    Ok(node_ids)
 }
 
-fn insert_digests(tx: &mut Tx<'_>, digests: &BTreeMap<Digest, NodeId>) -> Result<()> {
+fn insert_digests(tx: &mut Tx<'_>, digests: &BTreeMap<NodeDigest, NodeId>) -> Result<()> {
     let tenant = tx.tenant().clone();
-    let digests: Vec<(&Digest, &NodeId)> = digests.iter().collect();
-    for piece in batch::chunks(&digests) {
-        let places = batch::values_placeholders(piece.len(), 2, 2, "$1");
+    let digests: Vec<(&NodeDigest, &NodeId)> = digests.iter().collect();
+    for chunk in batch::chunks(&digests) {
+        let placeholders = batch::values_placeholders(chunk.len(), 2, 2, "$1");
         let mut cells = vec![Cell::from(tenant.as_str())];
-        for (digest, id) in piece {
+        for (digest, id) in chunk {
             cells.extend([Cell::Blob(digest.to_vec()), Cell::Int(id.0)]);
         }
-        tx.execute(&format!("INSERT INTO amem_import (tenant_id, digest, node_id) VALUES {places}"), &cells)?;
+        tx.execute(&format!("INSERT INTO amem_import (tenant_id, digest, node_id) VALUES {placeholders}"), &cells)?;
     }
     Ok(())
 }

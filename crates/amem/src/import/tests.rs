@@ -10,22 +10,22 @@ use tempfile::NamedTempFile;
 
 use super::*;
 use crate::files::{EdgeItem, FileFormat, Item, JsonlWriter, NodeItem, write_amem};
-use crate::testing::{World, fixtures, worlds};
+use crate::testing::{TestEnv, test_envs_with_data, test_envs};
 
-fn file(text: &str) -> NamedTempFile {
+fn temp_file(text: &str) -> NamedTempFile {
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
     file
 }
 
-async fn import(world: &World, path: &Path) -> Imported {
-    world.amem.import(&world.test.tenant, path, |_| {}).await.unwrap().1
+async fn import(world: &TestEnv, path: &Path) -> ImportResult {
+    world.amem.import(&world.test_store.tenant, path, |_| {}).await.unwrap().1
 }
 
-async fn exported(world: &World, format: FileFormat) -> NamedTempFile {
+async fn export_to_file(world: &TestEnv, format: FileFormat) -> NamedTempFile {
     let file = NamedTempFile::new().unwrap();
     let opened = std::fs::OpenOptions::new().write(true).open(file.path()).unwrap();
-    world.amem.export(&world.test.tenant, format, opened, |_, _| {}).await.unwrap();
+    world.amem.export(&world.test_store.tenant, format, opened, |_, _| {}).await.unwrap();
     file
 }
 
@@ -56,7 +56,7 @@ fn jsonl(nodes: &[NodeItem], edges: &[EdgeItem]) -> NamedTempFile {
     let mut out = JsonlWriter::begin(Vec::new()).unwrap();
     nodes.iter().for_each(|node| out.write(&Item::Node(node.clone())).unwrap());
     edges.iter().for_each(|edge| out.write(&Item::Edge(edge.clone())).unwrap());
-    file(&String::from_utf8(out.finish().unwrap()).unwrap())
+    temp_file(&String::from_utf8(out.finish().unwrap()).unwrap())
 }
 
 fn amem(nodes: &[NodeItem], edges: &[EdgeItem]) -> NamedTempFile {
@@ -66,171 +66,171 @@ fn amem(nodes: &[NodeItem], edges: &[EdgeItem]) -> NamedTempFile {
     file
 }
 
-async fn version(world: &World) -> Option<quad_core::Version> {
-    world.basis("amem://graph/stats").await.version
+async fn version(world: &TestEnv) -> Option<quad_core::Version> {
+    world.read_set("amem://graph/stats").await.version
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_graph_comes_back_as_it_went() {
-    for (one, other) in fixtures().await.iter().zip(worlds().await) {
+async fn export_import_round_trip() {
+    for (source, target) in test_envs_with_data().await.iter().zip(test_envs().await) {
         let vector: Vec<f32> = (0..128).map(|number| number as f32).collect();
-        one.call(
+        source.call(
             "memory_add",
             json!({"event_type": "skill", "content": "äöü\n\"quoted\"", "feature_vec": vector}),
         )
         .await
         .unwrap();
-        one.call("memory_forget", json!({"node_id": 2, "reason": "a gap"})).await.unwrap();
-        one.call("session_end", json!({"summary": "done"})).await.unwrap();
-        one.call("session_start", json!({"metadata": {"why": "a second one"}})).await.unwrap();
-        one.read("amem://node/1").await.unwrap();
-        let text = exported(one, FileFormat::Jsonl).await;
-        let imported = import(&other, text.path()).await;
-        assert_eq!((imported.nodes, imported.known, imported.sessions), (5, 0, 2));
-        let again = exported(&other, FileFormat::Jsonl).await;
+        source.call("memory_forget", json!({"node_id": 2, "reason": "a gap"})).await.unwrap();
+        source.call("session_end", json!({"summary": "done"})).await.unwrap();
+        source.call("session_start", json!({"metadata": {"why": "a second one"}})).await.unwrap();
+        source.read("amem://node/1").await.unwrap();
+        let jsonl_file = export_to_file(source, FileFormat::Jsonl).await;
+        let imported = import(&target, jsonl_file.path()).await;
+        assert_eq!((imported.nodes, imported.existing, imported.sessions), (5, 0, 2));
+        let second_export = export_to_file(&target, FileFormat::Jsonl).await;
         assert_eq!(
-            std::fs::read_to_string(again.path()).unwrap(),
-            std::fs::read_to_string(text.path()).unwrap()
+            std::fs::read_to_string(second_export.path()).unwrap(),
+            std::fs::read_to_string(jsonl_file.path()).unwrap()
         );
-        assert_eq!(one.faults().await, Vec::<String>::new());
-        assert_eq!(other.faults().await, Vec::<String>::new());
+        assert_eq!(source.violations().await, Vec::<String>::new());
+        assert_eq!(target.violations().await, Vec::<String>::new());
         for uri in ["amem://graph/stats", "amem://graph/recent", "amem://sessions", "amem://types/fact"] {
-            assert_eq!(one.read(uri).await.unwrap(), other.read(uri).await.unwrap(), "{uri}");
+            assert_eq!(source.read(uri).await.unwrap(), target.read(uri).await.unwrap(), "{uri}");
         }
         // The same in the original's format, but for what that has no place for; and it is known to be the same.
-        let binary = exported(one, FileFormat::Amem).await;
-        let imported = import(&other, binary.path()).await;
+        let amem_file = export_to_file(source, FileFormat::Amem).await;
+        let imported = import(&target, amem_file.path()).await;
         assert_eq!((imported.nodes, imported.edges), (0, 0));
-        let read = items(binary.path());
+        let read = items(amem_file.path());
         assert_eq!(read.iter().filter(|item| matches!(item, Item::Node(_))).count(), 5);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_comes_in_twice() {
-    for world in fixtures().await {
+async fn import_is_idempotent() {
+    for world in test_envs_with_data().await {
         // What was written from this graph is in it.
         for format in [FileFormat::Jsonl, FileFormat::Amem] {
-            let own = exported(&world, format).await;
-            let before = version(&world).await;
-            let imported = import(&world, own.path()).await;
+            let own_export = export_to_file(&world, format).await;
+            let version_before = version(&world).await;
+            let imported = import(&world, own_export.path()).await;
             assert_eq!(
-                (imported.nodes, imported.edges, imported.sessions, imported.known),
+                (imported.nodes, imported.edges, imported.sessions, imported.existing),
                 (0, 0, 0, 10),
                 "{format:?}"
             );
-            assert_eq!(version(&world).await, before, "nothing was changed");
+            assert_eq!(version(&world).await, version_before, "nothing was changed");
         }
         // What was in another graph is not, and gets other numbers where these are taken.
         let nodes: Vec<NodeItem> = (0..7).map(|id| node(id, &format!("their {id}"))).collect();
         let edges = [edge(1, 0, 0), edge(5, 2, 3), edge(6, 1, 6)];
-        let theirs = jsonl(&nodes, &edges);
-        let imported = import(&world, theirs.path()).await;
-        assert_eq!((imported.nodes, imported.edges, imported.sessions, imported.known), (7, 3, 1, 0));
-        let shown = world.read("amem://node/6").await.unwrap();
-        assert_eq!(shown["content"], "their 2");
-        assert_eq!((&shown["superseded_by"], &shown["session_id"]), (&json!(9), &json!(4)));
-        let before = version(&world).await;
-        for same in [&theirs, &amem(&nodes, &edges)] {
-            let imported = import(&world, same.path()).await;
-            assert_eq!((imported.nodes, imported.edges, imported.known), (0, 0, 10));
+        let foreign_file = jsonl(&nodes, &edges);
+        let imported = import(&world, foreign_file.path()).await;
+        assert_eq!((imported.nodes, imported.edges, imported.sessions, imported.existing), (7, 3, 1, 0));
+        let node_json = world.read("amem://node/6").await.unwrap();
+        assert_eq!(node_json["content"], "their 2");
+        assert_eq!((&node_json["superseded_by"], &node_json["session_id"]), (&json!(9), &json!(4)));
+        let version_before = version(&world).await;
+        for copy in [&foreign_file, &amem(&nodes, &edges)] {
+            let imported = import(&world, copy.path()).await;
+            assert_eq!((imported.nodes, imported.edges, imported.existing), (0, 0, 10));
         }
-        assert_eq!(version(&world).await, before);
+        assert_eq!(version(&world).await, version_before);
         // A copy that has grown brings what is new, and leads to what is there.
         let mut nodes = nodes;
         nodes.push(node(7, "their newest"));
         let imported = import(&world, jsonl(&nodes, &[edge(7, 0, 1)]).path()).await;
         assert_eq!((imported.nodes, imported.edges, imported.sessions), (1, 1, 0));
-        let shown = world.read("amem://node/11").await.unwrap();
-        assert_eq!(shown["outgoing_edges"][0]["target_id"], 4);
-        assert_eq!(shown["session_id"], 4);
+        let node_json = world.read("amem://node/11").await.unwrap();
+        assert_eq!(node_json["outgoing_edges"][0]["target_id"], 4);
+        assert_eq!(node_json["session_id"], 4);
         // What was forgotten stays forgotten, and so does what hangs on it.
         world.call("memory_forget", json!({"node_id": 11, "reason": "a test"})).await.unwrap();
         let imported = import(&world, jsonl(&nodes, &[edge(7, 0, 1)]).path()).await;
         assert_eq!((imported.nodes, imported.edges, imported.edges_left_out), (0, 0, 1));
         assert_eq!(world.read("amem://node/11").await.unwrap_err().kind(), Kind::NotFound);
-        assert_eq!(world.faults().await, Vec::<String>::new());
+        assert_eq!(world.violations().await, Vec::<String>::new());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_of_many_portions_can_be_cut_anywhere() {
-    for world in worlds().await {
+async fn interrupted_import_can_be_resumed() {
+    for world in test_envs().await {
         let nodes: Vec<NodeItem> = (0..2_500).map(|id| node(id * 2, &format!("number {id}"))).collect();
         let edges: Vec<EdgeItem> = (1..2_500)
             .flat_map(|id| [(id, id - 1, 6), (id, id / 2, 0), (id, id / 3, 4)])
             .filter(|(source, target, _)| source != target)
             .map(|(source, target, kind)| edge(source * 2, target * 2, kind))
             .collect();
-        let whole = jsonl(&nodes, &edges);
-        let text = std::fs::read_to_string(whole.path()).unwrap();
+        let full_file = jsonl(&nodes, &edges);
+        let text = std::fs::read_to_string(full_file.path()).unwrap();
         // As an interrupted one leaves it.
         let lines: Vec<&str> = text.lines().collect();
-        for part in [1, 1_500, 2_501, 4_000] {
-            import(&world, file(&lines[..part].join("\n")).path()).await;
+        for line_count in [1, 1_500, 2_501, 4_000] {
+            import(&world, temp_file(&lines[..line_count].join("\n")).path()).await;
         }
-        let mut told = Vec::new();
+        let mut progress_events = Vec::new();
         let (format, imported) = world
             .amem
-            .import(&world.test.tenant, whole.path(), |progress| told.push(progress))
+            .import(&world.test_store.tenant, full_file.path(), |progress| progress_events.push(progress))
             .await
             .unwrap();
         assert_eq!(format, FileFormat::Jsonl);
-        assert_eq!((imported.nodes, imported.known), (0, 2_500 + 4_000 - 2_501));
-        assert!(told.len() > 4 && told.windows(2).all(|pair| pair[0].done <= pair[1].done));
-        assert!(told.last().is_some_and(|last| last.done == last.total));
-        let again = exported(&world, FileFormat::Jsonl).await;
-        let found: BTreeSet<String> = items(again.path()).iter().map(|item| format!("{item:?}")).collect();
-        for item in items(whole.path()) {
-            assert!(found.contains(&format!("{item:?}")), "{item:?}");
+        assert_eq!((imported.nodes, imported.existing), (0, 2_500 + 4_000 - 2_501));
+        assert!(progress_events.len() > 4 && progress_events.windows(2).all(|pair| pair[0].done <= pair[1].done));
+        assert!(progress_events.last().is_some_and(|last| last.done == last.total));
+        let exported = export_to_file(&world, FileFormat::Jsonl).await;
+        let exported_items: BTreeSet<String> = items(exported.path()).iter().map(|item| format!("{item:?}")).collect();
+        for item in items(full_file.path()) {
+            assert!(exported_items.contains(&format!("{item:?}")), "{item:?}");
         }
         assert_eq!(world.read("amem://graph/stats").await.unwrap()["node_count"], 2_500);
-        world.amem.settle().await.unwrap();
-        assert_eq!(world.faults().await, Vec::<String>::new());
-        let found = world.call("memory_search", json!({"query": "1234", "mode": "text"})).await.unwrap();
-        assert_eq!(found["nodes"][0]["id"], 2_468);
+        world.amem.wait_for_index().await.unwrap();
+        assert_eq!(world.violations().await, Vec::<String>::new());
+        let search_result = world.call("memory_search", json!({"query": "1234", "mode": "text"})).await.unwrap();
+        assert_eq!(search_result["nodes"][0]["id"], 2_468);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_at_once_bring_each_node_once() {
-    for world in worlds().await {
-        let other = world.opened_again().await;
+async fn concurrent_imports_do_not_duplicate() {
+    for world in test_envs().await {
+        let other = world.reopen_same_dir().await;
         let nodes: Vec<NodeItem> = (0..1_500).map(|id| node(id, &format!("number {id}"))).collect();
         let edges: Vec<EdgeItem> = (1..1_500).map(|id| edge(id, id - 1, 6)).collect();
         let file = jsonl(&nodes, &edges);
-        let (one, two) = tokio::join!(import(&world, file.path()), import(&other, file.path()));
-        assert_eq!((one.nodes + two.nodes, one.edges + two.edges), (1_500, 1_499));
-        assert_eq!(world.faults().await, Vec::<String>::new());
+        let (first, second) = tokio::join!(import(&world, file.path()), import(&other, file.path()));
+        assert_eq!((first.nodes + second.nodes, first.edges + second.edges), (1_500, 1_499));
+        assert_eq!(world.violations().await, Vec::<String>::new());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_entities_say_comes_in_once() {
+async fn entity_import_is_idempotent() {
     let text = r#"{"type":"entity","name":"Ada","entityType":"person","observations":["wrote a program"]}
 {"type":"entity","name":"Team","entityType":"group","observations":[]}
 { this is broken
 {"type":"relation","from":"Ada","to":"Team","relationType":"member_of"}
 "#;
-    for world in fixtures().await {
-        let imported = import(&world, file(text).path()).await;
+    for world in test_envs_with_data().await {
+        let imported = import(&world, temp_file(text).path()).await;
         assert_eq!(
             (imported.nodes, imported.edges, imported.sessions, imported.bad_lines.count),
             (3, 3, 1, 1)
         );
-        assert_eq!(imported.bad_lines.told[0].line, 3);
+        assert_eq!(imported.bad_lines.reported[0].line, 3);
         let node = world.read("amem://node/4").await.unwrap();
         assert_eq!(node["content"], "Ada (person)\n- wrote a program");
         assert_eq!(node["session_id"], 2, "a session of its own");
-        let again = import(&world, file(text).path()).await;
-        assert_eq!((again.nodes, again.edges, again.sessions, again.known), (0, 0, 0, 6));
-        let mended = text
+        let second_import = import(&world, temp_file(text).path()).await;
+        assert_eq!((second_import.nodes, second_import.edges, second_import.sessions, second_import.existing), (0, 0, 0, 6));
+        let fixed_text = text
             .replace("{ this is broken", r#"{"type":"entity","name":"Babbage","observations":["built"]}"#);
-        let imported = import(&world, file(&mended).path()).await;
+        let imported = import(&world, temp_file(&fixed_text).path()).await;
         assert_eq!((imported.nodes, imported.edges, imported.bad_lines.count), (1, 0, 0));
-        assert_eq!(world.faults().await, Vec::<String>::new());
+        assert_eq!(world.violations().await, Vec::<String>::new());
         // And out again.
-        let out = std::fs::read_to_string(exported(&world, FileFormat::ServerMemory).await.path()).unwrap();
+        let out = std::fs::read_to_string(export_to_file(&world, FileFormat::ServerMemory).await.path()).unwrap();
         let first: Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
         assert_eq!(first["name"], "node-0");
         assert!(
@@ -241,8 +241,8 @@ async fn what_entities_say_comes_in_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hostile_files_do_no_harm() {
-    for world in worlds().await {
+async fn hostile_files_keep_graph_consistent() {
+    for world in test_envs().await {
         let mut nodes: Vec<NodeItem> = (0..4).map(|id| node(id, &format!("plain {id}"))).collect();
         nodes.push(NodeItem { id: i64::MAX as u64, session_id: u32::MAX, ..node(9, "far away") });
         nodes[0].created_at = i64::MAX;
@@ -257,9 +257,9 @@ async fn hostile_files_do_no_harm() {
         let file = jsonl(&nodes, &edges);
         let imported = import(&world, file.path()).await;
         assert_eq!((imported.nodes, imported.edges, imported.edges_left_out), (5, 3, 1));
-        assert_eq!(world.faults().await, Vec::<String>::new());
-        let again = import(&world, file.path()).await;
-        assert_eq!((again.nodes, again.edges), (0, 0));
+        assert_eq!(world.violations().await, Vec::<String>::new());
+        let second_import = import(&world, file.path()).await;
+        assert_eq!((second_import.nodes, second_import.edges), (0, 0));
         assert_eq!(world.read("amem://node/2").await.unwrap()["content"], "a\u{fffd}b");
         let newest = world.read("amem://node/4").await.unwrap();
         assert_eq!(newest["content"], "far away");
@@ -268,7 +268,7 @@ async fn hostile_files_do_no_harm() {
         assert_eq!(added["node_id"], 5);
         assert_eq!(world.read("amem://graph/recent").await.unwrap()["nodes"][0]["id"], 5);
         // A binary file that is wrong anywhere is refused as a whole.
-        let good = amem(
+        let amem_file = amem(
             &nodes[..3]
                 .iter()
                 .cloned()
@@ -276,14 +276,14 @@ async fn hostile_files_do_no_harm() {
                 .collect::<Vec<_>>(),
             &[edge(1, 0, 0)],
         );
-        let mut bytes = std::fs::read(good.path()).unwrap();
+        let mut bytes = std::fs::read(amem_file.path()).unwrap();
         let last_edge = 64 + 3 * 72;
         bytes[last_edge + 16] = 99;
-        std::fs::write(good.path(), bytes).unwrap();
-        let before = version(&world).await;
-        let refused = world.amem.import(&world.test.tenant, good.path(), |_| {}).await.unwrap_err();
-        assert_eq!((refused.kind(), refused.code()), (Kind::BadInput, "BAD_FILE"));
-        assert!(refused.message().starts_with(&format!("Byte {}:", last_edge + 16)), "{}", refused.message());
-        assert_eq!(version(&world).await, before);
+        std::fs::write(amem_file.path(), bytes).unwrap();
+        let version_before = version(&world).await;
+        let error = world.amem.import(&world.test_store.tenant, amem_file.path(), |_| {}).await.unwrap_err();
+        assert_eq!((error.kind(), error.code()), (Kind::BadInput, "BAD_FILE"));
+        assert!(error.message().starts_with(&format!("Byte {}:", last_edge + 16)), "{}", error.message());
+        assert_eq!(version(&world).await, version_before);
     }
 }

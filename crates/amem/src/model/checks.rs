@@ -9,19 +9,19 @@ use quad_store::tenant;
 use serde_json::{Value, json};
 
 use super::operation::{Operation, operations, principal};
-use super::{Model, Reached};
+use super::{Model, Visited};
 use crate::edge::EdgeType;
 use crate::event_type::EventType;
-use crate::testing::{World, worlds};
+use crate::testing::{TestEnv, test_envs};
 
-pub(super) async fn read(world: &World, tenant: &TenantId, uri: &str) -> Value {
-    let answer = world.resolver.read(&principal(tenant, 0), View::All, uri).await;
+pub(super) async fn read(env: &TestEnv, tenant: &TenantId, uri: &str) -> Value {
+    let answer = env.resolver.read(&principal(tenant, 0), View::All, uri).await;
     serde_json::from_slice(answer.unwrap_or_else(|error| panic!("{uri}: {error}")).read.contents[0].bytes())
         .unwrap()
 }
 
-pub(super) async fn call(world: &World, tenant: &TenantId, tool: &str, arguments: Value) -> Value {
-    let called = world.call_as(&principal(tenant, 0), tool, arguments.clone()).await;
+pub(super) async fn call(env: &TestEnv, tenant: &TenantId, tool: &str, arguments: Value) -> Value {
+    let called = env.call_as(&principal(tenant, 0), tool, arguments.clone()).await;
     called.unwrap_or_else(|error| panic!("{tool} {arguments}: {error} {}", error.cause_chain()))
 }
 
@@ -30,10 +30,10 @@ fn ids(list: &Value) -> Vec<i64> {
 }
 
 /// All pages of a tool's list of nodes.
-async fn pages(world: &World, tenant: &TenantId, tool: &str, arguments: Value, list: &str) -> Vec<Value> {
+async fn pages(env: &TestEnv, tenant: &TenantId, tool: &str, arguments: Value, list: &str) -> Vec<Value> {
     let (mut found, mut arguments) = (Vec::new(), arguments);
     loop {
-        let page = call(world, tenant, tool, arguments.clone()).await;
+        let page = call(env, tenant, tool, arguments.clone()).await;
         found.extend(page[list].as_array().unwrap().iter().cloned());
         match page.get("next_cursor") {
             Some(next) => arguments["cursor"] = next.clone(),
@@ -49,32 +49,32 @@ fn edge_json((source, target, edge_type): &(i64, i64, EdgeType), model: &Model) 
 
 impl Model {
     /// Compares all of it.
-    async fn check(&mut self, world: &World, tenant: &TenantId) {
-        self.check_stats(world, tenant).await;
-        self.check_lists(world, tenant).await;
-        self.check_queries(world, tenant).await;
-        self.check_walks(world, tenant).await;
-        self.check_reports(world, tenant).await;
-        self.check_nodes(world, tenant).await;
-        let checked = world.amem.check(tenant).await.unwrap();
-        assert_eq!(checked.faults, Vec::<String>::new());
+    async fn check(&mut self, env: &TestEnv, tenant: &TenantId) {
+        self.check_counters(env, tenant).await;
+        self.check_lists(env, tenant).await;
+        self.check_queries(env, tenant).await;
+        self.check_traversals(env, tenant).await;
+        self.check_reports(env, tenant).await;
+        self.check_nodes(env, tenant).await;
+        let report = env.amem.check_integrity(tenant).await.unwrap();
+        assert_eq!(report.violations, Vec::<String>::new());
     }
 
-    async fn check_stats(&self, world: &World, tenant: &TenantId) {
-        let stats = read(world, tenant, "amem://graph/stats").await;
-        let used: BTreeSet<u32> = self.nodes.values().map(|node| node.session).collect();
+    async fn check_counters(&self, env: &TestEnv, tenant: &TenantId) {
+        let stats = read(env, tenant, "amem://graph/stats").await;
+        let sessions_with_nodes: BTreeSet<u32> = self.nodes.values().map(|node| node.session).collect();
         assert_eq!(stats["node_count"], self.nodes.len());
         assert_eq!(stats["edge_count"], self.edges.len());
-        assert_eq!(stats["session_count"], used.len());
+        assert_eq!(stats["session_count"], sessions_with_nodes.len());
         for event_type in EventType::ALL {
-            assert_eq!(stats["type_counts"][event_type.as_str()], self.count(event_type));
+            assert_eq!(stats["type_counts"][event_type.as_str()], self.node_count_of_type(event_type));
         }
     }
 
-    async fn check_lists(&self, world: &World, tenant: &TenantId) {
+    async fn check_lists(&self, env: &TestEnv, tenant: &TenantId) {
         let newest: Vec<i64> = self.nodes.keys().rev().copied().take(20).collect();
-        assert_eq!(ids(&read(world, tenant, "amem://graph/recent").await["nodes"]), newest);
-        let important = read(world, tenant, "amem://graph/important").await;
+        assert_eq!(ids(&read(env, tenant, "amem://graph/recent").await["nodes"]), newest);
+        let important = read(env, tenant, "amem://graph/important").await;
         let scores: Vec<f64> = important["nodes"]
             .as_array()
             .unwrap()
@@ -95,37 +95,37 @@ impl Model {
                 .map(|(id, _)| *id)
                 .collect();
             let uri = format!("amem://types/{}", event_type.as_str());
-            assert_eq!(self.paged(world, tenant, &uri, "count", expected.len()).await, expected);
+            assert_eq!(self.read_in_pages(env, tenant, &uri, "count", expected.len()).await, expected);
         }
-        let sessions = read(world, tenant, "amem://sessions").await;
+        let sessions = read(env, tenant, "amem://sessions").await;
         assert_eq!(sessions["count"], self.sessions.len());
-        for (shown, (id, session)) in
+        for (listed, (id, session)) in
             sessions["sessions"].as_array().unwrap().iter().zip(self.sessions.iter().rev())
         {
             let expected: Vec<i64> =
                 self.nodes.iter().filter(|(_, node)| node.session == *id).map(|(id, _)| *id).collect();
-            assert_eq!((&shown["session_id"], &shown["node_count"]), (&json!(id), &json!(expected.len())));
-            assert_eq!(shown["ended_at"].is_null(), !session.ended);
-            assert_eq!(shown["episode_id"], json!(session.episode));
+            assert_eq!((&listed["session_id"], &listed["node_count"]), (&json!(id), &json!(expected.len())));
+            assert_eq!(listed["ended_at"].is_null(), !session.ended);
+            assert_eq!(listed["episode_id"], json!(session.episode));
             let uri = format!("amem://session/{id}");
-            assert_eq!(self.paged(world, tenant, &uri, "node_count", expected.len()).await, expected);
+            assert_eq!(self.read_in_pages(env, tenant, &uri, "node_count", expected.len()).await, expected);
         }
     }
 
     /// A list by its address, whole and two at a time.
-    async fn paged(
+    async fn read_in_pages(
         &self,
-        world: &World,
+        env: &TestEnv,
         tenant: &TenantId,
         uri: &str,
         count: &str,
         total: usize,
     ) -> Vec<i64> {
-        let whole = read(world, tenant, uri).await;
-        assert_eq!(whole[count], total);
+        let full_list = read(env, tenant, uri).await;
+        assert_eq!(full_list[count], total);
         let (mut found, mut next) = (Vec::new(), format!("{uri}?limit=2"));
         loop {
-            let page = read(world, tenant, &next).await;
+            let page = read(env, tenant, &next).await;
             assert_eq!(page[count], total);
             found.extend(ids(&page["nodes"]));
             match page["next_cursor"].as_str() {
@@ -133,32 +133,32 @@ impl Model {
                 None => break,
             }
         }
-        assert_eq!(found, ids(&whole["nodes"]));
+        assert_eq!(found, ids(&full_list["nodes"]));
         found
     }
 
-    async fn check_queries(&self, world: &World, tenant: &TenantId) {
+    async fn check_queries(&self, env: &TestEnv, tenant: &TenantId) {
         for (order, limit) in [("most_recent", 3), ("highest_confidence", 2), ("most_accessed", 4)] {
-            for (types, sessions, least) in [
+            for (types, sessions, min_confidence) in [
                 (vec![], vec![], 0.0),
                 (vec!["fact", "decision"], vec![], 0.4),
                 (vec![], vec![1_u32, 3], 0.0),
                 (vec!["inference"], vec![1], 0.6),
             ] {
                 let arguments = json!({"sort_by": order, "max_results": limit, "event_types": types, "session_ids": sessions,
-                    "min_confidence": least});
-                let found = pages(world, tenant, "memory_query", arguments, "nodes").await;
+                    "min_confidence": min_confidence});
+                let found = pages(env, tenant, "memory_query", arguments, "nodes").await;
                 let mut expected: Vec<(&i64, &super::ModelNode)> = self
                     .nodes
                     .iter()
                     .filter(|(_, node)| types.is_empty() || types.contains(&node.event_type.as_str()))
                     .filter(|(_, node)| sessions.is_empty() || sessions.contains(&node.session))
-                    .filter(|(_, node)| node.confidence >= least)
+                    .filter(|(_, node)| node.confidence >= min_confidence)
                     .collect();
-                expected.sort_by(|(a, one), (b, other)| {
+                expected.sort_by(|(a, left), (b, right)| {
                     let order = match order {
-                        "highest_confidence" => other.confidence.total_cmp(&one.confidence),
-                        "most_accessed" => other.accesses.cmp(&one.accesses),
+                        "highest_confidence" => right.confidence.total_cmp(&left.confidence),
+                        "most_accessed" => right.accesses.cmp(&left.accesses),
                         _ => std::cmp::Ordering::Equal,
                     };
                     order.then(b.cmp(a))
@@ -169,99 +169,99 @@ impl Model {
         }
         let arguments = json!({"sort_by": "most_important", "max_results": 3});
         let found: BTreeSet<i64> =
-            ids(&json!(pages(world, tenant, "memory_query", arguments, "nodes").await)).into_iter().collect();
+            ids(&json!(pages(env, tenant, "memory_query", arguments, "nodes").await)).into_iter().collect();
         let expected: BTreeSet<i64> =
             self.nodes.keys().copied().filter(|id| self.superseded_by(*id).is_none()).collect();
         assert_eq!(found, expected);
     }
 
-    async fn check_walks(&self, world: &World, tenant: &TenantId) {
-        let all = |_: bool, _: EdgeType| true;
+    async fn check_traversals(&self, env: &TestEnv, tenant: &TenantId) {
+        let any_edge = |_: bool, _: EdgeType| true;
         for start in self.nodes.keys().copied().step_by(3) {
-            let resolved = call(world, tenant, "memory_resolve", json!({"node_id": start})).await;
+            let resolved = call(env, tenant, "memory_resolve", json!({"node_id": start})).await;
             assert_eq!(resolved["resolved_id"], self.resolve(start));
             assert_eq!(resolved["is_latest"], self.superseded_by(start).is_none());
 
-            let forward = |outgoing: bool, kind: EdgeType| outgoing && kind != EdgeType::RelatedTo;
+            let forward = |outgoing: bool, edge_type: EdgeType| outgoing && edge_type != EdgeType::RelatedTo;
             let kinds: Vec<&str> = EdgeType::ALL
                 .iter()
-                .filter(|kind| **kind != EdgeType::RelatedTo)
-                .map(|kind| kind.as_str())
+                .filter(|edge_type| **edge_type != EdgeType::RelatedTo)
+                .map(|edge_type| edge_type.as_str())
                 .collect();
             self.check_traversal(
-                world,
+                env,
                 tenant,
                 json!({"start_id": start, "edge_types": kinds}),
-                &self.walk(start, &forward, 5, 0.0),
+                &self.traverse(start, &forward, 5, 0.0),
             )
             .await;
             let backward = |outgoing: bool, _: EdgeType| !outgoing;
             let arguments =
                 json!({"start_id": start, "direction": "backward", "max_depth": 2, "min_confidence": 0.5});
-            self.check_traversal(world, tenant, arguments, &self.walk(start, &backward, 2, 0.5)).await;
+            self.check_traversal(env, tenant, arguments, &self.traverse(start, &backward, 2, 0.5)).await;
             let arguments = json!({"start_id": start, "direction": "both", "max_depth": 9});
-            self.check_traversal(world, tenant, arguments, &self.walk(start, &all, 9, 0.0)).await;
+            self.check_traversal(env, tenant, arguments, &self.traverse(start, &any_edge, 9, 0.0)).await;
 
-            let dependents = |outgoing: bool, kind: EdgeType| {
-                (outgoing && kind == EdgeType::Supports) || (!outgoing && kind == EdgeType::CausedBy)
+            let dependents = |outgoing: bool, edge_type: EdgeType| {
+                (outgoing && edge_type == EdgeType::Supports) || (!outgoing && edge_type == EdgeType::CausedBy)
             };
             let expected: Vec<i64> =
-                self.walk(start, &dependents, 5, 0.0).iter().skip(1).map(|(id, ..)| *id).collect();
+                self.traverse(start, &dependents, 5, 0.0).iter().skip(1).map(|(id, ..)| *id).collect();
             let arguments = json!({"node_id": start, "max_results": 2});
-            let found = pages(world, tenant, "memory_causal", arguments, "dependents").await;
+            let found = pages(env, tenant, "memory_causal", arguments, "dependents").await;
             assert_eq!(ids(&json!(found)), expected);
 
-            self.check_context(world, tenant, start).await;
+            self.check_context(env, tenant, start).await;
             for end in self.nodes.keys().copied().step_by(4) {
-                self.check_path(world, tenant, start, end).await;
+                self.check_path(env, tenant, start, end).await;
             }
         }
     }
 
     async fn check_traversal(
         &self,
-        world: &World,
+        env: &TestEnv,
         tenant: &TenantId,
         mut arguments: Value,
-        expected: &[Reached],
+        expected: &[Visited],
     ) {
         arguments["max_results"] = 4.into();
-        let found = pages(world, tenant, "memory_traverse", arguments.clone(), "visited").await;
+        let found = pages(env, tenant, "memory_traverse", arguments.clone(), "visited").await;
         let visited: Vec<(i64, u64)> =
-            found.iter().map(|one| (one["id"].as_i64().unwrap(), one["depth"].as_u64().unwrap())).collect();
-        let wanted: Vec<(i64, u64)> = expected.iter().map(|(id, depth, _)| (*id, *depth as u64)).collect();
-        assert_eq!(visited, wanted, "{arguments}");
-        let edges = pages(world, tenant, "memory_traverse", arguments, "edges_traversed").await;
-        let wanted: Vec<Value> =
+            found.iter().map(|node| (node["id"].as_i64().unwrap(), node["depth"].as_u64().unwrap())).collect();
+        let expected_visited: Vec<(i64, u64)> = expected.iter().map(|(id, depth, _)| (*id, *depth as u64)).collect();
+        assert_eq!(visited, expected_visited, "{arguments}");
+        let edges = pages(env, tenant, "memory_traverse", arguments, "edges_traversed").await;
+        let expected_edges: Vec<Value> =
             expected.iter().filter_map(|(.., key)| key.as_ref().map(|key| edge_json(key, self))).collect();
-        assert_eq!(edges, wanted);
+        assert_eq!(edges, expected_edges);
     }
 
-    async fn check_context(&self, world: &World, tenant: &TenantId, center: i64) {
-        let around = read(world, tenant, &format!("amem://node/{center}/neighborhood?depth=2")).await;
-        assert_eq!(around, call(world, tenant, "memory_context", json!({"node_id": center})).await);
-        let walked = self.walk(center, &|_, _| true, 2, 0.0);
-        assert_eq!(ids(&around["nodes"]), walked.iter().map(|(id, ..)| *id).collect::<Vec<_>>());
-        let inside: BTreeSet<i64> = walked.iter().map(|(id, ..)| *id).collect();
+    async fn check_context(&self, env: &TestEnv, tenant: &TenantId, center: i64) {
+        let neighborhood = read(env, tenant, &format!("amem://node/{center}/neighborhood?depth=2")).await;
+        assert_eq!(neighborhood, call(env, tenant, "memory_context", json!({"node_id": center})).await);
+        let visited = self.traverse(center, &|_, _| true, 2, 0.0);
+        assert_eq!(ids(&neighborhood["nodes"]), visited.iter().map(|(id, ..)| *id).collect::<Vec<_>>());
+        let visited_ids: BTreeSet<i64> = visited.iter().map(|(id, ..)| *id).collect();
         let edges: Vec<Value> = self
             .edges
             .keys()
-            .filter(|(source, target, _)| inside.contains(source) && inside.contains(target))
+            .filter(|(source, target, _)| visited_ids.contains(source) && visited_ids.contains(target))
             .map(|key| edge_json(key, self))
             .collect();
-        assert_eq!(around["edges"], json!(edges));
+        assert_eq!(neighborhood["edges"], json!(edges));
     }
 
-    async fn check_path(&self, world: &World, tenant: &TenantId, start: i64, end: i64) {
+    async fn check_path(&self, env: &TestEnv, tenant: &TenantId, start: i64, end: i64) {
         let found = call(
-            world,
+            env,
             tenant,
             "memory_path",
             json!({"from_id": start, "to_id": end, "direction": "forward"}),
         )
         .await;
-        let walked = self.walk(start, &|outgoing, _| outgoing, 10, 0.0);
-        let expected = walked.iter().find(|(id, ..)| *id == end).map(|(_, depth, _)| *depth);
+        let visited = self.traverse(start, &|outgoing, _| outgoing, 10, 0.0);
+        let expected = visited.iter().find(|(id, ..)| *id == end).map(|(_, depth, _)| *depth);
         assert_eq!(found["found"], expected.is_some(), "{start} {end}");
         let Some(length) = expected else { return };
         assert_eq!(found["length"], length);
@@ -273,26 +273,26 @@ impl Model {
         }
     }
 
-    async fn check_reports(&self, world: &World, tenant: &TenantId) {
+    async fn check_reports(&self, env: &TestEnv, tenant: &TenantId) {
         let (first, second) = (vec![1_u32, 2], vec![2_u32, 3, 4]);
         let arguments = json!({"range_a": {"type": "sessions", "session_ids": first}, "range_b": {"type": "sessions", "session_ids": second}});
-        let found = call(world, tenant, "memory_temporal", arguments).await;
-        let within = |sessions: &[u32]| -> Vec<i64> {
+        let found = call(env, tenant, "memory_temporal", arguments).await;
+        let nodes_of_sessions = |sessions: &[u32]| -> Vec<i64> {
             self.nodes
                 .iter()
                 .filter(|(_, node)| sessions.contains(&node.session))
                 .map(|(id, _)| *id)
                 .collect()
         };
-        let (a, b) = (within(&first), within(&second));
+        let (a, b) = (nodes_of_sessions(&first), nodes_of_sessions(&second));
         let added: Vec<i64> = b.iter().copied().filter(|id| !a.contains(id)).collect();
         let corrected: Vec<(i64, i64)> = a
             .iter()
             .filter_map(|old| {
-                let by = self.edges.keys().filter(|(source, target, kind)| {
-                    target == old && *kind == EdgeType::Supersedes && b.contains(source)
+                let superseding = self.edges.keys().filter(|(source, target, edge_type)| {
+                    target == old && *edge_type == EdgeType::Supersedes && b.contains(source)
                 });
-                by.map(|(source, ..)| *source).max().map(|by| (*old, by))
+                superseding.map(|(source, ..)| *source).max().map(|by| (*old, by))
             })
             .collect();
         let unchanged: Vec<i64> =
@@ -302,16 +302,16 @@ impl Model {
         assert_eq!(found["unchanged"], json!(unchanged));
         assert_eq!(found["potentially_stale"], json!([]));
 
-        let report = call(world, tenant, "memory_quality", json!({})).await;
+        let report = call(env, tenant, "memory_quality", json!({})).await;
         let current: Vec<i64> =
             self.nodes.keys().copied().filter(|id| self.superseded_by(*id).is_none()).collect();
         let low: Vec<i64> = current.iter().copied().filter(|id| self.nodes[id].confidence < 0.45).collect();
-        let touches = |id: i64| self.edges.keys().any(|(source, target, _)| *source == id || *target == id);
-        let orphans: Vec<i64> = current.iter().copied().filter(|id| !touches(*id)).collect();
+        let has_edges = |id: i64| self.edges.keys().any(|(source, target, _)| *source == id || *target == id);
+        let orphans: Vec<i64> = current.iter().copied().filter(|id| !has_edges(*id)).collect();
         let supported = |id: i64| {
-            self.edges.keys().any(|(source, target, kind)| {
-                (*source == id && *kind == EdgeType::CausedBy)
-                    || (*target == id && *kind == EdgeType::Supports)
+            self.edges.keys().any(|(source, target, edge_type)| {
+                (*source == id && *edge_type == EdgeType::CausedBy)
+                    || (*target == id && *edge_type == EdgeType::Supports)
             })
         };
         let unsupported: Vec<i64> = current
@@ -319,13 +319,13 @@ impl Model {
             .copied()
             .filter(|id| self.nodes[id].event_type == EventType::Decision && !supported(*id))
             .collect();
-        let of_kind = |kind: EdgeType| self.edges.keys().filter(|(_, _, known)| *known == kind).count();
+        let edge_count_of_type = |edge_type: EdgeType| self.edges.keys().filter(|(_, _, candidate)| *candidate == edge_type).count();
         let summary = &report["summary"];
         assert_eq!(summary["low_confidence_count"], low.len());
         assert_eq!(summary["orphan_count"], orphans.len());
         assert_eq!(summary["decisions_without_support_count"], unsupported.len());
-        assert_eq!(summary["contradiction_edges"], of_kind(EdgeType::Contradicts));
-        assert_eq!(summary["supersedes_edges"], of_kind(EdgeType::Supersedes));
+        assert_eq!(summary["contradiction_edges"], edge_count_of_type(EdgeType::Contradicts));
+        assert_eq!(summary["supersedes_edges"], edge_count_of_type(EdgeType::Supersedes));
         assert_eq!(
             report["examples"]["unsupported_decisions"],
             json!(&unsupported[..unsupported.len().min(20)])
@@ -333,63 +333,63 @@ impl Model {
     }
 
     /// Reads every node, which counts.
-    async fn check_nodes(&mut self, world: &World, tenant: &TenantId) {
-        let numbers: Vec<i64> = self.nodes.keys().copied().collect();
-        for id in numbers {
-            let shown = read(world, tenant, &format!("amem://node/{id}")).await;
+    async fn check_nodes(&mut self, env: &TestEnv, tenant: &TenantId) {
+        let ids: Vec<i64> = self.nodes.keys().copied().collect();
+        for id in ids {
+            let document = read(env, tenant, &format!("amem://node/{id}")).await;
             let by = self.superseded_by(id);
             let outgoing: Vec<Value> = self
-                .steps(id, &|outgoing, _| outgoing)
+                .expand(id, &|outgoing, _| outgoing)
                 .iter()
-                .map(|(other, key)| json!({"target_id": other, "edge_type": key.2.as_str(), "weight": self.edges[key].weight}))
+                .map(|(neighbor, key)| json!({"target_id": neighbor, "edge_type": key.2.as_str(), "weight": self.edges[key].weight}))
                 .collect();
             let incoming: Vec<Value> = self
-                .steps(id, &|outgoing, _| !outgoing)
+                .expand(id, &|outgoing, _| !outgoing)
                 .iter()
-                .map(|(other, key)| json!({"source_id": other, "edge_type": key.2.as_str(), "weight": self.edges[key].weight}))
+                .map(|(neighbor, key)| json!({"source_id": neighbor, "edge_type": key.2.as_str(), "weight": self.edges[key].weight}))
                 .collect();
             let node = self.nodes.get_mut(&id).unwrap();
             node.accesses += 1;
-            assert_eq!(shown["content"], node.content.as_str());
-            assert_eq!(shown["event_type"], node.event_type.as_str());
-            assert_eq!(shown["confidence"], json!(node.confidence));
-            assert_eq!(shown["session_id"], node.session);
-            assert_eq!(shown["access_count"], node.accesses);
-            assert_eq!(shown.get("superseded_by"), by.map(|by| json!(by)).as_ref());
-            assert_eq!(shown["outgoing_edges"], json!(outgoing));
-            assert_eq!(shown["incoming_edges"], json!(incoming));
+            assert_eq!(document["content"], node.content.as_str());
+            assert_eq!(document["event_type"], node.event_type.as_str());
+            assert_eq!(document["confidence"], json!(node.confidence));
+            assert_eq!(document["session_id"], node.session);
+            assert_eq!(document["access_count"], node.accesses);
+            assert_eq!(document.get("superseded_by"), by.map(|by| json!(by)).as_ref());
+            assert_eq!(document["outgoing_edges"], json!(outgoing));
+            assert_eq!(document["incoming_edges"], json!(incoming));
         }
         for id in (0..self.next_id).filter(|id| !self.nodes.contains_key(id)) {
-            let gone =
-                world.resolver.read(&principal(tenant, 0), View::All, &format!("amem://node/{id}")).await;
-            assert_eq!(gone.unwrap_err().code(), "NOT_FOUND");
+            let result =
+                env.resolver.read(&principal(tenant, 0), View::All, &format!("amem://node/{id}")).await;
+            assert_eq!(result.unwrap_err().code(), "NOT_FOUND");
         }
     }
 }
 
 #[test]
-fn the_graph_agrees_with_a_naive_one() {
+fn graph_matches_reference_model() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let worlds = runtime.block_on(worlds());
+    let envs = runtime.block_on(test_envs());
     let config = Config { cases: 12, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
     let mut runner = TestRunner::new(config);
     let outcome = runner.run(&operations(), |operations| {
-        runtime.block_on(compare(&worlds, &operations));
+        runtime.block_on(run_and_compare(&envs, &operations));
         Ok(())
     });
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-async fn compare(worlds: &[World], operations: &[Operation]) {
-    for world in worlds {
+async fn run_and_compare(envs: &[TestEnv], operations: &[Operation]) {
+    for env in envs {
         let name = format!("m-{}", quad_core::id::ulid().unwrap().to_lowercase());
-        let tenant = tenant::create(&world.test.store, &name).await.unwrap().id;
+        let tenant = tenant::create(&env.test_store.store, &name).await.unwrap().id;
         let mut model = Model::new();
         for operation in operations {
-            operation.run(world, &tenant, &mut model).await;
+            operation.run(env, &tenant, &mut model).await;
         }
-        model.check(world, &tenant).await;
+        model.check(env, &tenant).await;
         // Reading all of it has changed what is important, and nothing else.
-        model.check_lists(world, &tenant).await;
+        model.check_lists(env, &tenant).await;
     }
 }

@@ -25,14 +25,14 @@ pub(super) struct ModelNode {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ModelEdge {
     pub weight: f64,
-    pub came: usize,
+    pub created_order: usize,
 }
 
 /// Where a caller of the model is.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ModelPlace {
+pub(super) struct ModelCallerState {
     pub session: Option<u32>,
-    pub last: Option<i64>,
+    pub last_node: Option<i64>,
 }
 
 /// A session of the model.
@@ -42,21 +42,21 @@ pub(super) struct ModelSession {
     pub episode: Option<i64>,
 }
 
-type Key = (i64, i64, EdgeType);
+type EdgeKey = (i64, i64, EdgeType);
 
 /// A node that a walk reached, how deep, and along which edge.
-type Reached = (i64, usize, Option<Key>);
+type Visited = (i64, usize, Option<EdgeKey>);
 
 /// The graph.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Model {
     pub nodes: BTreeMap<i64, ModelNode>,
-    pub edges: BTreeMap<Key, ModelEdge>,
+    pub edges: BTreeMap<EdgeKey, ModelEdge>,
     pub sessions: BTreeMap<u32, ModelSession>,
-    pub places: BTreeMap<usize, ModelPlace>,
+    pub caller_states: BTreeMap<usize, ModelCallerState>,
     pub next_id: i64,
     pub next_session: u32,
-    clock: usize,
+    edge_clock: usize,
 }
 
 impl Model {
@@ -64,15 +64,15 @@ impl Model {
         Model { next_session: 1, ..Model::default() }
     }
 
-    fn session_of(&mut self, subject: usize) -> u32 {
-        let place = self.places.entry(subject).or_default();
-        if let Some(session) = place.session {
+    fn ensure_session(&mut self, subject: usize) -> u32 {
+        let state = self.caller_states.entry(subject).or_default();
+        if let Some(session) = state.session {
             return session;
         }
         let session = self.next_session;
         self.next_session += 1;
-        place.session = Some(session);
-        place.last = None;
+        state.session = Some(session);
+        state.last_node = None;
         self.sessions.insert(session, ModelSession::default());
         session
     }
@@ -84,16 +84,16 @@ impl Model {
         event_type: EventType,
         content: &str,
         confidence: f64,
-        chained: bool,
+        append_to_chain: bool,
     ) -> i64 {
-        let session = self.session_of(subject);
+        let session = self.ensure_session(subject);
         let id = self.next_id;
         self.next_id += 1;
         let node = ModelNode { event_type, content: content.to_owned(), confidence, session, accesses: 0 };
         self.nodes.insert(id, node);
-        if chained {
-            let place = self.places.entry(subject).or_default();
-            let last = place.last.replace(id);
+        if append_to_chain {
+            let state = self.caller_states.entry(subject).or_default();
+            let last = state.last_node.replace(id);
             if let Some(last) = last {
                 self.link(last, id, EdgeType::TemporalNext, 1.0);
             }
@@ -102,18 +102,18 @@ impl Model {
     }
 
     pub(super) fn link(&mut self, source: i64, target: i64, edge_type: EdgeType, weight: f64) {
-        self.clock += 1;
-        let came = self.clock;
-        self.edges.entry((source, target, edge_type)).or_insert(ModelEdge { weight, came }).weight =
+        self.edge_clock += 1;
+        let created_order = self.edge_clock;
+        self.edges.entry((source, target, edge_type)).or_insert(ModelEdge { weight, created_order }).weight =
             weight.clamp(0.0, 1.0);
     }
 
-    pub(super) fn forget(&mut self, id: i64) {
+    pub(super) fn delete(&mut self, id: i64) {
         let Some(node) = self.nodes.remove(&id) else { return };
         self.edges.retain(|(source, target, _), _| *source != id && *target != id);
-        for place in self.places.values_mut() {
-            if place.last == Some(id) {
-                place.last = None;
+        for state in self.caller_states.values_mut() {
+            if state.last_node == Some(id) {
+                state.last_node = None;
             }
         }
         if let Some(session) = self.sessions.get_mut(&node.session)
@@ -129,7 +129,7 @@ impl Model {
             .edges
             .iter()
             .filter(|((_, target, edge_type), _)| *target == id && *edge_type == EdgeType::Supersedes)
-            .map(|((source, ..), edge)| (edge.came, *source))
+            .map(|((source, ..), edge)| (edge.created_order, *source))
             .collect();
         by.sort_unstable();
         by.pop().map(|(_, source)| source)
@@ -150,44 +150,44 @@ impl Model {
     }
 
     /// The edges of a node that a walk follows, in its order: outgoing by target, then incoming by source.
-    pub(super) fn steps(&self, id: i64, ways: &dyn Fn(bool, EdgeType) -> bool) -> Vec<(i64, Key)> {
-        let mut outgoing: Vec<Key> =
-            self.edges.keys().copied().filter(|(s, _, t)| *s == id && ways(true, *t)).collect();
-        outgoing.sort_by_key(|(_, target, kind)| (*target, *kind));
-        let mut incoming: Vec<Key> =
-            self.edges.keys().copied().filter(|(_, o, t)| *o == id && ways(false, *t)).collect();
-        incoming.sort_by_key(|(source, _, kind)| (*source, *kind));
+    pub(super) fn expand(&self, id: i64, follows: &dyn Fn(bool, EdgeType) -> bool) -> Vec<(i64, EdgeKey)> {
+        let mut outgoing: Vec<EdgeKey> =
+            self.edges.keys().copied().filter(|(s, _, t)| *s == id && follows(true, *t)).collect();
+        outgoing.sort_by_key(|(_, target, edge_type)| (*target, *edge_type));
+        let mut incoming: Vec<EdgeKey> =
+            self.edges.keys().copied().filter(|(_, o, t)| *o == id && follows(false, *t)).collect();
+        incoming.sort_by_key(|(source, _, edge_type)| (*source, *edge_type));
         let outgoing = outgoing.into_iter().map(|key| (key.1, key));
         outgoing.chain(incoming.into_iter().map(|key| (key.0, key))).collect()
     }
 
     /// Breadth first, one node at a time.
-    pub(super) fn walk(
+    pub(super) fn traverse(
         &self,
         start: i64,
-        ways: &dyn Fn(bool, EdgeType) -> bool,
+        follows: &dyn Fn(bool, EdgeType) -> bool,
         max_depth: usize,
         min_confidence: f64,
-    ) -> Vec<Reached> {
-        let mut found = vec![(start, 0, None)];
+    ) -> Vec<Visited> {
+        let mut visited = vec![(start, 0, None)];
         let mut seen = BTreeSet::from([start]);
         let mut next = 0;
-        while next < found.len() {
-            let (id, depth, _) = found[next];
+        while next < visited.len() {
+            let (id, depth, _) = visited[next];
             next += 1;
             if depth == max_depth {
                 continue;
             }
-            for (other, key) in self.steps(id, ways) {
-                if seen.insert(other) && self.nodes[&other].confidence >= min_confidence {
-                    found.push((other, depth + 1, Some(key)));
+            for (neighbor, key) in self.expand(id, follows) {
+                if seen.insert(neighbor) && self.nodes[&neighbor].confidence >= min_confidence {
+                    visited.push((neighbor, depth + 1, Some(key)));
                 }
             }
         }
-        found
+        visited
     }
 
-    pub(super) fn count(&self, event_type: EventType) -> usize {
+    pub(super) fn node_count_of_type(&self, event_type: EventType) -> usize {
         self.nodes.values().filter(|node| node.event_type == event_type).count()
     }
 }

@@ -5,42 +5,42 @@ use std::collections::BinaryHeap;
 
 /// An id, how well it fits, and where it was found.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scored<T = ()> {
+pub(crate) struct ScoredDoc<T = ()> {
     pub score: f32,
     pub id: u64,
-    pub place: T,
+    pub location: T,
 }
 
-impl<T> PartialEq for Scored<T> {
-    fn eq(&self, other: &Scored<T>) -> bool {
+impl<T> PartialEq for ScoredDoc<T> {
+    fn eq(&self, other: &ScoredDoc<T>) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<T> Eq for Scored<T> {}
+impl<T> Eq for ScoredDoc<T> {}
 
 /// The worse one is the greater: it lies on top of the heap, ready to be replaced.
-impl<T> Ord for Scored<T> {
-    fn cmp(&self, other: &Scored<T>) -> Ordering {
+impl<T> Ord for ScoredDoc<T> {
+    fn cmp(&self, other: &ScoredDoc<T>) -> Ordering {
         other.score.total_cmp(&self.score).then(self.id.cmp(&other.id))
     }
 }
 
-impl<T> PartialOrd for Scored<T> {
-    fn partial_cmp(&self, other: &Scored<T>) -> Option<Ordering> {
+impl<T> PartialOrd for ScoredDoc<T> {
+    fn partial_cmp(&self, other: &ScoredDoc<T>) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 /// Keeps the best `limit` of what it is offered.
-pub(crate) struct Best<T = ()> {
+pub(crate) struct TopK<T = ()> {
     limit: usize,
-    heap: BinaryHeap<Scored<T>>,
+    heap: BinaryHeap<ScoredDoc<T>>,
 }
 
-impl<T> Best<T> {
-    pub fn new(limit: usize) -> Best<T> {
-        Best { limit, heap: BinaryHeap::new() }
+impl<T> TopK<T> {
+    pub fn new(limit: usize) -> TopK<T> {
+        TopK { limit, heap: BinaryHeap::new() }
     }
 
     /// How many it keeps.
@@ -49,7 +49,7 @@ impl<T> Best<T> {
     }
 
     /// The score below which nothing gets in any more; below all if there is room.
-    pub fn floor(&self) -> f32 {
+    pub fn threshold(&self) -> f32 {
         match self.heap.peek() {
             Some(worst) if self.heap.len() >= self.limit => worst.score,
             _ if self.limit == 0 => f32::INFINITY,
@@ -57,8 +57,8 @@ impl<T> Best<T> {
         }
     }
 
-    pub fn offer(&mut self, id: u64, score: f32, place: T) {
-        let scored = Scored { score, id, place };
+    pub fn push(&mut self, id: u64, score: f32, location: T) {
+        let scored = ScoredDoc { score, id, location };
         if self.heap.len() < self.limit {
             self.heap.push(scored);
         } else if let Some(mut worst) = self.heap.peek_mut()
@@ -69,7 +69,7 @@ impl<T> Best<T> {
     }
 
     /// What is left, the best first.
-    pub fn into_sorted(self) -> Vec<Scored<T>> {
+    pub fn into_sorted(self) -> Vec<ScoredDoc<T>> {
         self.heap.into_sorted_vec()
     }
 }
@@ -79,22 +79,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lower_id_wins_a_tie_whatever_comes_first() {
+    fn tie_is_won_by_lower_id() {
         for order in [[1, 2, 3], [3, 2, 1], [2, 3, 1]] {
-            let mut best = Best::new(2);
+            let mut best = TopK::new(2);
             for id in order {
-                best.offer(id, 1.0, ());
+                best.push(id, 1.0, ());
             }
-            best.offer(9, 0.5, ());
+            best.push(9, 0.5, ());
             let ids: Vec<u64> = best.into_sorted().iter().map(|scored| scored.id).collect();
             assert_eq!(ids, [1, 2]);
         }
     }
 
     #[test]
-    fn nothing_fits_into_none() {
-        let mut best = Best::new(0);
-        best.offer(1, 1.0, ());
-        assert!(best.floor().is_infinite() && best.into_sorted().is_empty());
+    fn zero_limit_keeps_nothing() {
+        let mut best = TopK::new(0);
+        best.push(1, 1.0, ());
+        assert!(best.threshold().is_infinite() && best.into_sorted().is_empty());
     }
 }

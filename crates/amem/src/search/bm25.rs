@@ -8,63 +8,63 @@ const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
 /// Scores are rounded to this, so that two paths that add the same numbers in another order agree on ties.
-const STEP: f32 = 1.0 / 8_192.0;
+const SCORE_STEP: f32 = 1.0 / 8_192.0;
 
 /// A score as it is compared and shown.
-pub(crate) fn rounded(score: f32) -> f32 {
-    (score / STEP).round() * STEP
+pub(crate) fn round_score(score: f32) -> f32 {
+    (score / SCORE_STEP).round() * SCORE_STEP
 }
 
 /// The greatest score that may still round to something below `floor`: all that is above must be looked at.
-pub(crate) fn just_below(floor: f32) -> f32 {
-    floor - STEP
+pub(crate) fn lower_bound(threshold: f32) -> f32 {
+    threshold - SCORE_STEP
 }
 
 /// What BM25 needs to know of all nodes together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct TermStats {
     /// Nodes.
     pub docs: u64,
     /// Words of all nodes.
-    pub words: u64,
+    pub total_tokens: u64,
     /// For each term of the query, the nodes that have it.
-    pub having: Vec<u64>,
+    pub doc_freq: Vec<u64>,
 }
 
-impl Counts {
-    pub fn add(&mut self, other: &Counts) {
+impl TermStats {
+    pub fn add(&mut self, other: &TermStats) {
         self.docs += other.docs;
-        self.words += other.words;
-        self.having.resize(self.having.len().max(other.having.len()), 0);
-        for (sum, more) in self.having.iter_mut().zip(&other.having) {
+        self.total_tokens += other.total_tokens;
+        self.doc_freq.resize(self.doc_freq.len().max(other.doc_freq.len()), 0);
+        for (sum, more) in self.doc_freq.iter_mut().zip(&other.doc_freq) {
             *sum += more;
         }
     }
 
     /// How much a term tells.
     pub fn idf(&self, term: usize) -> f32 {
-        idf(self.having.get(term).copied().unwrap_or_default(), self.docs)
+        idf(self.doc_freq.get(term).copied().unwrap_or_default(), self.docs)
     }
 
     /// How much a term tells that no node has.
-    pub fn idf_most(&self) -> f32 {
+    pub fn max_idf(&self) -> f32 {
         idf(0, self.docs)
     }
 
-    pub fn average_words(&self) -> f32 {
-        self.words as f32 / self.docs.max(1) as f32
+    pub fn average_doc_length(&self) -> f32 {
+        self.total_tokens as f32 / self.docs.max(1) as f32
     }
 }
 
-fn idf(having: u64, docs: u64) -> f32 {
-    let without = docs.saturating_sub(having) as f32;
-    (1.0 + (without + 0.5) / (having as f32 + 0.5)).ln()
+fn idf(doc_freq: u64, docs: u64) -> f32 {
+    let without = docs.saturating_sub(doc_freq) as f32;
+    (1.0 + (without + 0.5) / (doc_freq as f32 + 0.5)).ln()
 }
 
 /// What one node gets for a word or phrase that it has `times` times, if the summed idf is `idf`.
-pub(crate) fn score(idf: f32, times: u32, words: u32, average_words: f32) -> f32 {
-    let length = FieldNormReader::id_to_fieldnorm(FieldNormReader::fieldnorm_to_id(words));
-    let norm = K1 * (1.0 - B + B * length as f32 / average_words);
-    let times = times as f32;
-    idf * (1.0 + K1) * (times / (times + norm))
+pub(crate) fn score(idf: f32, term_freq: u32, doc_length: u32, average_doc_length: f32) -> f32 {
+    let rounded_length = FieldNormReader::id_to_fieldnorm(FieldNormReader::fieldnorm_to_id(doc_length));
+    let norm = K1 * (1.0 - B + B * rounded_length as f32 / average_doc_length);
+    let term_freq = term_freq as f32;
+    idf * (1.0 + K1) * (term_freq / (term_freq + norm))
 }

@@ -3,7 +3,7 @@
 
 use quad_core::{Result, TenantId};
 
-use super::filter::Facts;
+use super::filter::DocMeta;
 
 /// A node.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,82 +24,82 @@ pub struct Doc {
 
 impl Doc {
     /// What filters look at.
-    pub fn facts(&self) -> Facts {
-        Facts { event_type: self.event_type, session_id: self.session_id, created_at: self.created_at }
+    pub fn meta(&self) -> DocMeta {
+        DocMeta { event_type: self.event_type, session_id: self.session_id, created_at: self.created_at }
     }
 }
 
 /// One tenant's nodes in one snapshot of the database. Three promises hold across snapshots: ids are given in the order
 /// of the commits, so a node that appears later has a greater id than every node that was there; a node's text never
 /// changes; a node may vanish, and then it is among the erased.
-pub trait Corpus {
+pub trait DocSnapshot {
     /// The nodes with ids above `id` (all, if none), ascending, at most `limit`. Fewer than `limit` means that there are
     /// no more.
-    fn after(&mut self, id: Option<u64>, limit: usize) -> Result<Vec<Doc>>;
+    fn docs_after(&mut self, id: Option<u64>, limit: usize) -> Result<Vec<Doc>>;
 
     /// The nodes that were forgotten, as (mark, id), for marks above `after_mark`, ascending, at most `limit`. Each
     /// forgotten node has a mark of its own, and marks are given in the order of the commits.
-    fn erased(&mut self, after_mark: i64, limit: usize) -> Result<Vec<(i64, u64)>>;
+    fn deleted_after(&mut self, after_position: i64, limit: usize) -> Result<Vec<(i64, u64)>>;
 
     /// For each of these ids whether it may be shown: it is there, and not hidden by what is no business of the engine's
     /// (such as a correction). Hits that may not be shown do not count towards a page.
-    fn keep(&mut self, ids: &[u64]) -> Result<Vec<bool>> {
+    fn visible(&mut self, ids: &[u64]) -> Result<Vec<bool>> {
         Ok(vec![true; ids.len()])
     }
 }
 
 /// Where the engine reads a tenant's nodes when nobody is asking: the text index is written in the background. Called on a
 /// thread of the engine's own, which may block.
-pub trait Source: Send + Sync {
+pub trait DocSource: Send + Sync {
     /// Answers `ask` from one snapshot of now, as [`Extract::of`] does it.
-    fn extract(&self, tenant: &TenantId, ask: Ask) -> Result<Extract>;
+    fn read_page(&self, tenant: &TenantId, request: PageRequest) -> Result<DocPage>;
 }
 
 /// Which nodes, and which forgotten ones, are wanted: the arguments of [`Corpus::after`] and [`Corpus::erased`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct PageRequest {
     /// Nodes above this id.
-    pub after: Option<u64>,
+    pub after_id: Option<u64>,
     /// How many nodes at most.
-    pub docs: usize,
+    pub max_docs: usize,
     /// Forgotten nodes above this mark.
-    pub after_mark: i64,
+    pub after_position: i64,
     /// How many of these at most.
-    pub erased: usize,
+    pub max_deleted: usize,
 }
 
 /// Nodes, and forgotten ones, of one snapshot.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Extract {
+pub struct DocPage {
     /// Nodes, by ascending id.
     pub docs: Vec<Doc>,
     /// Forgotten nodes, by ascending mark.
-    pub erased: Vec<(i64, u64)>,
+    pub deleted: Vec<(i64, u64)>,
 }
 
-impl Extract {
+impl DocPage {
     /// Reads what is asked for.
-    pub fn of(corpus: &mut dyn Corpus, ask: Ask) -> Result<Extract> {
-        let docs = if ask.docs > 0 { corpus.after(ask.after, ask.docs)? } else { Vec::new() };
-        let erased = if ask.erased > 0 { corpus.erased(ask.after_mark, ask.erased)? } else { Vec::new() };
-        Ok(Extract { docs, erased })
+    pub fn read(snapshot: &mut dyn DocSnapshot, request: PageRequest) -> Result<DocPage> {
+        let docs = if request.max_docs > 0 { snapshot.docs_after(request.after_id, request.max_docs)? } else { Vec::new() };
+        let deleted = if request.max_deleted > 0 { snapshot.deleted_after(request.after_position, request.max_deleted)? } else { Vec::new() };
+        Ok(DocPage { docs, deleted })
     }
 }
 
 /// A source as a corpus, each of whose answers is of a snapshot of its own.
-pub(crate) struct Fresh<'a> {
-    pub source: &'a dyn Source,
+pub(crate) struct SnapshotPerCall<'a> {
+    pub source: &'a dyn DocSource,
     pub tenant: &'a TenantId,
 }
 
-impl Corpus for Fresh<'_> {
-    fn after(&mut self, id: Option<u64>, limit: usize) -> Result<Vec<Doc>> {
-        let ask = Ask { after: id, docs: limit, after_mark: i64::MAX, erased: 0 };
-        Ok(self.source.extract(self.tenant, ask)?.docs)
+impl DocSnapshot for SnapshotPerCall<'_> {
+    fn docs_after(&mut self, id: Option<u64>, limit: usize) -> Result<Vec<Doc>> {
+        let request = PageRequest { after_id: id, max_docs: limit, after_position: i64::MAX, max_deleted: 0 };
+        Ok(self.source.read_page(self.tenant, request)?.docs)
     }
 
-    fn erased(&mut self, after_mark: i64, limit: usize) -> Result<Vec<(i64, u64)>> {
-        let ask = Ask { after: None, docs: 0, after_mark, erased: limit };
-        Ok(self.source.extract(self.tenant, ask)?.erased)
+    fn deleted_after(&mut self, after_position: i64, limit: usize) -> Result<Vec<(i64, u64)>> {
+        let request = PageRequest { after_id: None, max_docs: 0, after_position, max_deleted: limit };
+        Ok(self.source.read_page(self.tenant, request)?.deleted)
     }
 }

@@ -10,26 +10,26 @@
 
 use super::limits::DIMENSIONS;
 use super::vector::Vector;
-use super::words::{self, Words};
+use super::words::{self, WordScanner};
 
 /// The least and the greatest length of a character sequence.
-const SEQUENCE_LEAST: usize = 3;
-const SEQUENCE_MOST: usize = 5;
+const MIN_NGRAM: usize = 3;
+const MAX_NGRAM: usize = 5;
 
 /// What a word's character sequences weigh together, if the word itself weighs one: they find relatives and survive typing
 /// errors, and the word decides between those.
-const SEQUENCES_WEIGHT: f32 = 1.5;
+const NGRAM_WEIGHT: f32 = 1.5;
 
 /// The weight of a word that is in every text.
-const COMMON_WEIGHT: f32 = 0.1;
+const STOP_WORD_WEIGHT: f32 = 0.1;
 
 /// Places of the vector that one feature touches. With one, two features that collide are the same; with four they share
 /// a place at most.
-const PLACES: u32 = 4;
+const HASHES_PER_FEATURE: u32 = 4;
 
 /// Characters of one word that are looked at: in a language without spaces a sentence is one word, and encoded data is no
 /// language at all.
-const WORD_CHARS: usize = 256;
+const MAX_WORD_CHARS: usize = 256;
 
 /// The vector of a stored text; none if it has no word.
 pub fn embed(text: &str) -> Option<Vector> {
@@ -39,74 +39,74 @@ pub fn embed(text: &str) -> Option<Vector> {
 /// The vector of a query, in which a word counts as much as `weight` says. None if no word counts.
 pub fn embed_weighted(text: &str, weight: impl Fn(&str) -> f32) -> Option<Vector> {
     // All words in one string, and for each its hash and where it stands: sorted, the same words lie side by side.
-    let mut letters = String::with_capacity(text.len());
-    let mut found: Vec<(u64, usize, usize)> = Vec::new();
-    let mut words = Words::of(text);
-    while words.advance() {
-        let start = letters.len();
-        letters.push_str(words.word());
-        found.push((mixed(fnv(FNV_START, words.word().as_bytes())), start, letters.len()));
+    let mut joined_words = String::with_capacity(text.len());
+    let mut occurrences: Vec<(u64, usize, usize)> = Vec::new();
+    let mut scanner = WordScanner::new(text);
+    while scanner.advance() {
+        let start = joined_words.len();
+        joined_words.push_str(scanner.word());
+        occurrences.push((finalize(fnv1a(FNV_OFFSET_BASIS, scanner.word().as_bytes())), start, joined_words.len()));
     }
-    found.sort_unstable();
+    occurrences.sort_unstable();
     let mut sum = [0.0; DIMENSIONS];
-    for same in found.chunk_by(|a, b| a.0 == b.0) {
-        let Some((hash, start, end)) = same.first().copied() else { continue };
-        let word = letters.get(start..end).unwrap_or_default();
-        let often = 1.0 + (same.len() as f32).ln();
-        let rank = if words::says_little(word) { COMMON_WEIGHT } else { 1.0 };
-        add_word(&mut sum, word, hash, often * rank * weight(word));
+    for group in occurrences.chunk_by(|a, b| a.0 == b.0) {
+        let Some((hash, start, end)) = group.first().copied() else { continue };
+        let word = joined_words.get(start..end).unwrap_or_default();
+        let frequency_weight = 1.0 + (group.len() as f32).ln();
+        let stop_word_weight = if words::is_stop_word(word) { STOP_WORD_WEIGHT } else { 1.0 };
+        add_word(&mut sum, word, hash, frequency_weight * stop_word_weight * weight(word));
     }
-    Vector::normalised(sum).ok()
+    Vector::normalize(sum).ok()
 }
 
 fn add_word(sum: &mut [f32; DIMENSIONS], word: &str, hash: u64, weight: f32) {
     add_feature(sum, hash, weight);
-    let ends = || word.char_indices().map(|(at, character)| at + character.len_utf8()).take(WORD_CHARS);
+    let char_ends = || word.char_indices().map(|(at, character)| at + character.len_utf8()).take(MAX_WORD_CHARS);
     // With a margin at either side, which tells a beginning and an end from a middle: "^dep" is not "dep".
-    let characters = ends().count() + 2;
-    let sequences: usize = (SEQUENCE_LEAST..=SEQUENCE_MOST).map(|n| (characters + 1).saturating_sub(n)).sum();
-    if sequences == 0 {
+    let characters = char_ends().count() + 2;
+    let ngram_count: usize = (MIN_NGRAM..=MAX_NGRAM).map(|n| (characters + 1).saturating_sub(n)).sum();
+    if ngram_count == 0 {
         return;
     }
     // The squares of the sequences' weights sum up to the share's square, however long the word is.
-    let each = weight * SEQUENCES_WEIGHT / (sequences as f32).sqrt();
-    let from_here = |hash: u64, before: usize, rest: &str, sum: &mut [f32; DIMENSIONS]| {
+    let ngram_weight = weight * NGRAM_WEIGHT / (ngram_count as f32).sqrt();
+    let add_ngrams = |hash: u64, prefix_length: usize, rest: &str, sum: &mut [f32; DIMENSIONS]| {
         // Each longer sequence from one place goes on where the shorter one's hash stopped.
         let mut hash = hash;
-        let mut length = before;
+        let mut length = prefix_length;
         let mut buffer = [0; 4];
         for character in rest.chars().chain(['$']) {
-            hash = fnv(hash, character.encode_utf8(&mut buffer).as_bytes());
+            hash = fnv1a(hash, character.encode_utf8(&mut buffer).as_bytes());
             length += 1;
-            if length >= SEQUENCE_LEAST {
+            if length >= MIN_NGRAM {
                 // Not the hash of a word that happens to be spelled alike.
-                add_feature(sum, mixed(hash) ^ 0x9e37_79b9_7f4a_7c15, each);
+                add_feature(sum, finalize(hash) ^ 0x9e37_79b9_7f4a_7c15, ngram_weight);
             }
-            if length == SEQUENCE_MOST {
+            if length == MAX_NGRAM {
                 return;
             }
         }
     };
-    let seen = word.get(..ends().last().unwrap_or_default()).unwrap_or_default();
-    from_here(fnv(FNV_START, b"^"), 1, seen, sum);
-    for (at, _) in seen.char_indices() {
-        from_here(FNV_START, 0, seen.get(at..).unwrap_or_default(), sum);
+    let limited_word = word.get(..char_ends().last().unwrap_or_default()).unwrap_or_default();
+    add_ngrams(fnv1a(FNV_OFFSET_BASIS, b"^"), 1, limited_word, sum);
+    for (start, _) in limited_word.char_indices() {
+        add_ngrams(FNV_OFFSET_BASIS, 0, limited_word.get(start..).unwrap_or_default(), sum);
     }
 }
 
 fn add_feature(sum: &mut [f32; DIMENSIONS], hash: u64, weight: f32) {
-    for turn in 0..PLACES {
+    for round in 0..HASHES_PER_FEATURE {
         // Eight bits a turn: seven for one of 128 places, one for the sign.
-        let bits = (hash >> (8 * turn)) as usize & 0xff;
-        let signed = if bits & 0x80 == 0 { weight } else { -weight };
-        sum[bits % DIMENSIONS] += signed;
+        let bits = (hash >> (8 * round)) as usize & 0xff;
+        let signed_weight = if bits & 0x80 == 0 { weight } else { -weight };
+        sum[bits % DIMENSIONS] += signed_weight;
     }
 }
 
-const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// FNV-1a, which can be gone on with. Like [`mixed`] it is part of what a vector means: never to be changed.
-fn fnv(mut hash: u64, bytes: &[u8]) -> u64 {
+fn fnv1a(mut hash: u64, bytes: &[u8]) -> u64 {
     for byte in bytes {
         hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     }
@@ -114,7 +114,7 @@ fn fnv(mut hash: u64, bytes: &[u8]) -> u64 {
 }
 
 /// Makes every bit depend on every byte.
-fn mixed(mut hash: u64) -> u64 {
+fn finalize(mut hash: u64) -> u64 {
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^ (hash >> 31)
@@ -124,68 +124,68 @@ fn mixed(mut hash: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn likeness(a: &str, b: &str) -> f32 {
+    fn similarity(a: &str, b: &str) -> f32 {
         embed(a).unwrap().dot(&embed(b).unwrap())
     }
 
     #[test]
-    fn the_same_words_are_the_same_whatever_stands_between() {
-        let one = likeness("Use PostgreSQL for the main database", "use postgresql, FOR the main: database!");
-        assert!((one - 1.0).abs() < 1e-5, "{one}");
+    fn case_and_punctuation_do_not_change_vector() {
+        let score = similarity("Use PostgreSQL for the main database", "use postgresql, FOR the main: database!");
+        assert!((score - 1.0).abs() < 1e-5, "{score}");
     }
 
     #[test]
-    fn relatives_are_nearer_than_strangers() {
-        let related = likeness("deployment failed on staging", "the staging deploy fails");
-        let unrelated = likeness("deployment failed on staging", "cats like warm milk in winter");
+    fn related_words_score_higher() {
+        let related = similarity("deployment failed on staging", "the staging deploy fails");
+        let unrelated = similarity("deployment failed on staging", "cats like warm milk in winter");
         assert!(related > 0.3 && related > unrelated + 0.2, "{related} {unrelated}");
-        let mistyped = likeness("postgresql connection pool", "postgrsql conection pool");
+        let mistyped = similarity("postgresql connection pool", "postgrsql conection pool");
         assert!(mistyped > 0.5, "{mistyped}");
     }
 
     #[test]
-    fn languages_without_spaces_have_likeness_too() {
-        let related = likeness("東京の天気は晴れです", "東京の天気は雨です");
-        let unrelated = likeness("東京の天気は晴れです", "データベースを使う");
+    fn text_without_spaces_is_comparable() {
+        let related = similarity("東京の天気は晴れです", "東京の天気は雨です");
+        let unrelated = similarity("東京の天気は晴れです", "データベースを使う");
         assert!(related > unrelated + 0.2, "{related} {unrelated}");
     }
 
     #[test]
-    fn a_rare_word_can_be_made_to_count_more() {
+    fn word_weight_raises_similarity() {
         let text = "the sqlite writer";
-        let heavy = embed_weighted(text, |word| if word == "sqlite" { 3.0 } else { 0.5 }).unwrap();
+        let weighted = embed_weighted(text, |word| if word == "sqlite" { 3.0 } else { 0.5 }).unwrap();
         let plain = embed(text).unwrap();
         let sqlite = embed("sqlite").unwrap();
-        assert!(heavy.dot(&sqlite) > plain.dot(&sqlite) + 0.1);
+        assert!(weighted.dot(&sqlite) > plain.dot(&sqlite) + 0.1);
     }
 
     #[test]
-    fn a_text_without_words_has_no_vector() {
+    fn text_without_words_has_no_vector() {
         assert!(embed("").is_none() && embed("?! … --").is_none());
         assert!(embed_weighted("word", |_| 0.0).is_none());
         assert!(embed(&"x".repeat(65_536)).is_some() && embed(&"é ".repeat(20_000)).is_some());
     }
 
     #[test]
-    fn longer_sequences_go_on_where_shorter_ones_stop() {
+    fn ngram_hashes_match_naive_computation() {
         let mut expected = [0.0; DIMENSIONS];
         let word = "naïve";
         let bounded: Vec<char> = format!("^{word}$").chars().collect();
-        let sequences: Vec<String> =
+        let ngrams: Vec<String> =
             (3..=5).flat_map(|n| bounded.windows(n)).map(|window| window.iter().collect()).collect();
-        let each = SEQUENCES_WEIGHT / (sequences.len() as f32).sqrt();
-        add_feature(&mut expected, mixed(fnv(FNV_START, word.as_bytes())), 1.0);
-        for sequence in &sequences {
-            let hash = mixed(fnv(FNV_START, sequence.as_bytes())) ^ 0x9e37_79b9_7f4a_7c15;
-            add_feature(&mut expected, hash, each);
+        let ngram_weight = NGRAM_WEIGHT / (ngrams.len() as f32).sqrt();
+        add_feature(&mut expected, finalize(fnv1a(FNV_OFFSET_BASIS, word.as_bytes())), 1.0);
+        for ngram in &ngrams {
+            let hash = finalize(fnv1a(FNV_OFFSET_BASIS, ngram.as_bytes())) ^ 0x9e37_79b9_7f4a_7c15;
+            add_feature(&mut expected, hash, ngram_weight);
         }
-        let likeness = Vector::normalised(expected).unwrap().dot(&embed(word).unwrap());
-        assert!((likeness - 1.0).abs() < 1e-5, "{likeness}");
+        let score = Vector::normalize(expected).unwrap().dot(&embed(word).unwrap());
+        assert!((score - 1.0).abs() < 1e-5, "{score}");
     }
 
     /// Whoever stores vectors relies on this: another value here is another embedding.
     #[test]
-    fn the_embedding_never_changes() {
-        assert_eq!(mixed(fnv(FNV_START, b"memory")), 0x6362_21fb_0120_2cdd);
+    fn embedding_hash_is_stable() {
+        assert_eq!(finalize(fnv1a(FNV_OFFSET_BASIS, b"memory")), 0x6362_21fb_0120_2cdd);
     }
 }

@@ -9,27 +9,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use quad_core::{Error, Result, TenantId};
 
-use super::bm25::Counts;
-use super::corpus::{Corpus, Source};
+use super::bm25::TermStats;
+use super::corpus::{DocSnapshot, DocSource};
 use super::embedder;
 use super::filter::Filter;
 use super::hits::{Evidence, FusedHit, Page, SimilarHit, TextPage};
 use super::index;
 use super::limits::{
-    EVIDENCE_CANDIDATES, FUSION_CANDIDATES, FUSION_COMPARED, FUSION_DEPTH, FUSION_K, HITS_DEEP, PAGE_HITS,
-    PROBE_BYTES, QUERY_CLAUSES, TAIL_BYTES, TAIL_DOCS, TENANTS_HELD, VECTORS_HELD, VECTORS_HELD_ALL,
+    EVIDENCE_CANDIDATES, FUSION_CANDIDATES, EXACT_SIMILARITY_MAX_DOCS, FUSION_DEPTH, FUSION_K, MAX_OFFSET, PAGE_HITS,
+    COMPARED_TEXT_BYTES, QUERY_CLAUSES, FLUSH_BYTES, FLUSH_DOCS, CACHED_TENANTS, CACHED_VECTORS_PER_TENANT, CACHED_VECTORS_TOTAL,
 };
 use super::query::Query;
-use super::ranking::{Ranking, kept};
-use super::text::{Chore, TailSize, Text};
-use super::upkeep::Upkeep;
+use super::ranking::{Ranking, top_visible};
+use super::text::{MaintenanceTask, FlushThreshold, TextIndex};
+use super::upkeep::BackgroundIndexer;
 use super::vector::Vector;
-use super::vectors::{Space, Vectors};
+use super::vectors::{VectorSpace, VectorCache};
 use super::words;
 
 /// What likeness is measured to.
 #[derive(Clone, Copy, Debug)]
-pub enum Probe<'a> {
+pub enum SimilarityQuery<'a> {
     /// A text, compared with all nodes' texts by the built-in embedding.
     Text(&'a str),
     /// A vector, compared with the vectors that callers gave; nodes without one are not found.
@@ -38,19 +38,19 @@ pub enum Probe<'a> {
 
 /// The sizes of an engine. The defaults are the named limits.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sizes {
-    pub tail: TailSize,
-    pub vectors: usize,
+pub(crate) struct EngineConfig {
+    pub flush_threshold: FlushThreshold,
+    pub cached_vectors: usize,
     /// Up to how many nodes a fusion compares all of them.
-    pub compared: usize,
+    pub exact_similarity_max_docs: usize,
 }
 
-impl Default for Sizes {
-    fn default() -> Sizes {
-        Sizes {
-            tail: TailSize { docs: TAIL_DOCS, bytes: TAIL_BYTES },
-            vectors: VECTORS_HELD,
-            compared: FUSION_COMPARED,
+impl Default for EngineConfig {
+    fn default() -> EngineConfig {
+        EngineConfig {
+            flush_threshold: FlushThreshold { docs: FLUSH_DOCS, bytes: FLUSH_BYTES },
+            cached_vectors: CACHED_VECTORS_PER_TENANT,
+            exact_similarity_max_docs: EXACT_SIMILARITY_MAX_DOCS,
         }
     }
 }
@@ -58,80 +58,80 @@ impl Default for Sizes {
 /// The search engine of one process.
 pub struct Engine {
     folder: PathBuf,
-    sizes: Sizes,
-    upkeep: Upkeep,
-    tenants: Mutex<Tenants>,
+    config: EngineConfig,
+    indexer: BackgroundIndexer,
+    tenants: Mutex<TenantStates>,
 }
 
 #[derive(Default)]
-struct Tenants {
-    held: HashMap<TenantId, Tenant>,
-    clock: u64,
+struct TenantStates {
+    entries: HashMap<TenantId, TenantState>,
+    lru_clock: u64,
 }
 
-struct Tenant {
-    text: Arc<Text>,
-    vectors: Option<Arc<Vectors>>,
-    used: u64,
+struct TenantState {
+    text_index: Arc<TextIndex>,
+    vector_cache: Option<Arc<VectorCache>>,
+    last_used: u64,
 }
 
 impl Engine {
     /// An engine whose indexes lie under `folder`, one folder a tenant. Nothing is opened or made before it is needed.
-    pub fn new(folder: impl Into<PathBuf>, source: Arc<dyn Source>) -> Engine {
-        Engine::with_sizes(folder, source, Sizes::default())
+    pub fn new(folder: impl Into<PathBuf>, source: Arc<dyn DocSource>) -> Engine {
+        Engine::with_config(folder, source, EngineConfig::default())
     }
 
-    pub(crate) fn with_sizes(folder: impl Into<PathBuf>, source: Arc<dyn Source>, sizes: Sizes) -> Engine {
-        Engine { folder: folder.into(), sizes, upkeep: Upkeep::new(source), tenants: Mutex::default() }
+    pub(crate) fn with_config(folder: impl Into<PathBuf>, source: Arc<dyn DocSource>, config: EngineConfig) -> Engine {
+        Engine { folder: folder.into(), config, indexer: BackgroundIndexer::new(source), tenants: Mutex::default() }
     }
 
     /// Nodes with any of the query's words, phrases and prefixes, best first.
-    pub fn text(
+    pub fn search_text(
         &self,
         tenant: &TenantId,
-        corpus: &mut dyn Corpus,
+        snapshot: &mut dyn DocSnapshot,
         query: &Query,
         filter: &Filter,
         page: Page,
     ) -> Result<TextPage> {
-        let page = page.checked()?;
-        let text = self.text_of(tenant);
-        let mut ranking = self.ranking(tenant, &text, corpus, query, filter)?;
+        let page = page.validated()?;
+        let text_index = self.text_index(tenant);
+        let mut ranking = self.new_ranking(tenant, &text_index, snapshot, query, filter)?;
         // One more than wanted tells whether there is more.
-        let mut hits = ranking.kept(page.offset + page.limit + 1)?;
-        let more = hits.len() > page.offset + page.limit;
+        let mut hits = ranking.top_visible(page.offset + page.limit + 1)?;
+        let has_more = hits.len() > page.offset + page.limit;
         hits.truncate(page.offset + page.limit);
         hits.drain(..page.offset.min(hits.len()));
         let next = page.offset + page.limit;
-        let next_offset = (more && next < HITS_DEEP).then_some(next);
-        Ok(TextPage { hits: ranking.explained(&hits)?, next_offset })
+        let next_offset = (has_more && next < MAX_OFFSET).then_some(next);
+        Ok(TextPage { hits: ranking.with_matched_terms(&hits)?, next_offset })
     }
 
     /// The nodes that are most like the probe, if their cosine is at least `similarity_least`.
-    pub fn similar(
+    pub fn search_similar(
         &self,
         tenant: &TenantId,
-        corpus: &mut dyn Corpus,
-        probe: Probe<'_>,
+        snapshot: &mut dyn DocSnapshot,
+        query: SimilarityQuery<'_>,
         filter: &Filter,
         limit: usize,
-        similarity_least: f32,
+        min_similarity: f32,
     ) -> Result<Vec<SimilarHit>> {
         if limit > PAGE_HITS {
-            return Err(too_many(limit));
+            return Err(limit_error(limit));
         }
-        let (space, probe) = match probe {
-            Probe::Vector(numbers) => (Space::Given, Vector::from_caller(numbers)?),
-            Probe::Text(text) => (Space::Embedded, self.embedded(tenant, corpus, text)?),
+        let (space, query_vector) = match query {
+            SimilarityQuery::Vector(numbers) => (VectorSpace::User, Vector::from_user(numbers)?),
+            SimilarityQuery::Text(text) => (VectorSpace::BuiltIn, self.embed_query(tenant, snapshot, text)?),
         };
-        let vectors = self.vectors_of(tenant);
-        let found = kept(corpus, limit, |corpus, wanted| {
-            let mut found = vectors.search(corpus, space, &probe, filter, wanted)?;
-            found.retain(|hit| hit.score >= similarity_least);
-            Ok(found)
+        let vector_cache = self.vector_cache(tenant);
+        let hits = top_visible(snapshot, limit, |snapshot, depth| {
+            let mut ranked = vector_cache.search(snapshot, space, &query_vector, filter, depth)?;
+            ranked.retain(|hit| hit.score >= min_similarity);
+            Ok(ranked)
         })?;
-        self.shed_vectors(tenant);
-        Ok(found
+        self.evict_vectors(tenant);
+        Ok(hits
             .iter()
             .map(|hit| SimilarHit { id: hit.id, similarity: hit.score.clamp(-1.0, 1.0) })
             .collect())
@@ -139,27 +139,27 @@ impl Engine {
 
     /// Both: the text's words and its likeness, by reciprocal rank fusion. A node that is in one list only gets nothing
     /// for the other. In a large memory likeness ranks the best hits by words, and not every node.
-    pub fn hybrid(
+    pub fn search_hybrid(
         &self,
         tenant: &TenantId,
-        corpus: &mut dyn Corpus,
+        snapshot: &mut dyn DocSnapshot,
         text: &str,
         filter: &Filter,
         limit: usize,
     ) -> Result<Vec<FusedHit>> {
         let depth = limit.saturating_mul(FUSION_DEPTH).min(PAGE_HITS);
         if limit > PAGE_HITS {
-            return Err(too_many(limit));
+            return Err(limit_error(limit));
         }
         let query = Query::parse(text)?;
-        let is_small = self.is_at_most(tenant, corpus, self.sizes.compared)?;
+        let is_small = self.has_at_most(tenant, snapshot, self.config.exact_similarity_max_docs)?;
         let candidates = if is_small { depth.max(1) } else { depth.max(FUSION_CANDIDATES) };
-        let mut by_text = self.text(tenant, corpus, &query, filter, Page { offset: 0, limit: candidates })?;
-        let alike = if is_small {
-            self.similar(tenant, corpus, Probe::Text(text), filter, depth, UNLIKE)?
+        let mut by_text = self.search_text(tenant, snapshot, &query, filter, Page { offset: 0, limit: candidates })?;
+        let similar = if is_small {
+            self.search_similar(tenant, snapshot, SimilarityQuery::Text(text), filter, depth, MIN_SIMILARITY)?
         } else {
             let ids: Vec<u64> = by_text.hits.iter().map(|hit| hit.id).collect();
-            self.likeness_of(tenant, corpus, text, &ids, depth)?
+            self.rerank(tenant, snapshot, text, &ids, depth)?
         };
         by_text.hits.truncate(depth);
         let mut fused: HashMap<u64, FusedHit> = HashMap::new();
@@ -169,7 +169,7 @@ impl Engine {
             entry.text_score = Some(hit.score);
             entry.matched = hit.matched;
         }
-        for (rank, hit) in alike.into_iter().enumerate() {
+        for (rank, hit) in similar.into_iter().enumerate() {
             let entry = fused.entry(hit.id).or_insert_with(|| FusedHit::new(hit.id));
             entry.score += 1.0 / (FUSION_K + rank as f64 + 1.0);
             entry.similarity = Some(hit.similarity);
@@ -181,73 +181,73 @@ impl Engine {
     }
 
     /// Those of some nodes that are like a text, the most alike first.
-    fn likeness_of(
+    fn rerank(
         &self,
         tenant: &TenantId,
-        corpus: &mut dyn Corpus,
+        snapshot: &mut dyn DocSnapshot,
         text: &str,
         ids: &[u64],
         limit: usize,
     ) -> Result<Vec<SimilarHit>> {
-        let probe = self.embedded(tenant, corpus, text)?;
-        let mut alike = Vec::new();
+        let query_vector = self.embed_query(tenant, snapshot, text)?;
+        let mut similar = Vec::new();
         for id in ids {
-            let found = corpus.after(id.checked_sub(1), 1)?;
-            let Some(doc) = found.first().filter(|doc| doc.id == *id) else { continue };
-            let similarity = embedder::embed(&doc.content).map_or(0.0, |vector| probe.dot(&vector));
-            if similarity >= UNLIKE {
-                alike.push(SimilarHit { id: *id, similarity: similarity.clamp(-1.0, 1.0) });
+            let docs = snapshot.docs_after(id.checked_sub(1), 1)?;
+            let Some(doc) = docs.first().filter(|doc| doc.id == *id) else { continue };
+            let similarity = embedder::embed(&doc.content).map_or(0.0, |vector| query_vector.dot(&vector));
+            if similarity >= MIN_SIMILARITY {
+                similar.push(SimilarHit { id: *id, similarity: similarity.clamp(-1.0, 1.0) });
             }
         }
-        alike.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then(a.id.cmp(&b.id)));
-        alike.truncate(limit);
-        Ok(alike)
+        similar.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then(a.id.cmp(&b.id)));
+        similar.truncate(limit);
+        Ok(similar)
     }
 
     /// Whether there are no more than so many nodes.
-    fn is_at_most(&self, tenant: &TenantId, corpus: &mut dyn Corpus, nodes: usize) -> Result<bool> {
-        let text = self.text_of(tenant);
-        let view = text.view(corpus)?;
-        self.upkeep.ask(tenant, &text, view.chore.clone());
-        Ok(view.docs().is_some_and(|docs| docs <= nodes as u64))
+    fn has_at_most(&self, tenant: &TenantId, snapshot: &mut dyn DocSnapshot, max_docs: usize) -> Result<bool> {
+        let text_index = self.text_index(tenant);
+        let view = text_index.view(snapshot)?;
+        self.indexer.enqueue(tenant, &text_index, view.task.clone());
+        Ok(view.doc_count().is_some_and(|docs| docs <= max_docs as u64))
     }
 
     /// The nodes that say most of what a claim says, the one that covers most first.
-    pub fn evidence(
+    pub fn find_evidence(
         &self,
         tenant: &TenantId,
-        corpus: &mut dyn Corpus,
+        snapshot: &mut dyn DocSnapshot,
         claim: &str,
         filter: &Filter,
         limit: usize,
     ) -> Result<Vec<Evidence>> {
         if limit > PAGE_HITS {
-            return Err(too_many(limit));
+            return Err(limit_error(limit));
         }
-        let query = Query::of_claim(claim)?;
-        let text = self.text_of(tenant);
-        let mut ranking = self.ranking(tenant, &text, corpus, &query, filter)?;
-        let hits = ranking.kept(limit.max(EVIDENCE_CANDIDATES))?;
-        let clauses = ranking.clauses(&hits)?;
+        let query = Query::from_claim(claim)?;
+        let text_index = self.text_index(tenant);
+        let mut ranking = self.new_ranking(tenant, &text_index, snapshot, &query, filter)?;
+        let hits = ranking.top_visible(limit.max(EVIDENCE_CANDIDATES))?;
+        let clauses = ranking.matched_clauses(&hits)?;
         let weights = ranking.clause_weights();
-        let whole: f32 = weights.iter().sum();
+        let total_weight: f32 = weights.iter().sum();
         let mut evidence: Vec<Evidence> = hits
             .iter()
             .zip(clauses)
-            .map(|(hit, has)| {
-                let covered: f32 =
-                    weights.iter().zip(&has).filter(|(_, has)| **has).map(|(weight, _)| weight).sum();
-                let named = |wanted: bool| {
-                    let clauses = query.clauses().iter().zip(&has).filter(|(_, has)| **has == wanted);
-                    clauses.map(|(clause, _)| query.spelling(clause)).collect()
+            .map(|(hit, has_clause)| {
+                let matched_weight: f32 =
+                    weights.iter().zip(&has_clause).filter(|(_, is_matched)| **is_matched).map(|(weight, _)| weight).sum();
+                let clause_texts = |matched: bool| {
+                    let clauses = query.clauses().iter().zip(&has_clause).filter(|(_, is_matched)| **is_matched == matched);
+                    clauses.map(|(clause, _)| query.clause_text(clause)).collect()
                 };
-                let coverage = if whole > 0.0 { (covered / whole).clamp(0.0, 1.0) } else { 0.0 };
+                let coverage = if total_weight > 0.0 { (matched_weight / total_weight).clamp(0.0, 1.0) } else { 0.0 };
                 Evidence {
                     id: hit.id,
                     score: hit.score,
                     coverage,
-                    matched: named(true),
-                    missing: named(false),
+                    matched: clause_texts(true),
+                    missing: clause_texts(false),
                 }
             })
             .collect();
@@ -259,64 +259,64 @@ impl Engine {
     }
 
     /// Says that `newest` was added, so that a long import is indexed while it runs and not at the next search. Cheap.
-    pub fn grown(&self, tenant: &TenantId, newest: u64) {
-        let text = self.text_of(tenant);
-        if text.is_due(newest) {
-            self.upkeep.ask(tenant, &text, Chore { write: true, ..Chore::default() });
+    pub fn notify_added(&self, tenant: &TenantId, newest_id: u64) {
+        let text_index = self.text_index(tenant);
+        if text_index.needs_flush(newest_id) {
+            self.indexer.enqueue(tenant, &text_index, MaintenanceTask { flush: true, ..MaintenanceTask::default() });
         }
     }
 
     /// Waits until the background has nothing left to do: for commands that end, and for tests.
-    pub fn settle(&self) {
-        self.upkeep.settle();
+    pub fn wait_idle(&self) {
+        self.indexer.wait_idle();
     }
 
     /// Where a tenant's index lies.
-    pub fn folder_of(&self, tenant: &TenantId) -> PathBuf {
+    pub fn index_folder(&self, tenant: &TenantId) -> PathBuf {
         self.folder.join(folder_name(tenant))
     }
 
     /// Compares a tenant's text index with the nodes, given by ascending id. Says what is wrong with it; nothing is if there
     /// is none.
-    pub(crate) fn check(
+    pub(crate) fn check_index(
         &self,
         tenant: &TenantId,
-        corpus: &mut dyn Corpus,
-        nodes: &[i64],
+        snapshot: &mut dyn DocSnapshot,
+        node_ids: &[i64],
     ) -> Result<Vec<String>> {
-        index::check(&self.folder_of(tenant), corpus, nodes)
+        index::check(&self.index_folder(tenant), snapshot, node_ids)
     }
 
-    fn ranking<'a>(
+    fn new_ranking<'a>(
         &self,
         tenant: &TenantId,
-        text: &'a Arc<Text>,
-        corpus: &'a mut dyn Corpus,
+        text_index: &'a Arc<TextIndex>,
+        snapshot: &'a mut dyn DocSnapshot,
         query: &'a Query,
         filter: &'a Filter,
     ) -> Result<Ranking<'a>> {
-        let view = text.view(corpus)?;
-        self.upkeep.ask(tenant, text, view.chore.clone());
-        Ranking::begin(text, view, corpus, query, filter)
+        let view = text_index.view(snapshot)?;
+        self.indexer.enqueue(tenant, text_index, view.task.clone());
+        Ranking::new(text_index, view, snapshot, query, filter)
     }
 
     /// The vector of a query, in which rare words count more.
-    fn embedded(&self, tenant: &TenantId, corpus: &mut dyn Corpus, text: &str) -> Result<Vector> {
-        if text.len() > PROBE_BYTES {
+    fn embed_query(&self, tenant: &TenantId, snapshot: &mut dyn DocSnapshot, text: &str) -> Result<Vector> {
+        if text.len() > COMPARED_TEXT_BYTES {
             return Err(Error::bad_input(format!(
-                "The text has {} bytes; at most {PROBE_BYTES} can be compared",
+                "The text has {} bytes; at most {COMPARED_TEXT_BYTES} can be compared",
                 text.len()
             ))
             .hint("Shorten it to what matters"));
         }
-        let mut terms = words::all(text);
+        let mut terms = words::collect_words(text);
         terms.sort_unstable();
         terms.dedup();
-        let counts =
-            if terms.len() <= QUERY_CLAUSES { self.counts_nearly(tenant, corpus, &terms)? } else { None };
-        let weight = |word: &str| match (&counts, terms.binary_search_by(|term| term.as_str().cmp(word))) {
+        let stats =
+            if terms.len() <= QUERY_CLAUSES { self.approximate_stats(tenant, snapshot, &terms)? } else { None };
+        let weight = |word: &str| match (&stats, terms.binary_search_by(|term| term.as_str().cmp(word))) {
             // Half of a word's weight is its own and half its rarity, so that a text stays most like itself.
-            (Some(counts), Ok(term)) => 0.5 + 0.5 * counts.idf(term) / counts.idf_most(),
+            (Some(stats), Ok(term)) => 0.5 + 0.5 * stats.idf(term) / stats.max_idf(),
             _ => 1.0,
         };
         embedder::embed_weighted(text, weight).ok_or_else(|| {
@@ -325,65 +325,65 @@ impl Engine {
         })
     }
 
-    fn counts_nearly(
+    fn approximate_stats(
         &self,
         tenant: &TenantId,
-        corpus: &mut dyn Corpus,
+        snapshot: &mut dyn DocSnapshot,
         terms: &[String],
-    ) -> Result<Option<Counts>> {
-        let text = self.text_of(tenant);
-        let view = text.view(corpus)?;
-        self.upkeep.ask(tenant, &text, view.chore.clone());
-        match view.counts_nearly(terms) {
-            Ok(counts) => Ok(Some(counts)),
+    ) -> Result<Option<TermStats>> {
+        let text_index = self.text_index(tenant);
+        let view = text_index.view(snapshot)?;
+        self.indexer.enqueue(tenant, &text_index, view.task.clone());
+        match view.approximate_stats(terms) {
+            Ok(stats) => Ok(Some(stats)),
             Err(damage) => {
-                text.abandon(&view, &damage);
+                text_index.disable_index(&view, &damage);
                 Ok(None)
             }
         }
     }
 
-    fn text_of(&self, tenant: &TenantId) -> Arc<Text> {
-        self.with_tenant(tenant, |held| held.text.clone())
+    fn text_index(&self, tenant: &TenantId) -> Arc<TextIndex> {
+        self.with_tenant(tenant, |entry| entry.text_index.clone())
     }
 
-    fn vectors_of(&self, tenant: &TenantId) -> Arc<Vectors> {
-        self.with_tenant(tenant, |held| {
-            held.vectors.get_or_insert_with(|| Arc::new(Vectors::new(self.sizes.vectors))).clone()
+    fn vector_cache(&self, tenant: &TenantId) -> Arc<VectorCache> {
+        self.with_tenant(tenant, |entry| {
+            entry.vector_cache.get_or_insert_with(|| Arc::new(VectorCache::new(self.config.cached_vectors))).clone()
         })
     }
 
-    fn with_tenant<T>(&self, tenant: &TenantId, work: impl FnOnce(&mut Tenant) -> T) -> T {
+    fn with_tenant<T>(&self, tenant: &TenantId, operation: impl FnOnce(&mut TenantState) -> T) -> T {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
-        tenants.clock += 1;
-        let used = tenants.clock;
-        if !tenants.held.contains_key(tenant)
-            && tenants.held.len() >= TENANTS_HELD
+        tenants.lru_clock += 1;
+        let now = tenants.lru_clock;
+        if !tenants.entries.contains_key(tenant)
+            && tenants.entries.len() >= CACHED_TENANTS
             && let Some(oldest) =
-                tenants.held.iter().min_by_key(|(_, held)| held.used).map(|(id, _)| id.clone())
+                tenants.entries.iter().min_by_key(|(_, entry)| entry.last_used).map(|(id, _)| id.clone())
         {
-            tenants.held.remove(&oldest);
+            tenants.entries.remove(&oldest);
         }
-        let held = tenants.held.entry(tenant.clone()).or_insert_with(|| {
-            let text = Arc::new(Text::new(self.folder.join(folder_name(tenant)), self.sizes.tail));
-            Tenant { text, vectors: None, used }
+        let entry = tenants.entries.entry(tenant.clone()).or_insert_with(|| {
+            let text_index = Arc::new(TextIndex::new(self.folder.join(folder_name(tenant)), self.config.flush_threshold));
+            TenantState { text_index, vector_cache: None, last_used: now }
         });
-        held.used = used;
-        work(held)
+        entry.last_used = now;
+        operation(entry)
     }
 
     /// Drops the vectors of those who were asked longest ago, if all together are too many.
-    fn shed_vectors(&self, in_use: &TenantId) {
+    fn evict_vectors(&self, in_use: &TenantId) {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            let rows = |held: &Tenant| held.vectors.as_ref().map_or(0, |vectors| vectors.rows());
-            let all: usize = tenants.held.values().map(rows).sum();
-            if all <= VECTORS_HELD_ALL {
+            let cached_rows = |entry: &TenantState| entry.vector_cache.as_ref().map_or(0, |vectors| vectors.row_count());
+            let total: usize = tenants.entries.values().map(cached_rows).sum();
+            if total <= CACHED_VECTORS_TOTAL {
                 return;
             }
-            let others = tenants.held.iter_mut().filter(|(id, held)| *id != in_use && held.vectors.is_some());
-            match others.min_by_key(|(_, held)| held.used) {
-                Some((_, oldest)) => oldest.vectors = None,
+            let others = tenants.entries.iter_mut().filter(|(id, entry)| *id != in_use && entry.vector_cache.is_some());
+            match others.min_by_key(|(_, entry)| entry.last_used) {
+                Some((_, oldest)) => oldest.vector_cache = None,
                 None => return,
             }
         }
@@ -391,17 +391,17 @@ impl Engine {
 }
 
 /// Below this cosine two texts are no more alike than any two: the built-in embedding puts strangers at 0 ± 0.1.
-const UNLIKE: f32 = 0.25;
+const MIN_SIMILARITY: f32 = 0.25;
 
-fn too_many(limit: usize) -> Error {
+fn limit_error(limit: usize) -> Error {
     Error::bad_input(format!("{limit} hits are more than a page holds: {PAGE_HITS}")).hint("Ask for fewer")
 }
 
 /// A tenant's folder. Ids are made to be file names; one that is not gets its hash.
 fn folder_name(tenant: &TenantId) -> String {
     let id = tenant.as_str();
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    if (1..=64).contains(&id.len()) && id.bytes().all(plain) {
+    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if (1..=64).contains(&id.len()) && id.bytes().all(is_safe) {
         id.to_owned()
     } else {
         format!("hash.{}", quad_core::canonical::sha256_hex(id.as_bytes()))

@@ -2,7 +2,7 @@
 
 /// What a filter looks at. Never changes during a node's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct DocMeta {
     /// The event type's number, 0 to 5.
     pub event_type: u8,
     /// The session that made the node.
@@ -31,11 +31,11 @@ impl Filter {
     }
 
     /// Whether a node with these facts passes.
-    pub fn admits(&self, facts: &Facts) -> bool {
-        (self.event_types.is_empty() || self.event_types.contains(&facts.event_type))
-            && (self.sessions.is_empty() || self.sessions.contains(&facts.session_id))
-            && self.created_from.is_none_or(|from| facts.created_at >= from)
-            && self.created_to.is_none_or(|to| facts.created_at <= to)
+    pub fn matches(&self, meta: &DocMeta) -> bool {
+        (self.event_types.is_empty() || self.event_types.contains(&meta.event_type))
+            && (self.sessions.is_empty() || self.sessions.contains(&meta.session_id))
+            && self.created_from.is_none_or(|from| meta.created_at >= from)
+            && self.created_to.is_none_or(|to| meta.created_at <= to)
     }
 }
 
@@ -44,10 +44,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ends_of_a_window_belong_to_it() {
+    fn time_range_is_inclusive() {
         let filter = Filter { created_from: Some(5), created_to: Some(7), ..Filter::default() };
-        let admitted = |created_at| filter.admits(&Facts { event_type: 0, session_id: 0, created_at });
-        assert_eq!([4, 5, 7, 8].map(admitted), [false, true, true, false]);
+        let matches = |created_at| filter.matches(&DocMeta { event_type: 0, session_id: 0, created_at });
+        assert_eq!([4, 5, 7, 8].map(matches), [false, true, true, false]);
         assert!(Filter::default().is_empty() && !filter.is_empty());
     }
 }

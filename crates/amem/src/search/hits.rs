@@ -2,7 +2,7 @@
 
 use quad_core::{Error, Result};
 
-use super::limits::{HITS_DEEP, PAGE_HITS};
+use super::limits::{MAX_OFFSET, PAGE_HITS};
 
 /// Which part of the hits is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Page {
 }
 
 impl Page {
-    pub(crate) fn checked(self) -> Result<Page> {
+    pub(crate) fn validated(self) -> Result<Page> {
         if self.limit == 0 || self.limit > PAGE_HITS {
             return Err(Error::bad_input(format!(
                 "A page of hits has from 1 to {PAGE_HITS} entries, not {}",
@@ -22,8 +22,8 @@ impl Page {
             ))
             .hint("Choose another limit"));
         }
-        if self.offset >= HITS_DEEP {
-            return Err(Error::bad_input(format!("A search is read up to its {HITS_DEEP}th hit"))
+        if self.offset >= MAX_OFFSET {
+            return Err(Error::bad_input(format!("A search is read up to its {MAX_OFFSET}th hit"))
                 .hint("Search for more words, or filter by type, session or time"));
         }
         Ok(self)
@@ -111,7 +111,7 @@ impl Grounding {
     pub const VERIFIED_COVERAGE: f32 = 0.8;
 
     /// By the best coverage, if less than `threshold` counts as nothing.
-    pub fn of(coverage: f32, threshold: f32) -> Grounding {
+    pub fn from_coverage(coverage: f32, threshold: f32) -> Grounding {
         if coverage < threshold || coverage == 0.0 {
             Grounding::Ungrounded
         } else if coverage < Grounding::VERIFIED_COVERAGE {

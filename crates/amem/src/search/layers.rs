@@ -6,26 +6,26 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::bm25::Counts;
+use super::bm25::TermStats;
 use super::corpus::Doc;
 use super::filter::Filter;
 use super::query::Query;
-use super::tail::Tail;
+use super::tail::MemorySegment;
 
 /// Nodes by ascending id, oldest layer first. Cloning it costs a few counters.
 #[derive(Clone, Default)]
-pub(crate) struct Layers {
-    layers: Vec<Arc<Tail>>,
+pub(crate) struct MemorySegments {
+    segments: Vec<Arc<MemorySegment>>,
 }
 
-impl Layers {
+impl MemorySegments {
     pub fn len(&self) -> usize {
-        self.layers.iter().map(|layer| layer.len()).sum()
+        self.segments.iter().map(|segment| segment.len()).sum()
     }
 
     /// Bytes of the texts.
     pub fn bytes(&self) -> usize {
-        self.layers.iter().map(|layer| layer.bytes()).sum()
+        self.segments.iter().map(|segment| segment.bytes()).sum()
     }
 
     /// Adds nodes whose ids are above all that are here.
@@ -33,39 +33,39 @@ impl Layers {
         if docs.is_empty() {
             return;
         }
-        let mut top = Tail::default();
-        docs.iter().for_each(|doc| top.push(doc));
-        while let Some(below) = self.layers.pop_if(|below| below.len() <= 2 * top.len()) {
-            let mut merged = Arc::unwrap_or_clone(below);
-            merged.append(&top);
-            top = merged;
+        let mut newest = MemorySegment::default();
+        docs.iter().for_each(|doc| newest.push(doc));
+        while let Some(older) = self.segments.pop_if(|older| older.len() <= 2 * newest.len()) {
+            let mut merged = Arc::unwrap_or_clone(older);
+            merged.append(&newest);
+            newest = merged;
         }
-        self.layers.push(Arc::new(top));
+        self.segments.push(Arc::new(newest));
     }
 
     pub fn remove(&mut self, id: u64) {
-        if let Some(layer) = self.layers.iter_mut().find(|layer| layer.contains(id)) {
-            Arc::make_mut(layer).remove(id);
+        if let Some(segment) = self.segments.iter_mut().find(|segment| segment.contains(id)) {
+            Arc::make_mut(segment).remove(id);
         }
     }
 
     /// The nodes' share of the statistics for these words.
-    pub fn counts(&self, terms: &[String]) -> Counts {
-        let mut counts = Counts { having: vec![0; terms.len()], ..Counts::default() };
-        self.layers.iter().for_each(|layer| counts.add(&layer.counts(terms)));
-        counts
+    pub fn stats(&self, terms: &[String]) -> TermStats {
+        let mut stats = TermStats { doc_freq: vec![0; terms.len()], ..TermStats::default() };
+        self.segments.iter().for_each(|segment| stats.add(&segment.stats(terms)));
+        stats
     }
 
     /// Offers each node that has any clause, with its rounded score by the statistics of all nodes.
-    pub fn scan(&self, query: &Query, counts: &Counts, filter: &Filter, offer: &mut dyn FnMut(u64, f32)) {
-        self.layers.iter().for_each(|layer| layer.scan(query, counts, filter, offer));
+    pub fn scan(&self, query: &Query, stats: &TermStats, filter: &Filter, on_hit: &mut dyn FnMut(u64, f32)) {
+        self.segments.iter().for_each(|segment| segment.scan(query, stats, filter, on_hit));
     }
 
     /// For those of the nodes that are here, which clauses of the query they have.
-    pub fn matched(&self, query: &Query, ids: &[u64]) -> HashMap<u64, Vec<bool>> {
+    pub fn matched_clauses(&self, query: &Query, ids: &[u64]) -> HashMap<u64, Vec<bool>> {
         let mut matched = HashMap::new();
         if !ids.is_empty() {
-            self.layers.iter().for_each(|layer| matched.extend(layer.matched(query, ids)));
+            self.segments.iter().for_each(|segment| matched.extend(segment.matched_clauses(query, ids)));
         }
         matched
     }
@@ -84,32 +84,32 @@ mod tests {
 
     proptest! {
         #[test]
-        fn layers_are_one_tail(pages in prop::collection::vec(0u64..20, 0..40), gone in prop::collection::vec(0u64..300, 0..9)) {
-            let (mut layers, mut tail, mut next) = (Layers::default(), Tail::default(), 0);
-            let mut seen_before = Vec::new();
+        fn merged_segments_equal_one_segment(pages in prop::collection::vec(0u64..20, 0..40), deleted_ids in prop::collection::vec(0u64..300, 0..9)) {
+            let (mut segments, mut expected, mut next) = (MemorySegments::default(), MemorySegment::default(), 0);
+            let mut earlier_clones = Vec::new();
             for page in pages {
                 let docs: Vec<Doc> = (next..next + page).map(doc).collect();
                 next += page;
-                layers.push(&docs);
-                docs.iter().for_each(|doc| tail.push(doc));
-                seen_before.push((layers.clone(), layers.len()));
+                segments.push(&docs);
+                docs.iter().for_each(|doc| expected.push(doc));
+                earlier_clones.push((segments.clone(), segments.len()));
             }
-            for id in gone {
-                layers.remove(id);
-                tail.remove(id);
+            for id in deleted_ids {
+                segments.remove(id);
+                expected.remove(id);
             }
-            prop_assert!(layers.layers.len() <= 12);
-            prop_assert!(seen_before.iter().all(|(layers, len)| layers.len() == *len));
-            prop_assert_eq!((layers.len(), layers.bytes()), (tail.len(), tail.bytes()));
+            prop_assert!(segments.segments.len() <= 12);
+            prop_assert!(earlier_clones.iter().all(|(earlier, len)| earlier.len() == *len));
+            prop_assert_eq!((segments.len(), segments.bytes()), (expected.len(), expected.bytes()));
             let query = Query::parse("word3 again \"common again\" wor*").unwrap();
-            let counts = tail.counts(query.terms());
-            prop_assert_eq!(&layers.counts(query.terms()), &counts);
-            let (mut from_layers, mut from_tail) = (Vec::new(), Vec::new());
-            layers.scan(&query, &counts, &Filter::default(), &mut |id, score| from_layers.push((id, score)));
-            tail.scan(&query, &counts, &Filter::default(), &mut |id, score| from_tail.push((id, score)));
-            prop_assert_eq!(from_layers, from_tail);
+            let stats = expected.stats(query.terms());
+            prop_assert_eq!(&segments.stats(query.terms()), &stats);
+            let (mut from_segments, mut from_expected) = (Vec::new(), Vec::new());
+            segments.scan(&query, &stats, &Filter::default(), &mut |id, score| from_segments.push((id, score)));
+            expected.scan(&query, &stats, &Filter::default(), &mut |id, score| from_expected.push((id, score)));
+            prop_assert_eq!(from_segments, from_expected);
             let ids: Vec<u64> = (0..300).collect();
-            prop_assert_eq!(layers.matched(&query, &ids), tail.matched(&query, &ids));
+            prop_assert_eq!(segments.matched_clauses(&query, &ids), expected.matched_clauses(&query, &ids));
         }
     }
 }

@@ -1,25 +1,25 @@
 //! Vectors in memory, by ascending id, and the exact scan over them.
 
-use super::best::Best;
-use super::filter::{Facts, Filter};
+use super::best::TopK;
+use super::filter::{DocMeta, Filter};
 use super::vector::Vector;
 
 /// Rows in one block: 2 MiB. Blocks never move, so growing copies nothing and wastes less than one of them.
 const BLOCK_ROWS: usize = 4_096;
 
 #[derive(Clone, Copy)]
-struct Row {
+struct VectorRow {
     id: u64,
-    facts: Facts,
-    erased: bool,
+    meta: DocMeta,
+    is_deleted: bool,
 }
 
 /// Rows of unit vectors with the facts that filters look at.
 #[derive(Default)]
 pub(crate) struct Matrix {
-    rows: Vec<Row>,
+    rows: Vec<VectorRow>,
     blocks: Vec<Vec<Vector>>,
-    erased: usize,
+    deleted_count: usize,
 }
 
 impl Matrix {
@@ -29,7 +29,7 @@ impl Matrix {
     }
 
     /// Adds a row. Its id must be above all that are there; another is a repetition and changes nothing.
-    pub fn push(&mut self, id: u64, facts: Facts, vector: Vector) {
+    pub fn push(&mut self, id: u64, meta: DocMeta, vector: Vector) {
         if self.rows.last().is_some_and(|last| last.id >= id) {
             return;
         }
@@ -41,17 +41,17 @@ impl Matrix {
                 self.blocks.push(block);
             }
         }
-        self.rows.push(Row { id, facts, erased: false });
+        self.rows.push(VectorRow { id, meta, is_deleted: false });
     }
 
     /// Forgets a row, if it is there. Its place is freed once a quarter of all are such.
-    pub fn erase(&mut self, id: u64) {
-        let Ok(at) = self.rows.binary_search_by_key(&id, |row| row.id) else { return };
-        let Some(row) = self.rows.get_mut(at) else { return };
-        if !std::mem::replace(&mut row.erased, true) {
-            self.erased += 1;
+    pub fn delete(&mut self, id: u64) {
+        let Ok(index) = self.rows.binary_search_by_key(&id, |row| row.id) else { return };
+        let Some(row) = self.rows.get_mut(index) else { return };
+        if !std::mem::replace(&mut row.is_deleted, true) {
+            self.deleted_count += 1;
         }
-        if self.erased * 4 > self.rows.len() {
+        if self.deleted_count * 4 > self.rows.len() {
             self.compact();
         }
     }
@@ -59,24 +59,24 @@ impl Matrix {
     fn compact(&mut self) {
         let old = std::mem::take(self);
         for (row, vector) in old.rows.into_iter().zip(old.blocks.into_iter().flatten()) {
-            if !row.erased {
-                self.push(row.id, row.facts, vector);
+            if !row.is_deleted {
+                self.push(row.id, row.meta, vector);
             }
         }
     }
 
     /// Offers every row that passes the filter.
-    pub fn scan(&self, probe: &Vector, filter: &Filter, best: &mut Best) {
+    pub fn scan(&self, query: &Vector, filter: &Filter, best: &mut TopK) {
         let filtered = !filter.is_empty();
         for (rows, block) in self.rows.chunks(BLOCK_ROWS).zip(&self.blocks) {
             for (row, vector) in rows.iter().zip(block) {
                 // A filter costs less than a product, and usually leaves few.
-                if filtered && !filter.admits(&row.facts) {
+                if filtered && !filter.matches(&row.meta) {
                     continue;
                 }
-                let score = probe.dot(vector);
-                if score >= best.floor() && !row.erased {
-                    best.offer(row.id, score, ());
+                let score = query.dot(vector);
+                if score >= best.threshold() && !row.is_deleted {
+                    best.push(row.id, score, ());
                 }
             }
         }
@@ -93,63 +93,63 @@ mod tests {
     /// Few distinct numbers, so that ties are common.
     fn vector(seed: u8) -> Vector {
         let mut numbers = [0.25; DIMENSIONS];
-        for (place, number) in numbers.iter_mut().enumerate() {
-            *number += f32::from(seed.wrapping_mul(place as u8 | 1) % 5);
+        for (position, number) in numbers.iter_mut().enumerate() {
+            *number += f32::from(seed.wrapping_mul(position as u8 | 1) % 5);
         }
-        Vector::normalised(numbers).unwrap()
+        Vector::normalize(numbers).unwrap()
     }
 
     proptest! {
         #[test]
-        fn the_best_are_those_of_a_plain_loop(
+        fn top_hits_match_naive_scan(
             seeds in prop::collection::vec((any::<u8>(), 0u8..3, 0u32..3, any::<bool>()), 0..300),
-            probe in any::<u8>(),
+            query in any::<u8>(),
             limit in 0usize..20,
             types in prop::collection::vec(0u8..3, 0..2),
         ) {
             let filter = Filter { event_types: types, ..Filter::default() };
             let mut matrix = Matrix::default();
-            let mut plain = Vec::new();
-            for (id, (seed, event_type, session_id, erased)) in seeds.iter().enumerate() {
-                let facts = Facts { event_type: *event_type, session_id: *session_id, created_at: 0 };
-                matrix.push(id as u64 * 3, facts, vector(*seed));
-                if *erased {
+            let mut expected = Vec::new();
+            for (id, (seed, event_type, session_id, is_deleted)) in seeds.iter().enumerate() {
+                let meta = DocMeta { event_type: *event_type, session_id: *session_id, created_at: 0 };
+                matrix.push(id as u64 * 3, meta, vector(*seed));
+                if *is_deleted {
                     continue;
                 }
-                if filter.admits(&facts) {
-                    plain.push((id as u64 * 3, vector(probe).dot(&vector(*seed))));
+                if filter.matches(&meta) {
+                    expected.push((id as u64 * 3, vector(query).dot(&vector(*seed))));
                 }
             }
-            for (id, (.., erased)) in seeds.iter().enumerate() {
-                if *erased {
-                    matrix.erase(id as u64 * 3);
+            for (id, (.., is_deleted)) in seeds.iter().enumerate() {
+                if *is_deleted {
+                    matrix.delete(id as u64 * 3);
                 }
             }
-            plain.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-            plain.truncate(limit);
-            let mut best = Best::new(limit);
-            matrix.scan(&vector(probe), &filter, &mut best);
-            let found: Vec<(u64, f32)> = best.into_sorted().iter().map(|hit| (hit.id, hit.score)).collect();
-            prop_assert_eq!(found, plain);
+            expected.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            expected.truncate(limit);
+            let mut best = TopK::new(limit);
+            matrix.scan(&vector(query), &filter, &mut best);
+            let actual: Vec<(u64, f32)> = best.into_sorted().iter().map(|hit| (hit.id, hit.score)).collect();
+            prop_assert_eq!(actual, expected);
         }
     }
 
     #[test]
     fn rows_span_blocks_and_survive_compaction() {
-        let facts = Facts { event_type: 0, session_id: 0, created_at: 0 };
+        let meta = DocMeta { event_type: 0, session_id: 0, created_at: 0 };
         let mut matrix = Matrix::default();
         let rows = BLOCK_ROWS as u64 * 2 + 10;
         for id in 0..rows {
-            matrix.push(id, facts, vector((id % 251) as u8));
+            matrix.push(id, meta, vector((id % 251) as u8));
         }
-        matrix.push(3, facts, vector(1));
+        matrix.push(3, meta, vector(1));
         assert_eq!(matrix.len() as u64, rows);
         for id in (0..rows).step_by(2) {
-            matrix.erase(id);
+            matrix.delete(id);
         }
-        matrix.erase(rows + 5);
+        matrix.delete(rows + 5);
         assert!((matrix.len() as u64) < rows * 3 / 4);
-        let mut best = Best::new(rows as usize);
+        let mut best = TopK::new(rows as usize);
         matrix.scan(&vector(1), &Filter::default(), &mut best);
         let mut ids: Vec<u64> = best.into_sorted().iter().map(|hit| hit.id).collect();
         ids.sort_unstable();

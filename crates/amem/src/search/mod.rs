@@ -31,9 +31,9 @@ mod vectors;
 mod word_stream;
 mod words;
 
-pub use corpus::{Ask, Corpus, Doc, Extract, Source};
-pub use engine::{Engine, Probe};
-pub use filter::{Facts, Filter};
+pub use corpus::{PageRequest, DocSnapshot, Doc, DocPage, DocSource};
+pub use engine::{Engine, SimilarityQuery};
+pub use filter::{DocMeta, Filter};
 pub use hits::{Evidence, FusedHit, Grounding, Page, SimilarHit, TextHit, TextPage};
 pub use query::Query;
 pub use vector::Vector;

@@ -5,8 +5,8 @@
 
 use quad_core::{Error, Result};
 
-use super::limits::{PHRASE_WORDS, PROBE_BYTES, QUERY_BYTES, QUERY_CLAUSES};
-use super::words::{self, Words};
+use super::limits::{PHRASE_WORDS, COMPARED_TEXT_BYTES, QUERY_BYTES, QUERY_CLAUSES};
+use super::words::{self, WordScanner};
 
 /// One thing to look for. Words are numbers into [`Query::terms`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,35 +34,35 @@ impl Query {
             .hint("Search for a few words of it"));
         }
         let mut query = Query { clauses: Vec::new(), terms: Vec::new() };
-        let mut little = Vec::new();
+        let mut stop_words = Vec::new();
         let mut rest = text;
-        while let Some((loose, quoted, tail)) = split_at_quotes(rest) {
-            query.add_loose(loose, &mut little);
+        while let Some((unquoted, quoted, tail)) = split_at_quotes(rest) {
+            query.add_words(unquoted, &mut stop_words);
             query.add_phrase(quoted)?;
             rest = tail;
         }
-        query.add_loose(rest, &mut little);
+        query.add_words(rest, &mut stop_words);
         if query.clauses.is_empty() {
-            for word in little {
+            for word in stop_words {
                 query.add_word(&word);
             }
         }
-        query.checked()
+        query.validated()
     }
 
     /// Takes every word of a claim as a clause of its own, the first ones if they are very many.
-    pub fn of_claim(claim: &str) -> Result<Query> {
-        if claim.len() > PROBE_BYTES {
+    pub fn from_claim(claim: &str) -> Result<Query> {
+        if claim.len() > COMPARED_TEXT_BYTES {
             return Err(Error::bad_input(format!(
-                "The text has {} bytes; at most {PROBE_BYTES} can be compared",
+                "The text has {} bytes; at most {COMPARED_TEXT_BYTES} can be compared",
                 claim.len()
             ))
             .hint("Shorten it to what matters"));
         }
         let mut query = Query { clauses: Vec::new(), terms: Vec::new() };
-        let all = words::all(claim);
-        let telling = all.iter().filter(|word| !words::says_little(word));
-        for word in telling {
+        let all = words::collect_words(claim);
+        let significant = all.iter().filter(|word| !words::is_stop_word(word));
+        for word in significant {
             if query.clauses.len() < QUERY_CLAUSES {
                 query.add_word(word);
             }
@@ -72,10 +72,10 @@ impl Query {
                 query.add_word(word);
             }
         }
-        query.checked()
+        query.validated()
     }
 
-    fn checked(self) -> Result<Query> {
+    fn validated(self) -> Result<Query> {
         if self.clauses.is_empty() {
             return Err(Error::bad_input("There is no word to search for")
                 .hint("Use words, \"a phrase\" or a prefix*; words are letters and digits"));
@@ -90,15 +90,15 @@ impl Query {
         Ok(self)
     }
 
-    fn add_loose(&mut self, text: &str, little: &mut Vec<String>) {
-        let mut found = Words::of(text);
-        while found.advance() {
-            let word = found.word();
-            if text.get(found.span().end..).is_some_and(|rest| rest.starts_with('*')) {
+    fn add_words(&mut self, text: &str, stop_words: &mut Vec<String>) {
+        let mut scanner = WordScanner::new(text);
+        while scanner.advance() {
+            let word = scanner.word();
+            if text.get(scanner.span().end..).is_some_and(|rest| rest.starts_with('*')) {
                 let clause = Clause::Prefix(word.to_owned());
                 self.add(clause);
-            } else if words::says_little(word) {
-                little.push(word.to_owned());
+            } else if words::is_stop_word(word) {
+                stop_words.push(word.to_owned());
             } else {
                 let word = word.to_owned();
                 self.add_word(&word);
@@ -107,7 +107,7 @@ impl Query {
     }
 
     fn add_phrase(&mut self, text: &str) -> Result<()> {
-        let phrase = words::all(text);
+        let phrase = words::collect_words(text);
         match phrase.as_slice() {
             [] => {}
             [word] => self.add_word(word),
@@ -119,7 +119,7 @@ impl Query {
                 .hint("Shorten the phrase, or leave its quotes out"));
             }
             _ => {
-                let terms = phrase.iter().map(|word| self.term(word)).collect();
+                let terms = phrase.iter().map(|word| self.term_index(word)).collect();
                 self.add(Clause::Phrase(terms));
             }
         }
@@ -127,7 +127,7 @@ impl Query {
     }
 
     fn add_word(&mut self, word: &str) {
-        let term = self.term(word);
+        let term = self.term_index(word);
         self.add(Clause::Word(term));
     }
 
@@ -137,9 +137,9 @@ impl Query {
         }
     }
 
-    fn term(&mut self, word: &str) -> usize {
+    fn term_index(&mut self, word: &str) -> usize {
         match self.terms.iter().position(|term| term == word) {
-            Some(at) => at,
+            Some(index) => index,
             None => {
                 self.terms.push(word.to_owned());
                 self.terms.len() - 1
@@ -157,7 +157,7 @@ impl Query {
     }
 
     /// A clause as a caller would write it.
-    pub(crate) fn spelling(&self, clause: &Clause) -> String {
+    pub(crate) fn clause_text(&self, clause: &Clause) -> String {
         let word = |term: &usize| self.terms.get(*term).map_or("", String::as_str);
         match clause {
             Clause::Word(term) => word(term).to_owned(),
@@ -169,9 +169,9 @@ impl Query {
 
 /// What stands before, within and after the first pair of quotes.
 fn split_at_quotes(text: &str) -> Option<(&str, &str, &str)> {
-    let (loose, rest) = text.split_once('"')?;
+    let (unquoted, rest) = text.split_once('"')?;
     let (quoted, tail) = rest.split_once('"')?;
-    Some((loose, quoted, tail))
+    Some((unquoted, quoted, tail))
 }
 
 #[cfg(test)]
@@ -180,49 +180,49 @@ mod tests {
 
     use super::*;
 
-    fn parsed(text: &str) -> Vec<String> {
+    fn parse_to_texts(text: &str) -> Vec<String> {
         let query = Query::parse(text).unwrap();
-        query.clauses.iter().map(|clause| query.spelling(clause)).collect()
+        query.clauses.iter().map(|clause| query.clause_text(clause)).collect()
     }
 
     #[test]
     fn words_phrases_and_prefixes() {
-        assert_eq!(parsed("The Rate limit"), ["rate", "limit"]);
-        assert_eq!(parsed(r#"api "The Rate-Limit" conf* api"#), ["api", "\"the rate limit\"", "conf*"]);
-        assert_eq!(parsed(r#""the" x"#), ["the"]);
-        assert_eq!(parsed("to be or not to be"), ["not"]);
-        assert_eq!(parsed("to be"), ["to", "be"]);
-        assert_eq!(parsed("a*"), ["a*"]);
+        assert_eq!(parse_to_texts("The Rate limit"), ["rate", "limit"]);
+        assert_eq!(parse_to_texts(r#"api "The Rate-Limit" conf* api"#), ["api", "\"the rate limit\"", "conf*"]);
+        assert_eq!(parse_to_texts(r#""the" x"#), ["the"]);
+        assert_eq!(parse_to_texts("to be or not to be"), ["not"]);
+        assert_eq!(parse_to_texts("to be"), ["to", "be"]);
+        assert_eq!(parse_to_texts("a*"), ["a*"]);
     }
 
     #[test]
-    fn an_unpaired_quote_separates_words() {
-        assert_eq!(parsed(r#"5" disk"#), ["disk"]);
-        assert_eq!(parsed(r#""one two" three" four"#), ["\"one two\"", "three", "four"]);
+    fn unpaired_quote_separates_words() {
+        assert_eq!(parse_to_texts(r#"5" disk"#), ["disk"]);
+        assert_eq!(parse_to_texts(r#""one two" three" four"#), ["\"one two\"", "three", "four"]);
     }
 
     #[test]
-    fn what_cannot_be_searched_for_is_refused_with_a_reason() {
-        let refused = |text: &str| Query::parse(text).unwrap_err().message().to_owned();
-        assert!(refused("").contains("no word"));
-        assert!(refused("\"\" ?! **").contains("no word"));
-        assert!(refused(&"!".repeat(10_000)).contains("10000 bytes"));
-        let many: Vec<String> = (0..100).map(|n| format!("word{n}")).collect();
-        assert!(refused(&many.join(" ")).contains("100 different"));
-        assert!(refused(&format!("\"{}\"", "w ".repeat(50))).contains("50 words"));
-        assert!(Query::of_claim(&"x".repeat(70_000)).is_err());
-        assert_eq!(Query::of_claim(&many.join(" ")).unwrap().clauses().len(), QUERY_CLAUSES);
+    fn invalid_queries_return_specific_errors() {
+        let error_message = |text: &str| Query::parse(text).unwrap_err().message().to_owned();
+        assert!(error_message("").contains("no word"));
+        assert!(error_message("\"\" ?! **").contains("no word"));
+        assert!(error_message(&"!".repeat(10_000)).contains("10000 bytes"));
+        let many_words: Vec<String> = (0..100).map(|n| format!("word{n}")).collect();
+        assert!(error_message(&many_words.join(" ")).contains("100 different"));
+        assert!(error_message(&format!("\"{}\"", "w ".repeat(50))).contains("50 words"));
+        assert!(Query::from_claim(&"x".repeat(70_000)).is_err());
+        assert_eq!(Query::from_claim(&many_words.join(" ")).unwrap().clauses().len(), QUERY_CLAUSES);
     }
 
     proptest! {
         #[test]
-        fn nothing_panics(text in any::<String>()) {
+        fn arbitrary_text_does_not_panic(text in any::<String>()) {
             let _ = Query::parse(&text);
-            let _ = Query::of_claim(&text);
+            let _ = Query::from_claim(&text);
         }
 
         #[test]
-        fn nothing_panics_on_syntax(text in "[\"* a-cé]{0,40}") {
+        fn arbitrary_syntax_does_not_panic(text in "[\"* a-cé]{0,40}") {
             let _ = Query::parse(&text);
         }
     }

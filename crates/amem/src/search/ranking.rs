@@ -2,92 +2,92 @@
 
 use quad_core::Result;
 
-use super::best::Scored;
-use super::bm25::Counts;
-use super::corpus::Corpus;
+use super::best::ScoredDoc;
+use super::bm25::TermStats;
+use super::corpus::DocSnapshot;
 use super::filter::Filter;
 use super::hits::TextHit;
-use super::index::Damage;
-use super::limits::{HITS_RANKED, PAGE_DOCS};
+use super::index::IndexError;
+use super::limits::{MAX_RANKED_HITS, PAGE_DOCS};
 use super::query::{Clause, Query};
-use super::text::{Place, Text, View};
+use super::text::{HitLocation, TextIndex, TextView};
 
 /// The best `wanted` hits that may be shown. Looks deeper as long as hidden ones take the places.
-pub(crate) fn kept<T: Clone>(
-    corpus: &mut dyn Corpus,
-    wanted: usize,
-    mut rank: impl FnMut(&mut dyn Corpus, usize) -> Result<Vec<Scored<T>>>,
-) -> Result<Vec<Scored<T>>> {
-    let mut depth = (wanted + 16).min(HITS_RANKED);
+pub(crate) fn top_visible<T: Clone>(
+    snapshot: &mut dyn DocSnapshot,
+    count: usize,
+    mut rank: impl FnMut(&mut dyn DocSnapshot, usize) -> Result<Vec<ScoredDoc<T>>>,
+) -> Result<Vec<ScoredDoc<T>>> {
+    let mut depth = (count + 16).min(MAX_RANKED_HITS);
     loop {
-        let ranked = rank(corpus, depth)?;
-        let exhausted = ranked.len() < depth || depth >= HITS_RANKED;
-        let mut shown = Vec::with_capacity(wanted);
+        let ranked = rank(snapshot, depth)?;
+        let exhausted = ranked.len() < depth || depth >= MAX_RANKED_HITS;
+        let mut visible_hits = Vec::with_capacity(count);
         for batch in ranked.chunks(PAGE_DOCS) {
             let ids: Vec<u64> = batch.iter().map(|hit| hit.id).collect();
-            let keep = corpus.keep(&ids)?;
-            shown.extend(batch.iter().zip(keep).filter(|(_, keep)| *keep).map(|(hit, _)| hit.clone()));
-            if shown.len() >= wanted {
+            let visible = snapshot.visible(&ids)?;
+            visible_hits.extend(batch.iter().zip(visible).filter(|(_, is_visible)| *is_visible).map(|(hit, _)| hit.clone()));
+            if visible_hits.len() >= count {
                 break;
             }
         }
-        if shown.len() >= wanted || exhausted {
-            shown.truncate(wanted);
-            return Ok(shown);
+        if visible_hits.len() >= count || exhausted {
+            visible_hits.truncate(count);
+            return Ok(visible_hits);
         }
-        depth = (depth * 4).min(HITS_RANKED);
+        depth = (depth * 4).min(MAX_RANKED_HITS);
     }
 }
 
 /// One query against one view.
 pub(crate) struct Ranking<'a> {
-    text: &'a Text,
-    corpus: &'a mut dyn Corpus,
+    text_index: &'a TextIndex,
+    snapshot: &'a mut dyn DocSnapshot,
     query: &'a Query,
     filter: &'a Filter,
-    view: View,
-    counts: Counts,
+    view: TextView,
+    stats: TermStats,
 }
 
 impl<'a> Ranking<'a> {
     /// Looks at the text as it is in `view`.
-    pub fn begin(
-        text: &'a Text,
-        view: View,
-        corpus: &'a mut dyn Corpus,
+    pub fn new(
+        text_index: &'a TextIndex,
+        view: TextView,
+        snapshot: &'a mut dyn DocSnapshot,
         query: &'a Query,
         filter: &'a Filter,
     ) -> Result<Ranking<'a>> {
-        let mut ranking = Ranking { text, corpus, query, filter, view, counts: Counts::default() };
-        ranking.count()?;
+        let mut ranking = Ranking { text_index, snapshot, query, filter, view, stats: TermStats::default() };
+        ranking.load_stats()?;
         Ok(ranking)
     }
 
-    fn count(&mut self) -> Result<()> {
+    fn load_stats(&mut self) -> Result<()> {
         loop {
-            match self.view.counts(self.corpus, self.query.terms())? {
-                Ok(counts) => {
-                    self.counts = counts;
+            match self.view.stats(self.snapshot, self.query.terms())? {
+                Ok(stats) => {
+                    self.stats = stats;
                     return Ok(());
                 }
-                Err(damage) => self.do_without(&damage)?,
+                Err(damage) => self.drop_index(&damage)?,
             }
         }
     }
 
     /// Goes on without the index: this happens at most once a search.
-    fn do_without(&mut self, damage: &Damage) -> Result<()> {
-        self.text.abandon(&self.view, damage);
-        self.view = self.text.view_without_index(self.corpus)?;
+    fn drop_index(&mut self, damage: &IndexError) -> Result<()> {
+        self.text_index.disable_index(&self.view, damage);
+        self.view = self.text_index.view_without_index(self.snapshot)?;
         Ok(())
     }
 
     /// The best `wanted` hits that may be shown.
-    pub fn kept(&mut self, wanted: usize) -> Result<Vec<Scored<Place>>> {
+    pub fn top_visible(&mut self, count: usize) -> Result<Vec<ScoredDoc<HitLocation>>> {
         loop {
             let mut damaged = None;
-            let hits = kept(self.corpus, wanted, |corpus, depth| {
-                match self.view.rank(corpus, self.query, &self.counts, self.filter, depth)? {
+            let hits = top_visible(self.snapshot, count, |snapshot, depth| {
+                match self.view.rank(snapshot, self.query, &self.stats, self.filter, depth)? {
                     Ok(hits) => Ok(hits),
                     Err(damage) => {
                         damaged = Some(damage);
@@ -98,44 +98,44 @@ impl<'a> Ranking<'a> {
             match damaged {
                 None => return Ok(hits),
                 Some(damage) => {
-                    self.do_without(&damage)?;
-                    self.count()?;
+                    self.drop_index(&damage)?;
+                    self.load_stats()?;
                 }
             }
         }
     }
 
     /// For each hit, which clauses it has.
-    pub fn clauses(&mut self, hits: &[Scored<Place>]) -> Result<Vec<Vec<bool>>> {
-        match self.view.matched(self.corpus, self.query, hits)? {
+    pub fn matched_clauses(&mut self, hits: &[ScoredDoc<HitLocation>]) -> Result<Vec<Vec<bool>>> {
+        match self.view.matched_clauses(self.snapshot, self.query, hits)? {
             Ok(matched) => Ok(matched),
             Err(damage) => {
                 // The hits stand; only their explanation is lost, this once.
-                self.text.abandon(&self.view, &damage);
+                self.text_index.disable_index(&self.view, &damage);
                 Ok(vec![vec![false; self.query.clauses().len()]; hits.len()])
             }
         }
     }
 
     /// The hits with the clauses that they have, spelled out.
-    pub fn explained(&mut self, hits: &[Scored<Place>]) -> Result<Vec<TextHit>> {
-        let clauses = self.clauses(hits)?;
-        let spelled = |has: Vec<bool>| {
-            let matched = self.query.clauses().iter().zip(has).filter(|(_, has)| *has);
-            matched.map(|(clause, _)| self.query.spelling(clause)).collect()
+    pub fn with_matched_terms(&mut self, hits: &[ScoredDoc<HitLocation>]) -> Result<Vec<TextHit>> {
+        let clauses = self.matched_clauses(hits)?;
+        let matched_texts = |has_clause: Vec<bool>| {
+            let matched = self.query.clauses().iter().zip(has_clause).filter(|(_, is_matched)| *is_matched);
+            matched.map(|(clause, _)| self.query.clause_text(clause)).collect()
         };
         let hits = hits.iter().zip(clauses);
-        Ok(hits.map(|(hit, has)| TextHit { id: hit.id, score: hit.score, matched: spelled(has) }).collect())
+        Ok(hits.map(|(hit, has_clause)| TextHit { id: hit.id, score: hit.score, matched: matched_texts(has_clause) }).collect())
     }
 
     /// How much each clause tells: half of it is being asked for, and half its rarity. By rarity alone a word that no node
     /// has would outweigh all that a node does say, most of all in a small memory.
     pub fn clause_weights(&self) -> Vec<f32> {
-        let most = self.counts.idf_most();
-        let of_term = |term: &usize| 0.5 + 0.5 * self.counts.idf(*term) / most;
+        let max_idf = self.stats.max_idf();
+        let term_weight = |term: &usize| 0.5 + 0.5 * self.stats.idf(*term) / max_idf;
         let weight = |clause: &Clause| match clause {
-            Clause::Word(term) => of_term(term),
-            Clause::Phrase(terms) => terms.iter().map(of_term).sum(),
+            Clause::Word(term) => term_weight(term),
+            Clause::Phrase(terms) => terms.iter().map(term_weight).sum(),
             Clause::Prefix(_) => 1.0,
         };
         self.query.clauses().iter().map(weight).collect()

@@ -7,19 +7,19 @@ use std::path::Path;
 /// Changes with each commit. Two commits may have the same one if they follow each other within the clock's step; then the
 /// older one stays in use for a while, which costs time and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct IndexFileStat {
     inode: u64,
-    bytes: u64,
+    size: u64,
     modified: (i64, i64),
 }
 
-impl Stamp {
+impl IndexFileStat {
     /// None if there is no index.
-    pub fn of(folder: &Path) -> Option<Stamp> {
+    pub fn read(folder: &Path) -> Option<IndexFileStat> {
         let metadata: Metadata = std::fs::metadata(folder.join("meta.json")).ok()?;
-        Some(Stamp {
+        Some(IndexFileStat {
             inode: metadata.ino(),
-            bytes: metadata.len(),
+            size: metadata.len(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
         })
     }

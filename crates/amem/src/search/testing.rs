@@ -5,18 +5,18 @@ use std::sync::{Arc, Mutex};
 
 use quad_core::{Result, TenantId};
 
-use super::corpus::{Ask, Corpus, Doc, Extract, Source};
+use super::corpus::{PageRequest, DocSnapshot, Doc, DocPage, DocSource};
 
 /// Some nodes, as of a moment.
 #[derive(Clone, Default)]
-pub(crate) struct Nodes {
+pub(crate) struct TestDocs {
     docs: BTreeMap<u64, Doc>,
-    next: u64,
-    erased: Vec<(i64, u64)>,
+    next_id: u64,
+    deleted: Vec<(i64, u64)>,
     hidden: Vec<u64>,
 }
 
-impl Nodes {
+impl TestDocs {
     pub fn add(&mut self, content: &str) {
         self.add_doc(content, 0, 0, None);
     }
@@ -26,16 +26,16 @@ impl Nodes {
     }
 
     pub fn add_doc(&mut self, content: &str, event_type: u8, session_id: u32, vector: Option<Vec<f32>>) {
-        let id = self.next;
-        self.next += 1;
+        let id = self.next_id;
+        self.next_id += 1;
         let created_at = 1_000 + id as i64;
         let doc = Doc { id, event_type, session_id, created_at, content: content.to_owned(), vector };
         self.docs.insert(id, doc);
     }
 
-    pub fn forget(&mut self, id: u64) {
+    pub fn delete(&mut self, id: u64) {
         if self.docs.remove(&id).is_some() {
-            self.erased.push((self.erased.len() as i64 * 2, id));
+            self.deleted.push((self.deleted.len() as i64 * 2, id));
         }
     }
 
@@ -48,39 +48,39 @@ impl Nodes {
     }
 }
 
-impl Corpus for Nodes {
-    fn after(&mut self, id: Option<u64>, limit: usize) -> Result<Vec<Doc>> {
-        let from = id.map_or(0, |id| id.saturating_add(1));
-        Ok(self.docs.range(from..).take(limit).map(|(_, doc)| doc.clone()).collect())
+impl DocSnapshot for TestDocs {
+    fn docs_after(&mut self, id: Option<u64>, limit: usize) -> Result<Vec<Doc>> {
+        let first_id = id.map_or(0, |id| id.saturating_add(1));
+        Ok(self.docs.range(first_id..).take(limit).map(|(_, doc)| doc.clone()).collect())
     }
 
-    fn erased(&mut self, after_mark: i64, limit: usize) -> Result<Vec<(i64, u64)>> {
-        Ok(self.erased.iter().filter(|(mark, _)| *mark > after_mark).take(limit).copied().collect())
+    fn deleted_after(&mut self, after_position: i64, limit: usize) -> Result<Vec<(i64, u64)>> {
+        Ok(self.deleted.iter().filter(|(position, _)| *position > after_position).take(limit).copied().collect())
     }
 
     /// Keeps what was forgotten, unlike a real graph: the engine has to know by itself.
-    fn keep(&mut self, ids: &[u64]) -> Result<Vec<bool>> {
+    fn visible(&mut self, ids: &[u64]) -> Result<Vec<bool>> {
         Ok(ids.iter().map(|id| !self.hidden.contains(id)).collect())
     }
 }
 
 /// Nodes that change under an engine's eyes.
 #[derive(Clone, Default)]
-pub(crate) struct Shared(pub Arc<Mutex<Nodes>>);
+pub(crate) struct SharedTestDocs(pub Arc<Mutex<TestDocs>>);
 
-impl Shared {
+impl SharedTestDocs {
     /// The nodes as of now.
-    pub fn now(&self) -> Nodes {
+    pub fn snapshot(&self) -> TestDocs {
         self.0.lock().unwrap().clone()
     }
 
-    pub fn change(&self, change: impl FnOnce(&mut Nodes)) {
-        change(&mut self.0.lock().unwrap());
+    pub fn update(&self, operation: impl FnOnce(&mut TestDocs)) {
+        operation(&mut self.0.lock().unwrap());
     }
 }
 
-impl Source for Shared {
-    fn extract(&self, _: &TenantId, ask: Ask) -> Result<Extract> {
-        Extract::of(&mut self.now(), ask)
+impl DocSource for SharedTestDocs {
+    fn read_page(&self, _: &TenantId, request: PageRequest) -> Result<DocPage> {
+        DocPage::read(&mut self.snapshot(), request)
     }
 }

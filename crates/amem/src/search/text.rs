@@ -25,114 +25,114 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use quad_core::Result;
 use tantivy::DocAddress;
 
-use super::best::{Best, Scored};
-use super::bm25::Counts;
-use super::corpus::Corpus;
+use super::best::{TopK, ScoredDoc};
+use super::bm25::TermStats;
+use super::corpus::DocSnapshot;
 use super::filter::Filter;
-use super::index::{self, Commit, Damage, Opened};
-use super::layers::Layers;
-use super::limits::{CHECKED_AT_ONCE_BYTES, PAGE_DOCS, PAGE_ERASED, TAIL_SLACK};
+use super::index::{self, IndexSearcher, IndexError, OpenResult};
+use super::layers::MemorySegments;
+use super::limits::{SYNC_VERIFY_BYTES, PAGE_DOCS, PAGE_DELETIONS, MEMORY_OVERRUN};
 use super::query::Query;
-use super::stamp::Stamp;
-use super::tail::Tail;
+use super::stamp::IndexFileStat;
+use super::tail::MemorySegment;
 
 /// How much lies beyond the index before it is written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TailSize {
+pub(crate) struct FlushThreshold {
     pub docs: usize,
     pub bytes: usize,
 }
 
-impl TailSize {
-    pub fn is_due(&self, docs: usize, bytes: usize) -> bool {
+impl FlushThreshold {
+    pub fn is_reached(&self, docs: usize, bytes: usize) -> bool {
         docs >= self.docs || bytes >= self.bytes
     }
 
-    fn is_full(&self, tail: &Layers) -> bool {
-        tail.len() >= self.docs * TAIL_SLACK || tail.bytes() >= self.bytes * TAIL_SLACK
+    fn is_overrun(&self, memory: &MemorySegments) -> bool {
+        memory.len() >= self.docs * MEMORY_OVERRUN || memory.bytes() >= self.bytes * MEMORY_OVERRUN
     }
 }
 
 /// What the background should do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Chore {
+pub(crate) struct MaintenanceTask {
     /// Write the tail into the index, if it is long.
-    pub write: bool,
+    pub flush: bool,
     /// Read all of the index and compare its checksums.
     pub verify: bool,
     /// Build it anew, if this is still the commit that was found damaged.
-    pub damaged: Option<Stamp>,
+    pub rebuild: Option<IndexFileStat>,
 }
 
-impl Chore {
-    pub fn is_none(&self) -> bool {
-        self == &Chore::default()
+impl MaintenanceTask {
+    pub fn is_empty(&self) -> bool {
+        self == &MaintenanceTask::default()
     }
 }
 
 /// A tenant's full text.
-pub(crate) struct Text {
+pub(crate) struct TextIndex {
     pub folder: PathBuf,
-    pub size: TailSize,
-    held: Mutex<Arc<Held>>,
+    pub threshold: FlushThreshold,
+    state: Mutex<Arc<SharedState>>,
     /// Whether this process has compared the checksums, or has left that to the background.
     verified: AtomicBool,
     /// The first node that the index does not have, as far as is known; for those who only want to know whether it is due.
-    known_next: AtomicU64,
+    indexed_up_to: AtomicU64,
 }
 
 /// All nodes up to an end, as the module's page says it. Cloning it is cheap.
 #[derive(Clone)]
-struct Held {
+struct SharedState {
     /// Which commit `commit` is, or which one was refused.
-    stamp: Option<Stamp>,
+    index_stat: Option<IndexFileStat>,
     /// Whether that one was refused.
-    damaged: bool,
-    commit: Option<Arc<Commit>>,
+    is_corrupt: bool,
+    searcher: Option<Arc<IndexSearcher>>,
     /// The nodes above the commit's reach.
-    tail: Layers,
+    memory: MemorySegments,
     /// The last node of the tail, or, as long as that is empty, the last that the commit reaches.
-    end: Option<u64>,
+    last_id: Option<u64>,
     /// Nodes of the commit that were forgotten after it.
-    gone: Arc<HashSet<u64>>,
+    deleted: Arc<HashSet<u64>>,
     /// Up to which mark forgotten nodes are out of all of this.
-    mark: i64,
+    deletions_seen: i64,
 }
 
-impl Held {
+impl SharedState {
     /// What a commit holds, or what nothing holds.
-    fn of(commit: Option<Commit>, stamp: Option<Stamp>) -> Held {
-        let (next, mark) =
-            commit.as_ref().map_or((0, i64::MIN), |commit| (commit.reach.next, commit.reach.mark));
-        Held {
-            stamp,
-            damaged: false,
-            commit: commit.map(Arc::new),
-            tail: Layers::default(),
-            end: next.checked_sub(1),
-            gone: Arc::default(),
-            mark,
+    fn new(searcher: Option<IndexSearcher>, index_stat: Option<IndexFileStat>) -> SharedState {
+        let (next_id, deletions_seen) =
+            searcher.as_ref().map_or((0, i64::MIN), |searcher| (searcher.watermark.next, searcher.watermark.mark));
+        SharedState {
+            index_stat,
+            is_corrupt: false,
+            searcher: searcher.map(Arc::new),
+            memory: MemorySegments::default(),
+            last_id: next_id.checked_sub(1),
+            deleted: Arc::default(),
+            deletions_seen,
         }
     }
 
     /// The first node that is not in the commit.
-    fn next(&self) -> u64 {
-        self.commit.as_ref().map_or(0, |commit| commit.reach.next)
+    fn next_id(&self) -> u64 {
+        self.searcher.as_ref().map_or(0, |searcher| searcher.watermark.next)
     }
 
-    fn reaches_further_than(&self, other: &Held) -> bool {
-        (self.next(), self.end, self.mark) > (other.next(), other.end, other.mark)
+    fn is_ahead_of(&self, other: &SharedState) -> bool {
+        (self.next_id(), self.last_id, self.deletions_seen) > (other.next_id(), other.last_id, other.deletions_seen)
     }
 
     /// Reads what the snapshot has beyond the end, as long as there is room. Says whether that was all.
-    fn read_added(&mut self, corpus: &mut dyn Corpus, size: TailSize) -> Result<bool> {
+    fn read_new_docs(&mut self, snapshot: &mut dyn DocSnapshot, threshold: FlushThreshold) -> Result<bool> {
         loop {
-            if size.is_full(&self.tail) {
+            if threshold.is_overrun(&self.memory) {
                 return Ok(false);
             }
-            let docs = corpus.after(self.end, PAGE_DOCS)?;
-            self.tail.push(&docs);
-            self.end = docs.last().map(|doc| doc.id).or(self.end);
+            let docs = snapshot.docs_after(self.last_id, PAGE_DOCS)?;
+            self.memory.push(&docs);
+            self.last_id = docs.last().map(|doc| doc.id).or(self.last_id);
             if docs.len() < PAGE_DOCS {
                 return Ok(true);
             }
@@ -140,27 +140,27 @@ impl Held {
     }
 
     /// Drops what the snapshot knows to be forgotten. Says whether the snapshot knows as much as was known already.
-    fn read_erased(&mut self, corpus: &mut dyn Corpus) -> Result<bool> {
-        let known = self.mark;
-        let mut is_new_enough = known == i64::MIN;
+    fn read_deletions(&mut self, snapshot: &mut dyn DocSnapshot) -> Result<bool> {
+        let known_position = self.deletions_seen;
+        let mut is_new_enough = known_position == i64::MIN;
         // Beginning with the mark that is known: if that is not there, the snapshot is an older one.
-        let mut after = known.saturating_sub(1);
+        let mut after_position = known_position.saturating_sub(1);
         loop {
-            let erased = corpus.erased(after, PAGE_ERASED)?;
-            for (mark, id) in &erased {
-                after = *mark;
-                is_new_enough |= *mark == known;
-                if *mark <= known {
+            let deleted = snapshot.deleted_after(after_position, PAGE_DELETIONS)?;
+            for (position, id) in &deleted {
+                after_position = *position;
+                is_new_enough |= *position == known_position;
+                if *position <= known_position {
                     continue;
                 }
-                self.mark = *mark;
-                if *id < self.next() {
-                    Arc::make_mut(&mut self.gone).insert(*id);
+                self.deletions_seen = *position;
+                if *id < self.next_id() {
+                    Arc::make_mut(&mut self.deleted).insert(*id);
                 } else {
-                    self.tail.remove(*id);
+                    self.memory.remove(*id);
                 }
             }
-            if erased.len() < PAGE_ERASED {
+            if deleted.len() < PAGE_DELETIONS {
                 return Ok(is_new_enough);
             }
         }
@@ -168,121 +168,121 @@ impl Held {
 }
 
 /// What one search works on; it does not change under its eyes.
-pub(crate) struct View {
-    held: Held,
+pub(crate) struct TextView {
+    state: SharedState,
     /// After which node the database has to be read page by page, if the tail is too long to hold.
-    beyond: Option<Option<u64>>,
+    scan_after: Option<Option<u64>>,
     /// What the background should do next.
-    pub chore: Chore,
+    pub task: MaintenanceTask,
 }
 
 /// A hit and where its words can be looked up.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place {
+pub(crate) enum HitLocation {
     Index(DocAddress),
-    Tail,
-    Beyond,
+    Memory,
+    Database,
 }
 
-impl Text {
-    pub fn new(folder: PathBuf, size: TailSize) -> Text {
-        Text {
+impl TextIndex {
+    pub fn new(folder: PathBuf, threshold: FlushThreshold) -> TextIndex {
+        TextIndex {
             folder,
-            size,
-            held: Mutex::new(Arc::new(Held::of(None, None))),
+            threshold,
+            state: Mutex::new(Arc::new(SharedState::new(None, None))),
             verified: AtomicBool::new(false),
-            known_next: AtomicU64::new(0),
+            indexed_up_to: AtomicU64::new(0),
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Arc<Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_state(&self) -> MutexGuard<'_, Arc<SharedState>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the index is worth writing if `newest` is the last node.
-    pub fn is_due(&self, newest: u64) -> bool {
-        newest.saturating_sub(self.known_next.load(Ordering::Relaxed)) >= self.size.docs as u64
+    pub fn needs_flush(&self, newest: u64) -> bool {
+        newest.saturating_sub(self.indexed_up_to.load(Ordering::Relaxed)) >= self.threshold.docs as u64
     }
 
     /// Notes how far the index reaches.
-    pub fn reaches(&self, next: u64) {
-        self.known_next.fetch_max(next, Ordering::Relaxed);
+    pub fn set_indexed_up_to(&self, next_id: u64) {
+        self.indexed_up_to.fetch_max(next_id, Ordering::Relaxed);
     }
 
     /// Looks at the index as it is now, reads what was added and forgotten since, and gives what to search in.
-    pub fn view(&self, corpus: &mut dyn Corpus) -> Result<View> {
-        let mut chore = Chore::default();
-        let base = self.held().clone();
-        let held = match self.newer_commit(&base, corpus, &mut chore)? {
-            Some(newer) => newer,
-            None => Held::clone(&base),
+    pub fn view(&self, snapshot: &mut dyn DocSnapshot) -> Result<TextView> {
+        let mut task = MaintenanceTask::default();
+        let base = self.lock_state().clone();
+        let state = match self.reload_if_changed(&base, snapshot, &mut task)? {
+            Some(reloaded) => reloaded,
+            None => SharedState::clone(&base),
         };
-        self.view_from(Some(&base), held, corpus, chore)
+        self.complete_view(Some(&base), state, snapshot, task)
     }
 
     /// The same without the index, for a search that has just stumbled over it.
-    pub fn view_without_index(&self, corpus: &mut dyn Corpus) -> Result<View> {
-        self.view_from(None, Held::of(None, None), corpus, Chore::default())
+    pub fn view_without_index(&self, snapshot: &mut dyn DocSnapshot) -> Result<TextView> {
+        self.complete_view(None, SharedState::new(None, None), snapshot, MaintenanceTask::default())
     }
 
     /// Adds the snapshot's share, and hands the result on if it grew from what all share.
-    fn view_from(
+    fn complete_view(
         &self,
-        base: Option<&Arc<Held>>,
-        mut held: Held,
-        corpus: &mut dyn Corpus,
-        mut chore: Chore,
-    ) -> Result<View> {
-        let all = held.read_added(corpus, self.size)?;
-        let is_new_enough = held.read_erased(corpus)?;
-        let beyond = (!all).then_some(held.end);
-        if held.damaged {
-            chore.damaged = held.stamp.clone();
+        base: Option<&Arc<SharedState>>,
+        mut state: SharedState,
+        snapshot: &mut dyn DocSnapshot,
+        mut task: MaintenanceTask,
+    ) -> Result<TextView> {
+        let is_complete = state.read_new_docs(snapshot, self.threshold)?;
+        let is_new_enough = state.read_deletions(snapshot)?;
+        let scan_after = (!is_complete).then_some(state.last_id);
+        if state.is_corrupt {
+            task.rebuild = state.index_stat.clone();
         }
-        chore.write |= self.size.is_due(held.tail.len().max(held.gone.len()), held.tail.bytes());
-        self.reaches(held.next());
+        task.flush |= self.threshold.is_reached(state.memory.len().max(state.deleted.len()), state.memory.bytes());
+        self.set_indexed_up_to(state.next_id());
         if let Some(base) = base
             && is_new_enough
         {
-            self.offer(base, &held);
+            self.publish(base, &state);
         }
-        Ok(View { held, beyond, chore })
+        Ok(TextView { state, scan_after, task })
     }
 
     /// Hands a value on to the searches that follow, unless it was overtaken.
-    fn offer(&self, base: &Arc<Held>, held: &Held) {
-        let mut current = self.held();
-        if Arc::ptr_eq(&current, base) || held.reaches_further_than(&current) {
-            *current = Arc::new(held.clone());
+    fn publish(&self, base: &Arc<SharedState>, state: &SharedState) {
+        let mut current = self.lock_state();
+        if Arc::ptr_eq(&current, base) || state.is_ahead_of(&current) {
+            *current = Arc::new(state.clone());
         }
     }
 
     /// What a commit holds that this or another process made, if it is another one than what is held begins with.
-    fn newer_commit(&self, base: &Held, corpus: &mut dyn Corpus, chore: &mut Chore) -> Result<Option<Held>> {
+    fn reload_if_changed(&self, base: &SharedState, snapshot: &mut dyn DocSnapshot, task: &mut MaintenanceTask) -> Result<Option<SharedState>> {
         // Before the index is opened: if a commit comes between, the next search opens it again.
-        let stamp = Stamp::of(&self.folder);
-        if base.stamp == stamp {
+        let index_stat = IndexFileStat::read(&self.folder);
+        if base.index_stat == index_stat {
             return Ok(None);
         }
         if !self.verified.load(Ordering::Relaxed) {
-            if folder_bytes(&self.folder) > CHECKED_AT_ONCE_BYTES {
-                chore.verify = true;
-            } else if let Err(damage) = index::verify(&self.folder) {
-                return Ok(Some(self.refused(&damage, stamp)));
+            if folder_bytes(&self.folder) > SYNC_VERIFY_BYTES {
+                task.verify = true;
+            } else if let Err(damage) = index::verify_checksums(&self.folder) {
+                return Ok(Some(self.corrupt_state(&damage, index_stat)));
             }
         }
-        match Commit::open(&self.folder) {
-            Err(damage) => Ok(Some(self.refused(&damage, stamp))),
-            Ok(Opened::Restless) => Ok(None),
-            Ok(Opened::Nothing) => Ok(Some(Held::of(None, stamp))),
-            Ok(Opened::Commit(commit)) => {
-                if commit.reach.belongs_to(corpus)? {
+        match IndexSearcher::open(&self.folder) {
+            Err(damage) => Ok(Some(self.corrupt_state(&damage, index_stat))),
+            Ok(OpenResult::Changed) => Ok(None),
+            Ok(OpenResult::NoIndex) => Ok(Some(SharedState::new(None, index_stat))),
+            Ok(OpenResult::Ready(searcher)) => {
+                if searcher.watermark.matches_database(snapshot)? {
                     self.verified.store(true, Ordering::Relaxed);
-                    Ok(Some(Held::of(Some(commit), stamp)))
+                    Ok(Some(SharedState::new(Some(searcher), index_stat)))
                 } else {
                     // Either it was built from other nodes, or this snapshot is older than its last commit. The
                     // background finds out which; meanwhile what was open before is still right.
-                    chore.verify = true;
+                    task.verify = true;
                     Ok(None)
                 }
             }
@@ -290,129 +290,129 @@ impl Text {
     }
 
     /// Nothing, until the background has built another index.
-    fn refused(&self, damage: &Damage, stamp: Option<Stamp>) -> Held {
+    fn corrupt_state(&self, damage: &IndexError, index_stat: Option<IndexFileStat>) -> SharedState {
         tracing::warn!(folder = %self.folder.display(), %damage, "the text index is damaged and will be built anew");
-        Held { damaged: true, ..Held::of(None, stamp) }
+        SharedState { is_corrupt: true, ..SharedState::new(None, index_stat) }
     }
 
     /// Called when a search stumbles over the index; those that follow do without it.
-    pub fn abandon(&self, view: &View, damage: &Damage) {
-        let refused = self.refused(damage, view.held.stamp.clone());
-        *self.held() = Arc::new(refused);
+    pub fn disable_index(&self, view: &TextView, damage: &IndexError) {
+        let corrupt = self.corrupt_state(damage, view.state.index_stat.clone());
+        *self.lock_state() = Arc::new(corrupt);
     }
 }
 
-impl View {
+impl TextView {
     /// How many nodes there are, the forgotten ones included that the index still has; unknown if they were not all read.
-    pub fn docs(&self) -> Option<u64> {
-        let indexed = self.held.commit.as_ref().map_or(0, |commit| commit.docs());
-        self.beyond.is_none().then_some(indexed + self.held.tail.len() as u64)
+    pub fn doc_count(&self) -> Option<u64> {
+        let indexed_docs = self.state.searcher.as_ref().map_or(0, |searcher| searcher.doc_count());
+        self.scan_after.is_none().then_some(indexed_docs + self.state.memory.len() as u64)
     }
 
     /// The statistics of all nodes for these terms.
-    pub fn counts(
+    pub fn stats(
         &self,
-        corpus: &mut dyn Corpus,
+        snapshot: &mut dyn DocSnapshot,
         terms: &[String],
-    ) -> Result<std::result::Result<Counts, Damage>> {
-        let mut counts = Counts { having: vec![0; terms.len()], ..Counts::default() };
-        if let Some(commit) = &self.held.commit {
-            match commit.counts(terms) {
-                Ok(more) => counts.add(&more),
+    ) -> Result<std::result::Result<TermStats, IndexError>> {
+        let mut stats = TermStats { doc_freq: vec![0; terms.len()], ..TermStats::default() };
+        if let Some(searcher) = &self.state.searcher {
+            match searcher.stats(terms) {
+                Ok(index_stats) => stats.add(&index_stats),
                 Err(damage) => return Ok(Err(damage)),
             }
         }
-        counts.add(&self.held.tail.counts(terms));
-        self.for_each_page(corpus, &mut |page| {
-            counts.add(&page.counts(terms));
+        stats.add(&self.state.memory.stats(terms));
+        self.for_each_database_page(snapshot, &mut |segment| {
+            stats.add(&segment.stats(terms));
         })?;
-        Ok(Ok(counts))
+        Ok(Ok(stats))
     }
 
     /// The same without what is neither in the index nor held: near enough where only weights depend on it.
-    pub fn counts_nearly(&self, terms: &[String]) -> std::result::Result<Counts, Damage> {
-        let mut counts = match &self.held.commit {
-            Some(commit) => commit.counts(terms)?,
-            None => Counts { having: vec![0; terms.len()], ..Counts::default() },
+    pub fn approximate_stats(&self, terms: &[String]) -> std::result::Result<TermStats, IndexError> {
+        let mut stats = match &self.state.searcher {
+            Some(searcher) => searcher.stats(terms)?,
+            None => TermStats { doc_freq: vec![0; terms.len()], ..TermStats::default() },
         };
-        counts.add(&self.held.tail.counts(terms));
-        Ok(counts)
+        stats.add(&self.state.memory.stats(terms));
+        Ok(stats)
     }
 
     /// The best `limit` nodes.
     pub fn rank(
         &self,
-        corpus: &mut dyn Corpus,
+        snapshot: &mut dyn DocSnapshot,
         query: &Query,
-        counts: &Counts,
+        stats: &TermStats,
         filter: &Filter,
         limit: usize,
-    ) -> Result<std::result::Result<Vec<Scored<Place>>, Damage>> {
-        let mut best = Best::new(limit);
-        if let Some(commit) = &self.held.commit {
-            match commit.search(query, counts, filter, &self.held.gone, limit) {
+    ) -> Result<std::result::Result<Vec<ScoredDoc<HitLocation>>, IndexError>> {
+        let mut best = TopK::new(limit);
+        if let Some(searcher) = &self.state.searcher {
+            match searcher.search(query, stats, filter, &self.state.deleted, limit) {
                 Ok(hits) => {
                     for hit in hits {
-                        best.offer(hit.id, hit.score, Place::Index(hit.place));
+                        best.push(hit.id, hit.score, HitLocation::Index(hit.location));
                     }
                 }
                 Err(damage) => return Ok(Err(damage)),
             }
         }
-        self.held.tail.scan(query, counts, filter, &mut |id, score| best.offer(id, score, Place::Tail));
-        self.for_each_page(corpus, &mut |page| {
-            page.scan(query, counts, filter, &mut |id, score| best.offer(id, score, Place::Beyond));
+        self.state.memory.scan(query, stats, filter, &mut |id, score| best.push(id, score, HitLocation::Memory));
+        self.for_each_database_page(snapshot, &mut |segment| {
+            segment.scan(query, stats, filter, &mut |id, score| best.push(id, score, HitLocation::Database));
         })?;
         Ok(Ok(best.into_sorted()))
     }
 
     /// For each hit, which clauses it has.
-    pub fn matched(
+    pub fn matched_clauses(
         &self,
-        corpus: &mut dyn Corpus,
+        snapshot: &mut dyn DocSnapshot,
         query: &Query,
-        hits: &[Scored<Place>],
-    ) -> Result<std::result::Result<Vec<Vec<bool>>, Damage>> {
-        let mut places = Vec::new();
-        let mut held = Vec::new();
-        let mut beyond = Tail::default();
+        hits: &[ScoredDoc<HitLocation>],
+    ) -> Result<std::result::Result<Vec<Vec<bool>>, IndexError>> {
+        let mut addresses = Vec::new();
+        let mut memory_ids = Vec::new();
+        let mut database_segment = MemorySegment::default();
         for hit in hits {
-            match hit.place {
-                Place::Index(place) => places.push(place),
-                Place::Tail => held.push(hit.id),
-                Place::Beyond => {
-                    let found = corpus.after(hit.id.checked_sub(1), 1)?;
-                    found.iter().for_each(|doc| beyond.push(doc));
+            match hit.location {
+                HitLocation::Index(address) => addresses.push(address),
+                HitLocation::Memory => memory_ids.push(hit.id),
+                HitLocation::Database => {
+                    let docs = snapshot.docs_after(hit.id.checked_sub(1), 1)?;
+                    docs.iter().for_each(|doc| database_segment.push(doc));
                 }
             }
         }
-        let indexed = match &self.held.commit {
-            Some(commit) if !places.is_empty() => match commit.matched(query, &places) {
+        let in_index = match &self.state.searcher {
+            Some(searcher) if !addresses.is_empty() => match searcher.matched_clauses(query, &addresses) {
                 Ok(matched) => matched,
                 Err(damage) => return Ok(Err(damage)),
             },
             _ => HashMap::new(),
         };
-        let held = self.held.tail.matched(query, &held);
-        let beyond = beyond.matched_in_any_order(query);
-        let matched = hits.iter().map(|hit| match hit.place {
-            Place::Index(place) => indexed.get(&place).cloned().unwrap_or_default(),
-            Place::Tail => held.get(&hit.id).cloned().unwrap_or_default(),
-            Place::Beyond => beyond.get(&hit.id).cloned().unwrap_or_default(),
+        let in_memory = self.state.memory.matched_clauses(query, &memory_ids);
+        let in_database = database_segment.matched_clauses_unsorted(query);
+        let matched = hits.iter().map(|hit| match hit.location {
+            HitLocation::Index(address) => in_index.get(&address).cloned().unwrap_or_default(),
+            HitLocation::Memory => in_memory.get(&hit.id).cloned().unwrap_or_default(),
+            HitLocation::Database => in_database.get(&hit.id).cloned().unwrap_or_default(),
         });
         Ok(Ok(matched.collect()))
     }
 
     /// What is neither in the index nor held, a page at a time.
-    fn for_each_page(&self, corpus: &mut dyn Corpus, work: &mut dyn FnMut(&Tail)) -> Result<()> {
-        let Some(mut after) = self.beyond else { return Ok(()) };
+    fn for_each_database_page(&self, snapshot: &mut dyn DocSnapshot, on_page: &mut dyn FnMut(&MemorySegment)) -> Result<()> {
+        let Some(mut after_id) = self.scan_after else { return Ok(()) };
         loop {
-            let docs = corpus.after(after, PAGE_DOCS)?;
-            let mut page = Tail::default();
-            docs.iter().for_each(|doc| page.push(doc));
-            work(&page);
+            let docs = snapshot.docs_after(after_id, PAGE_DOCS)?;
+            let mut segment = MemorySegment::default();
+            docs.iter().for_each(|doc| segment.push(doc));
+            on_page(&segment);
             match docs.last() {
-                Some(last) if docs.len() == PAGE_DOCS => after = Some(last.id),
+                Some(last) if docs.len() == PAGE_DOCS => after_id = Some(last.id),
                 _ => return Ok(()),
             }
         }

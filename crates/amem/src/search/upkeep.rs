@@ -14,19 +14,19 @@ use quad_core::{Error, Result, TenantId};
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::{Index, IndexWriter, TantivyDocument, Term};
 
-use super::corpus::{Ask, Extract, Fresh, Source};
-use super::index::{self, Anchor, Damage, Fields, Outcome, Reach, guarded};
-use super::limits::{COMMIT_DOCS, PAGE_DOCS, PAGE_ERASED, PROGRESS_DOCS, UPKEEP_PAUSE, WRITER_BYTES};
-use super::stamp::Stamp;
-use super::text::{Chore, TailSize, Text};
+use super::corpus::{PageRequest, DocPage, SnapshotPerCall, DocSource};
+use super::index::{self, LastDoc, IndexError, Fields, IndexResult, Watermark, catch_panic};
+use super::limits::{COMMIT_DOCS, PAGE_DOCS, PAGE_DELETIONS, PROGRESS_DOCS, BACKOFF_SECONDS, WRITER_BYTES};
+use super::stamp::IndexFileStat;
+use super::text::{MaintenanceTask, FlushThreshold, TextIndex};
 
 /// The queue of chores and the thread that does them.
-pub(crate) struct Upkeep {
-    shared: Arc<Shared>,
+pub(crate) struct BackgroundIndexer {
+    shared: Arc<IndexerState>,
 }
 
-struct Shared {
-    source: Arc<dyn Source>,
+struct IndexerState {
+    source: Arc<dyn DocSource>,
     queue: Mutex<Queue>,
     idle: Condvar,
     closing: AtomicBool,
@@ -34,37 +34,37 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    waiting: BTreeMap<TenantId, (Arc<Text>, Chore)>,
+    pending: BTreeMap<TenantId, (Arc<TextIndex>, MaintenanceTask)>,
     /// When a tenant whose chore failed may be tried again, so that a full disk is not met with a thread a search.
-    pauses: BTreeMap<TenantId, Instant>,
+    retry_after: BTreeMap<TenantId, Instant>,
     running: bool,
 }
 
-impl Upkeep {
-    pub fn new(source: Arc<dyn Source>) -> Upkeep {
+impl BackgroundIndexer {
+    pub fn new(source: Arc<dyn DocSource>) -> BackgroundIndexer {
         let shared =
-            Shared { source, queue: Mutex::default(), idle: Condvar::new(), closing: AtomicBool::new(false) };
-        Upkeep { shared: Arc::new(shared) }
+            IndexerState { source, queue: Mutex::default(), idle: Condvar::new(), closing: AtomicBool::new(false) };
+        BackgroundIndexer { shared: Arc::new(shared) }
     }
 
     /// Asks for a chore. Returns at once.
-    pub fn ask(&self, tenant: &TenantId, text: &Arc<Text>, chore: Chore) {
-        if chore.is_none() {
+    pub fn enqueue(&self, tenant: &TenantId, text_index: &Arc<TextIndex>, task: MaintenanceTask) {
+        if task.is_empty() {
             return;
         }
         let mut queue = self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        if queue.pauses.get(tenant).is_some_and(|until| Instant::now() < *until) {
+        if queue.retry_after.get(tenant).is_some_and(|retry_at| Instant::now() < *retry_at) {
             return;
         }
-        let (_, asked) =
-            queue.waiting.entry(tenant.clone()).or_insert_with(|| (text.clone(), Chore::default()));
-        asked.write |= chore.write;
-        asked.verify |= chore.verify;
-        asked.damaged = chore.damaged.or(asked.damaged.take());
+        let (_, pending_task) =
+            queue.pending.entry(tenant.clone()).or_insert_with(|| (text_index.clone(), MaintenanceTask::default()));
+        pending_task.flush |= task.flush;
+        pending_task.verify |= task.verify;
+        pending_task.rebuild = task.rebuild.or(pending_task.rebuild.take());
         if !queue.running {
             let shared = self.shared.clone();
             let thread =
-                std::thread::Builder::new().name("text-index".to_owned()).spawn(move || shared.work());
+                std::thread::Builder::new().name("text-index".to_owned()).spawn(move || shared.run_queue());
             match thread {
                 Ok(_) => queue.running = true,
                 Err(error) => tracing::warn!(%error, "the text index waits: no thread can be started"),
@@ -73,7 +73,7 @@ impl Upkeep {
     }
 
     /// Waits until nothing is left to do.
-    pub fn settle(&self) {
+    pub fn wait_idle(&self) {
         let mut queue = self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
         while queue.running {
             queue = self.shared.idle.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -81,189 +81,189 @@ impl Upkeep {
     }
 }
 
-impl Drop for Upkeep {
+impl Drop for BackgroundIndexer {
     fn drop(&mut self) {
         // The thread stops at its next page. A commit is made or not, never half.
         self.shared.closing.store(true, Ordering::Relaxed);
     }
 }
 
-impl Shared {
-    fn work(&self) {
+impl IndexerState {
+    fn run_queue(&self) {
         loop {
             let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-            let next = queue.waiting.pop_first();
-            let Some((tenant, (text, chore))) = next.filter(|_| !self.closing.load(Ordering::Relaxed)) else {
-                queue.waiting.clear();
+            let next = queue.pending.pop_first();
+            let Some((tenant, (text_index, task))) = next.filter(|_| !self.closing.load(Ordering::Relaxed)) else {
+                queue.pending.clear();
                 queue.running = false;
                 self.idle.notify_all();
                 return;
             };
             drop(queue);
-            let round = Round {
+            let job = IndexJob {
                 source: &*self.source,
                 tenant: &tenant,
-                folder: &text.folder,
-                size: text.size,
+                folder: &text_index.folder,
+                threshold: text_index.threshold,
                 closing: &self.closing,
             };
-            match guarded(|| Ok(round.run(&chore))) {
-                Ok(Ok(next)) => next.into_iter().for_each(|next| text.reaches(next)),
-                Ok(Err(error)) => self.pause(&tenant, &format!("{error}: {}", error.cause_chain())),
-                Err(panic) => self.pause(&tenant, &panic.to_string()),
+            match catch_panic(|| Ok(job.run(&task))) {
+                Ok(Ok(indexed_up_to)) => indexed_up_to.into_iter().for_each(|next_id| text_index.set_indexed_up_to(next_id)),
+                Ok(Err(error)) => self.back_off(&tenant, &format!("{error}: {}", error.cause_chain())),
+                Err(panic) => self.back_off(&tenant, &panic.to_string()),
             }
         }
     }
 
-    fn pause(&self, tenant: &TenantId, error: &str) {
+    fn back_off(&self, tenant: &TenantId, error: &str) {
         tracing::warn!(%tenant, error, "the text index could not be written; searches read the database meanwhile");
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.pauses.retain(|_, until| *until > Instant::now());
-        queue.pauses.insert(tenant.clone(), Instant::now() + Duration::from_secs(UPKEEP_PAUSE));
+        queue.retry_after.retain(|_, retry_at| *retry_at > Instant::now());
+        queue.retry_after.insert(tenant.clone(), Instant::now() + Duration::from_secs(BACKOFF_SECONDS));
     }
 }
 
 /// One tenant's turn.
-struct Round<'a> {
-    source: &'a dyn Source,
+struct IndexJob<'a> {
+    source: &'a dyn DocSource,
     tenant: &'a TenantId,
     folder: &'a Path,
-    size: TailSize,
+    threshold: FlushThreshold,
     closing: &'a AtomicBool,
 }
 
-impl Round<'_> {
+impl IndexJob<'_> {
     /// Does the chore. Gives the first node that the index does not have, if that is known.
-    fn run(&self, chore: &Chore) -> Result<Option<u64>> {
-        make_folder(self.folder)?;
-        let Some(_lock) = Lock::take(self.folder)? else {
+    fn run(&self, task: &MaintenanceTask) -> Result<Option<u64>> {
+        create_folder(self.folder)?;
+        let Some(_lock) = IndexLock::try_acquire(self.folder)? else {
             // Whoever has it does the same work.
             return Ok(None);
         };
-        let sound = self.is_sound(chore)?;
-        if !sound {
-            wipe(self.folder)?;
+        let is_valid = self.validate(task)?;
+        if !is_valid {
+            remove_files(self.folder)?;
         }
-        let found = match index::open(self.folder) {
+        let opened = match index::open(self.folder) {
             Ok(found) => found,
             Err(damage) => {
-                self.tell(&damage);
-                wipe(self.folder)?;
+                self.log_corrupt(&damage);
+                remove_files(self.folder)?;
                 None
             }
         };
-        let (reach, index) = match found {
-            Some((index, fields, reach)) => (reach, Some((index, fields))),
-            None => (Reach::nothing(), None),
+        let (watermark, index) = match opened {
+            Some((index, fields, watermark)) => (watermark, Some((index, fields))),
+            None => (Watermark::empty(), None),
         };
-        let first = self.first_pages(&reach)?;
-        let docs: usize = first.iter().map(|page| page.docs.len()).sum();
-        let bytes: usize = first.iter().flat_map(|page| &page.docs).map(|doc| doc.content.len()).sum();
-        let erased: usize = first.iter().map(|page| page.erased.len()).sum();
-        if !self.size.is_due(docs.max(erased), bytes) {
-            return Ok(Some(reach.next));
+        let pages = self.read_pending(&watermark)?;
+        let doc_count: usize = pages.iter().map(|page| page.docs.len()).sum();
+        let bytes: usize = pages.iter().flat_map(|page| &page.docs).map(|doc| doc.content.len()).sum();
+        let deletion_count: usize = pages.iter().map(|page| page.deleted.len()).sum();
+        if !self.threshold.is_reached(doc_count.max(deletion_count), bytes) {
+            return Ok(Some(watermark.next));
         }
         let (index, fields) = match index {
             Some(index) => index,
             None => {
                 // What a builder left that never came to a commit.
-                wipe(self.folder)?;
-                index::create(self.folder).map_err(internal)?
+                remove_files(self.folder)?;
+                index::create(self.folder).map_err(internal_error)?
             }
         };
-        self.write(&index, fields, reach, first).map(Some)
+        self.write_pages(&index, fields, watermark, pages).map(Some)
     }
 
     /// Whether the index may stay.
-    fn is_sound(&self, chore: &Chore) -> Result<bool> {
-        if chore.damaged.is_some() && chore.damaged == Stamp::of(self.folder) {
+    fn validate(&self, task: &MaintenanceTask) -> Result<bool> {
+        if task.rebuild.is_some() && task.rebuild == IndexFileStat::read(self.folder) {
             return Ok(false);
         }
-        if !chore.verify {
+        if !task.verify {
             return Ok(true);
         }
-        if let Err(damage) = index::verify(self.folder) {
-            self.tell(&damage);
+        if let Err(damage) = index::verify_checksums(self.folder) {
+            self.log_corrupt(&damage);
             return Ok(false);
         }
-        let Ok(Some((_, _, reach))) = index::open(self.folder) else { return Ok(true) };
-        let belongs = reach.belongs_to(&mut Fresh { source: self.source, tenant: self.tenant })?;
-        if !belongs {
-            self.tell(&Damage("it was built from other nodes than the database has".to_owned()));
+        let Ok(Some((_, _, watermark))) = index::open(self.folder) else { return Ok(true) };
+        let matches_database = watermark.matches_database(&mut SnapshotPerCall { source: self.source, tenant: self.tenant })?;
+        if !matches_database {
+            self.log_corrupt(&IndexError("it was built from other nodes than the database has".to_owned()));
         }
-        Ok(belongs)
+        Ok(matches_database)
     }
 
-    fn tell(&self, damage: &Damage) {
+    fn log_corrupt(&self, damage: &IndexError) {
         tracing::warn!(tenant = %self.tenant, %damage, "the text index is damaged and is built anew");
     }
 
     /// Reads until it is clear whether there is enough to write.
-    fn first_pages(&self, reach: &Reach) -> Result<Vec<Extract>> {
+    fn read_pending(&self, watermark: &Watermark) -> Result<Vec<DocPage>> {
         let mut pages = Vec::new();
-        let (mut next, mut mark, mut docs, mut bytes) = (reach.next, reach.mark, 0, 0);
+        let (mut next_id, mut position, mut doc_count, mut bytes) = (watermark.next, watermark.mark, 0, 0);
         loop {
-            let page = self.read(next, mark)?;
-            docs += page.docs.len();
+            let page = self.read_page(next_id, position)?;
+            doc_count += page.docs.len();
             bytes += page.docs.iter().map(|doc| doc.content.len()).sum::<usize>();
-            (next, mark) = page.reach(next, mark);
-            let last = page.is_last();
+            (next_id, position) = page.watermark_after(next_id, position);
+            let is_last = page.is_last();
             pages.push(page);
-            if last || self.size.is_due(docs, bytes) {
+            if is_last || self.threshold.is_reached(doc_count, bytes) {
                 return Ok(pages);
             }
         }
     }
 
     /// Added and forgotten nodes of one snapshot: what is forgotten later comes with a later page.
-    fn read(&self, next: u64, mark: i64) -> Result<Extract> {
-        let ask = Ask { after: next.checked_sub(1), docs: PAGE_DOCS, after_mark: mark, erased: PAGE_ERASED };
-        self.source.extract(self.tenant, ask)
+    fn read_page(&self, next_id: u64, position: i64) -> Result<DocPage> {
+        let request = PageRequest { after_id: next_id.checked_sub(1), max_docs: PAGE_DOCS, after_position: position, max_deleted: PAGE_DELETIONS };
+        self.source.read_page(self.tenant, request)
     }
 
-    fn write(&self, index: &Index, fields: Fields, mut reach: Reach, first: Vec<Extract>) -> Result<u64> {
-        let begun = Instant::now();
+    fn write_pages(&self, index: &Index, fields: Fields, mut watermark: Watermark, first_pages: Vec<DocPage>) -> Result<u64> {
+        let started_at = Instant::now();
         let options = IndexWriterOptions::builder()
             .num_worker_threads(1)
             .num_merge_threads(1)
             .memory_budget_per_thread(WRITER_BYTES)
             .build();
         let mut writer: IndexWriter =
-            index.writer_with_options(options).map_err(|error| internal(error.into()))?;
-        let mut waiting = first.into_iter();
-        let (mut written, mut uncommitted, mut told) = (0_u64, 0_usize, 0_u64);
+            index.writer_with_options(options).map_err(|error| internal_error(error.into()))?;
+        let mut pages = first_pages.into_iter();
+        let (mut written, mut uncommitted, mut last_logged) = (0_u64, 0_usize, 0_u64);
         loop {
-            let page = match waiting.next() {
+            let page = match pages.next() {
                 Some(page) => page,
-                None => self.read(reach.next, reach.mark)?,
+                None => self.read_page(watermark.next, watermark.mark)?,
             };
-            let last = waiting.len() == 0 && page.is_last();
-            self.add(&writer, fields, &mut reach, &page).map_err(internal)?;
+            let is_last = pages.len() == 0 && page.is_last();
+            self.add_page(&writer, fields, &mut watermark, &page).map_err(internal_error)?;
             written += page.docs.len() as u64;
-            uncommitted += page.docs.len() + page.erased.len();
+            uncommitted += page.docs.len() + page.deleted.len();
             let closing = self.closing.load(Ordering::Relaxed);
-            if uncommitted > 0 && (last || closing || uncommitted >= COMMIT_DOCS) {
-                commit(&mut writer, &reach).map_err(internal)?;
+            if uncommitted > 0 && (is_last || closing || uncommitted >= COMMIT_DOCS) {
+                commit(&mut writer, &watermark).map_err(internal_error)?;
                 uncommitted = 0;
             }
-            if written - told >= PROGRESS_DOCS {
-                told = written;
-                tracing::info!(tenant = %self.tenant, nodes = written, up_to = reach.next, "the text index is being written");
+            if written - last_logged >= PROGRESS_DOCS {
+                last_logged = written;
+                tracing::info!(tenant = %self.tenant, nodes = written, up_to = watermark.next, "the text index is being written");
             }
-            if last || closing {
+            if is_last || closing {
                 break;
             }
         }
         // Merges that were begun are finished, so that the number of segments stays small.
-        guarded(|| Ok(writer.wait_merging_threads()?)).map_err(internal)?;
+        catch_panic(|| Ok(writer.wait_merging_threads()?)).map_err(internal_error)?;
         tracing::debug!(
-            tenant = %self.tenant, nodes = written, up_to = reach.next, ms = begun.elapsed().as_millis() as u64,
+            tenant = %self.tenant, nodes = written, up_to = watermark.next, ms = started_at.elapsed().as_millis() as u64,
             "the text index was written"
         );
-        Ok(reach.next)
+        Ok(watermark.next)
     }
 
-    fn add(&self, writer: &IndexWriter, fields: Fields, reach: &mut Reach, page: &Extract) -> Outcome<()> {
+    fn add_page(&self, writer: &IndexWriter, fields: Fields, watermark: &mut Watermark, page: &DocPage) -> IndexResult<()> {
         for doc in &page.docs {
             let mut document = TantivyDocument::default();
             document.add_u64(fields.id, doc.id);
@@ -274,42 +274,42 @@ impl Round<'_> {
             writer.add_document(document)?;
         }
         if let Some(last) = page.docs.last() {
-            reach.anchor = Some(Anchor::of(last));
+            watermark.anchor = Some(LastDoc::from_doc(last));
         }
-        for (_, id) in &page.erased {
+        for (_, id) in &page.deleted {
             // Later ones were never added: this page's nodes are of the same snapshot.
-            if *id < reach.next {
+            if *id < watermark.next {
                 writer.delete_term(Term::from_field_u64(fields.id, *id));
             }
-            if reach.anchor.as_ref().is_some_and(|anchor| anchor.id == *id) {
-                reach.anchor = None;
+            if watermark.anchor.as_ref().is_some_and(|anchor| anchor.id == *id) {
+                watermark.anchor = None;
             }
         }
-        (reach.next, reach.mark) = page.reach(reach.next, reach.mark);
+        (watermark.next, watermark.mark) = page.watermark_after(watermark.next, watermark.mark);
         Ok(())
     }
 }
 
-impl Extract {
+impl DocPage {
     /// How far an index reaches with this page, that reached so far without it.
-    fn reach(&self, next: u64, mark: i64) -> (u64, i64) {
-        let mut next = self.docs.last().map_or(next, |last| next.max(last.id + 1));
+    fn watermark_after(&self, next_id: u64, position: i64) -> (u64, i64) {
+        let mut next_id = self.docs.last().map_or(next_id, |last| next_id.max(last.id + 1));
         if self.docs.len() < PAGE_DOCS {
             // All nodes of the snapshot are in, so those that are forgotten are done with as well, even the newest.
-            let newest = self.erased.iter().map(|(_, id)| id + 1).max();
-            next = next.max(newest.unwrap_or_default());
+            let end_of_deletions = self.deleted.iter().map(|(_, id)| id + 1).max();
+            next_id = next_id.max(end_of_deletions.unwrap_or_default());
         }
-        (next, self.erased.last().map_or(mark, |(newest, _)| *newest))
+        (next_id, self.deleted.last().map_or(position, |(newest, _)| *newest))
     }
 
     fn is_last(&self) -> bool {
-        self.docs.len() < PAGE_DOCS && self.erased.len() < PAGE_ERASED
+        self.docs.len() < PAGE_DOCS && self.deleted.len() < PAGE_DELETIONS
     }
 }
 
-fn commit(writer: &mut IndexWriter, reach: &Reach) -> Outcome<()> {
-    guarded(|| {
-        let payload = serde_json::to_string(reach).map_err(|error| Damage(error.to_string()))?;
+fn commit(writer: &mut IndexWriter, watermark: &Watermark) -> IndexResult<()> {
+    catch_panic(|| {
+        let payload = serde_json::to_string(watermark).map_err(|error| IndexError(error.to_string()))?;
         let mut prepared = writer.prepare_commit()?;
         prepared.set_payload(&payload);
         prepared.commit()?;
@@ -317,17 +317,17 @@ fn commit(writer: &mut IndexWriter, reach: &Reach) -> Outcome<()> {
     })
 }
 
-fn internal(damage: Damage) -> Error {
+fn internal_error(damage: IndexError) -> Error {
     Error::internal(damage.0)
 }
 
 /// The folder is its owner's alone: words are as private as the texts they come from.
-fn make_folder(folder: &Path) -> Result<()> {
+fn create_folder(folder: &Path) -> Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(Error::internal)
 }
 
 /// Removes all files of an index. Who has them open keeps what it has mapped.
-fn wipe(folder: &Path) -> Result<()> {
+fn remove_files(folder: &Path) -> Result<()> {
     // First the file that names the others, so that nobody opens half an index.
     let _ = fs::remove_file(folder.join("meta.json"));
     for entry in fs::read_dir(folder).map_err(Error::internal)? {
@@ -340,24 +340,24 @@ fn wipe(folder: &Path) -> Result<()> {
 }
 
 /// The right to write a tenant's index, over all processes. The system takes it back when a process dies.
-struct Lock {
+struct IndexLock {
     _file: File,
 }
 
-impl Lock {
+impl IndexLock {
     /// None if somebody else has it.
-    fn take(folder: &Path) -> Result<Option<Lock>> {
-        let mut name = folder.as_os_str().to_owned();
-        name.push(".lock");
+    fn try_acquire(folder: &Path) -> Result<Option<IndexLock>> {
+        let mut path = folder.as_os_str().to_owned();
+        path.push(".lock");
         let file = fs::OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
             .mode(0o600)
-            .open(PathBuf::from(name))
+            .open(PathBuf::from(path))
             .map_err(Error::internal)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Lock { _file: file })),
+            Ok(()) => Ok(Some(IndexLock { _file: file })),
             Err(fs::TryLockError::WouldBlock) => Ok(None),
             Err(fs::TryLockError::Error(error)) => Err(Error::internal(error)),
         }

@@ -15,18 +15,18 @@ pub struct Vector([f32; DIMENSIONS]);
 
 impl Vector {
     /// Checks what a caller sent and scales it to length one.
-    pub fn from_caller(numbers: &[f32]) -> Result<Vector> {
+    pub fn from_user(numbers: &[f32]) -> Result<Vector> {
         let numbers: [f32; DIMENSIONS] = numbers.try_into().map_err(|_| {
             Error::bad_input(format!("A vector has {DIMENSIONS} numbers, this one {}", numbers.len()))
                 .hint("Send vectors of the graph's dimension, or text alone to have it embedded")
         })?;
-        Vector::normalised(numbers)
+        Vector::normalize(numbers)
     }
 
     /// Scales to length one. Refuses what has no direction.
-    pub fn normalised(mut numbers: [f32; DIMENSIONS]) -> Result<Vector> {
-        if let Some(place) = numbers.iter().position(|number| !number.is_finite()) {
-            return Err(Error::bad_input(format!("Number {place} of the vector is not finite"))
+    pub fn normalize(mut numbers: [f32; DIMENSIONS]) -> Result<Vector> {
+        if let Some(index) = numbers.iter().position(|number| !number.is_finite()) {
+            return Err(Error::bad_input(format!("Number {index} of the vector is not finite"))
                 .hint("Send finite numbers only"));
         }
         // In doubles, since the square of a large float is not one.
@@ -62,7 +62,7 @@ impl Vector {
     }
 
     /// The numbers.
-    pub fn numbers(&self) -> &[f32; DIMENSIONS] {
+    pub fn components(&self) -> &[f32; DIMENSIONS] {
         &self.0
     }
 }
@@ -74,35 +74,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_direction_is_refused() {
-        let refused = |numbers: &[f32]| Vector::from_caller(numbers).unwrap_err().message().to_owned();
-        assert!(refused(&[1.0; 3]).contains("128 numbers, this one 3"));
-        assert!(refused(&[0.0; DIMENSIONS]).contains("zeros"));
+    fn invalid_vectors_are_rejected() {
+        let error_message = |numbers: &[f32]| Vector::from_user(numbers).unwrap_err().message().to_owned();
+        assert!(error_message(&[1.0; 3]).contains("128 numbers, this one 3"));
+        assert!(error_message(&[0.0; DIMENSIONS]).contains("zeros"));
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let mut numbers = [1.0; DIMENSIONS];
             numbers[7] = bad;
-            assert!(refused(&numbers).contains("Number 7"));
+            assert!(error_message(&numbers).contains("Number 7"));
         }
     }
 
     #[test]
-    fn the_largest_and_smallest_numbers_have_a_direction() {
+    fn extreme_values_are_normalized() {
         for number in [f32::MAX, f32::MIN_POSITIVE, 1e-45] {
-            let vector = Vector::from_caller(&[number; DIMENSIONS]).unwrap();
+            let vector = Vector::from_user(&[number; DIMENSIONS]).unwrap();
             assert!((vector.dot(&vector) - 1.0).abs() < 1e-5, "{number}");
         }
     }
 
     proptest! {
         #[test]
-        fn the_product_is_that_of_a_plain_loop(
+        fn dot_matches_naive_loop(
             a in prop::collection::vec(-1.0f32..1.0, DIMENSIONS),
             b in prop::collection::vec(-1.0f32..1.0, DIMENSIONS),
         ) {
             prop_assume!(a.iter().any(|n| *n != 0.0) && b.iter().any(|n| *n != 0.0));
-            let (a, b) = (Vector::from_caller(&a).unwrap(), Vector::from_caller(&b).unwrap());
-            let plain: f64 = a.0.iter().zip(b.0).map(|(x, y)| f64::from(*x) * f64::from(y)).sum();
-            prop_assert!((f64::from(a.dot(&b)) - plain).abs() < 1e-6);
+            let (a, b) = (Vector::from_user(&a).unwrap(), Vector::from_user(&b).unwrap());
+            let expected: f64 = a.0.iter().zip(b.0).map(|(x, y)| f64::from(*x) * f64::from(y)).sum();
+            prop_assert!((f64::from(a.dot(&b)) - expected).abs() < 1e-6);
         }
     }
 }

@@ -3,27 +3,27 @@
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
 use super::limits::WORD_BYTES;
-use super::words::Words;
+use super::words::WordScanner;
 
 /// Makes streams of words.
 #[derive(Clone)]
-pub(crate) struct WordStreams;
+pub(crate) struct WordTokenizer;
 
-impl Tokenizer for WordStreams {
-    type TokenStream<'a> = WordStream<'a>;
+impl Tokenizer for WordTokenizer {
+    type TokenStream<'a> = WordTokenStream<'a>;
 
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> WordStream<'a> {
-        WordStream { words: Words::of(text), token: Token { position: usize::MAX, ..Token::default() } }
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> WordTokenStream<'a> {
+        WordTokenStream { words: WordScanner::new(text), token: Token { position: usize::MAX, ..Token::default() } }
     }
 }
 
 /// The words of one text, without those that are too long to be searched for, which keep their place.
-pub(crate) struct WordStream<'a> {
-    words: Words<'a>,
+pub(crate) struct WordTokenStream<'a> {
+    words: WordScanner<'a>,
     token: Token,
 }
 
-impl TokenStream for WordStream<'_> {
+impl TokenStream for WordTokenStream<'_> {
     fn advance(&mut self) -> bool {
         while self.words.advance() {
             self.token.position = self.token.position.wrapping_add(1);

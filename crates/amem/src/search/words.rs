@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 /// Words that carry no meaning of their own, sorted. Negations are not among them: "not" turns a memory around.
-const COMMON: [&str; 60] = [
+const STOP_WORDS: [&str; 60] = [
     "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
     "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "his", "how", "if", "in", "into",
     "is", "it", "its", "of", "on", "or", "our", "she", "should", "so", "than", "that", "the", "their",
@@ -15,35 +15,35 @@ const COMMON: [&str; 60] = [
 ];
 
 /// Whether a word is left out of a query that has others: a single byte, or a word that is in every text.
-pub(crate) fn says_little(word: &str) -> bool {
-    word.len() < 2 || COMMON.binary_search(&word).is_ok()
+pub(crate) fn is_stop_word(word: &str) -> bool {
+    word.len() < 2 || STOP_WORDS.binary_search(&word).is_ok()
 }
 
 /// Finds the words of a text, one after the other, in one buffer.
-pub(crate) struct Words<'a> {
+pub(crate) struct WordScanner<'a> {
     text: &'a str,
-    at: usize,
+    offset: usize,
     word: String,
     span: Range<usize>,
 }
 
-impl<'a> Words<'a> {
-    pub fn of(text: &'a str) -> Words<'a> {
-        Words { text, at: 0, word: String::new(), span: 0..0 }
+impl<'a> WordScanner<'a> {
+    pub fn new(text: &'a str) -> WordScanner<'a> {
+        WordScanner { text, offset: 0, word: String::new(), span: 0..0 }
     }
 
     /// Steps to the next word, if there is one.
     pub fn advance(&mut self) -> bool {
-        let rest = self.text.get(self.at..).unwrap_or_default();
+        let rest = self.text.get(self.offset..).unwrap_or_default();
         let Some(start) = rest.find(char::is_alphanumeric) else {
-            self.at = self.text.len();
+            self.offset = self.text.len();
             return false;
         };
         let run = rest.get(start..).unwrap_or_default();
         let length = run.find(|c: char| !c.is_alphanumeric()).unwrap_or(run.len());
         let run = run.get(..length).unwrap_or_default();
-        self.span = self.at + start..self.at + start + length;
-        self.at = self.span.end;
+        self.span = self.offset + start..self.offset + start + length;
+        self.offset = self.span.end;
         self.word.clear();
         if run.is_ascii() {
             self.word.push_str(run);
@@ -66,13 +66,13 @@ impl<'a> Words<'a> {
 }
 
 /// All words of a text, in order.
-pub(crate) fn all(text: &str) -> Vec<String> {
-    let mut words = Words::of(text);
-    let mut found = Vec::new();
+pub(crate) fn collect_words(text: &str) -> Vec<String> {
+    let mut words = WordScanner::new(text);
+    let mut collected = Vec::new();
     while words.advance() {
-        found.push(words.word().to_owned());
+        collected.push(words.word().to_owned());
     }
-    found
+    collected
 }
 
 #[cfg(test)]
@@ -81,22 +81,22 @@ mod tests {
 
     #[test]
     fn words_are_runs_of_letters_and_digits_in_lower_case() {
-        assert_eq!(all("The API's rate-limit: 100/min!"), ["the", "api", "s", "rate", "limit", "100", "min"]);
-        assert_eq!(all("Straße ÉCOLE 東京タワー ǅ"), ["straße", "école", "東京タワー", "ǆ"]);
-        assert_eq!(all(" \"--\" "), Vec::<String>::new());
-        assert_eq!(all(""), Vec::<String>::new());
+        assert_eq!(collect_words("The API's rate-limit: 100/min!"), ["the", "api", "s", "rate", "limit", "100", "min"]);
+        assert_eq!(collect_words("Straße ÉCOLE 東京タワー ǅ"), ["straße", "école", "東京タワー", "ǆ"]);
+        assert_eq!(collect_words(" \"--\" "), Vec::<String>::new());
+        assert_eq!(collect_words(""), Vec::<String>::new());
     }
 
     #[test]
-    fn the_common_words_are_sorted() {
-        assert!(COMMON.is_sorted());
-        assert!(says_little("the") && says_little("x") && !says_little("not") && !says_little("é"));
+    fn stop_words_are_sorted() {
+        assert!(STOP_WORDS.is_sorted());
+        assert!(is_stop_word("the") && is_stop_word("x") && !is_stop_word("not") && !is_stop_word("é"));
     }
 
     #[test]
-    fn spans_are_where_the_words_are() {
+    fn spans_are_byte_ranges_of_words() {
         let text = "ÄÖ ü";
-        let mut words = Words::of(text);
+        let mut words = WordScanner::new(text);
         assert!(words.advance());
         assert_eq!(&text[words.span()], "ÄÖ");
         assert!(words.advance());

@@ -3,13 +3,13 @@
 use quad_core::Result;
 use serde_json::{Map, Value};
 
-use crate::edge::{EdgeType, EdgeTypes};
+use crate::edge::{EdgeType, EdgeTypeSet};
 use crate::event_type::EventType;
 use crate::limits;
 use crate::node::NodeId;
-use crate::refusal::{self, invalid};
+use crate::refusal::{self, invalid_argument};
 use crate::session::SessionId;
-use crate::walk::Ways;
+use crate::walk::EdgeFilter;
 
 /// The arguments of a call, or of one part of it.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +26,10 @@ impl<'a> Arguments<'a> {
     }
 
     pub(super) fn required_text(&self, name: &str) -> Result<&'a str> {
-        self.text(name).ok_or_else(|| invalid(name, "is required and must be text"))
+        self.text(name).ok_or_else(|| invalid_argument(name, "is required and must be text"))
     }
 
-    pub(super) fn truth(&self, name: &str, default: bool) -> bool {
+    pub(super) fn bool_or(&self, name: &str, default: bool) -> bool {
         self.get(name).and_then(Value::as_bool).unwrap_or(default)
     }
 
@@ -38,26 +38,26 @@ impl<'a> Arguments<'a> {
     }
 
     /// A whole number; 3.0 is one too.
-    pub(super) fn whole(&self, name: &str) -> Option<u64> {
-        whole(self.get(name)?)
+    pub(super) fn integer(&self, name: &str) -> Option<u64> {
+        parse_integer(self.get(name)?)
     }
 
     /// A whole number within bounds that the schema has checked.
-    pub(super) fn count(&self, name: &str, default: usize) -> usize {
-        self.whole(name).and_then(|count| usize::try_from(count).ok()).unwrap_or(default)
+    pub(super) fn usize_or(&self, name: &str, default: usize) -> usize {
+        self.integer(name).and_then(|count| usize::try_from(count).ok()).unwrap_or(default)
     }
 
     pub(super) fn node(&self, name: &str) -> Result<NodeId> {
-        self.whole(name).map(NodeId::of).ok_or_else(|| invalid(name, "is required and must be a node's id"))
+        self.integer(name).map(NodeId::from_u64_saturating).ok_or_else(|| invalid_argument(name, "is required and must be a node's id"))
     }
 
     pub(super) fn session(&self, name: &str) -> Result<Option<SessionId>> {
-        self.get(name).map(session).transpose()
+        self.get(name).map(parse_session).transpose()
     }
 
     /// A time in microseconds; what lies beyond the calendar is its end.
-    pub(super) fn micros(&self, name: &str) -> Option<i64> {
-        self.whole(name).map(|time| i64::try_from(time).unwrap_or(i64::MAX))
+    pub(super) fn timestamp(&self, name: &str) -> Option<i64> {
+        self.integer(name).map(|time| i64::try_from(time).unwrap_or(i64::MAX))
     }
 
     pub(super) fn list(&self, name: &str) -> &'a [Value] {
@@ -67,7 +67,7 @@ impl<'a> Arguments<'a> {
     /// The event types of a list, each once.
     pub(super) fn event_types(&self, name: &str) -> Result<Vec<EventType>> {
         let names = self.list(name).iter().map(|value| value.as_str().unwrap_or_default());
-        let mut types = names.map(EventType::expect).collect::<Result<Vec<_>>>()?;
+        let mut types = names.map(EventType::parse_arg).collect::<Result<Vec<_>>>()?;
         types.sort_unstable();
         types.dedup();
         Ok(types)
@@ -75,37 +75,37 @@ impl<'a> Arguments<'a> {
 
     /// The sessions of a list, each once.
     pub(super) fn sessions(&self, name: &str) -> Result<Vec<SessionId>> {
-        let mut sessions = self.list(name).iter().map(session).collect::<Result<Vec<_>>>()?;
+        let mut sessions = self.list(name).iter().map(parse_session).collect::<Result<Vec<_>>>()?;
         sessions.sort_unstable();
         sessions.dedup();
         if sessions.len() > limits::QUERY_SESSIONS {
-            return Err(invalid(name, format!("names at most {} sessions", limits::QUERY_SESSIONS)));
+            return Err(invalid_argument(name, format!("names at most {} sessions", limits::QUERY_SESSIONS)));
         }
         Ok(sessions)
     }
 
     /// The edge types of a list; all if there is none.
-    pub(super) fn edge_types(&self, name: &str) -> Result<EdgeTypes> {
+    pub(super) fn edge_types(&self, name: &str) -> Result<EdgeTypeSet> {
         let list = self.list(name);
         if list.is_empty() {
-            return Ok(EdgeTypes::ALL);
+            return Ok(EdgeTypeSet::ALL);
         }
-        let mut types = EdgeTypes::NONE;
+        let mut types = EdgeTypeSet::NONE;
         for value in list {
-            types = types.with(EdgeType::expect(value.as_str().unwrap_or_default())?);
+            types = types.with(EdgeType::parse_arg(value.as_str().unwrap_or_default())?);
         }
         Ok(types)
     }
 
     /// Which edges to follow: `edge_types` in the `direction`.
-    pub(super) fn ways(&self, default: &str) -> Result<Ways> {
+    pub(super) fn edge_filter(&self, default: &str) -> Result<EdgeFilter> {
         let types = self.edge_types("edge_types")?;
-        let none = EdgeTypes::NONE;
+        let none = EdgeTypeSet::NONE;
         match self.text("direction").unwrap_or(default) {
-            "forward" => Ok(Ways { outgoing: types, incoming: none }),
-            "backward" => Ok(Ways { outgoing: none, incoming: types }),
-            "both" => Ok(Ways { outgoing: types, incoming: types }),
-            other => Err(refusal::unknown("direction", other, &["forward", "backward", "both"])),
+            "forward" => Ok(EdgeFilter { outgoing: types, incoming: none }),
+            "backward" => Ok(EdgeFilter { outgoing: none, incoming: types }),
+            "both" => Ok(EdgeFilter { outgoing: types, incoming: types }),
+            other => Err(refusal::unknown_value("direction", other, &["forward", "backward", "both"])),
         }
     }
 
@@ -116,7 +116,7 @@ impl<'a> Arguments<'a> {
             // A negative zero would print its sign.
             Ok(confidence + 0.0)
         } else {
-            Err(invalid("confidence", format!("must be 0 to 1, not {confidence}")))
+            Err(invalid_argument("confidence", format!("must be 0 to 1, not {confidence}")))
         }
     }
 
@@ -124,14 +124,14 @@ impl<'a> Arguments<'a> {
     pub(super) fn reason(&self) -> Result<Option<&'a str>> {
         match self.text("reason") {
             Some(reason) if reason.chars().count() > limits::REASON_CHARS => {
-                Err(invalid("reason", format!("has at most {} characters", limits::REASON_CHARS)))
+                Err(invalid_argument("reason", format!("has at most {} characters", limits::REASON_CHARS)))
             }
             reason => Ok(reason),
         }
     }
 }
 
-fn whole(value: &Value) -> Option<u64> {
+fn parse_integer(value: &Value) -> Option<u64> {
     if let Some(number) = value.as_u64() {
         return Some(number);
     }
@@ -140,11 +140,11 @@ fn whole(value: &Value) -> Option<u64> {
     (number >= 0.0 && number.fract() == 0.0 && number < 9_007_199_254_740_992.0).then_some(number as u64)
 }
 
-fn session(value: &Value) -> Result<SessionId> {
-    whole(value)
+fn parse_session(value: &Value) -> Result<SessionId> {
+    parse_integer(value)
         .and_then(|id| u32::try_from(id).ok())
         .map(SessionId)
-        .ok_or_else(|| invalid("session_id", "must be a whole number below 4294967296"))
+        .ok_or_else(|| invalid_argument("session_id", "must be a whole number below 4294967296"))
 }
 
 #[cfg(test)]
@@ -158,25 +158,25 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_come_in_several_spellings() {
-        let sent = json!({"a": 3, "b": 3.0, "c": 3.5, "d": -1, "e": u64::MAX, "f": 1e300, "g": null});
-        let sent = arguments(&sent);
-        assert_eq!(sent.whole("a"), Some(3));
-        assert_eq!(sent.whole("b"), Some(3));
-        for none in ["c", "d", "f", "g", "h"] {
-            assert_eq!(sent.whole(none), None, "{none}");
+    fn integer_accepts_whole_floats_only() {
+        let json = json!({"a": 3, "b": 3.0, "c": 3.5, "d": -1, "e": u64::MAX, "f": 1e300, "g": null});
+        let args = arguments(&json);
+        assert_eq!(args.integer("a"), Some(3));
+        assert_eq!(args.integer("b"), Some(3));
+        for name in ["c", "d", "f", "g", "h"] {
+            assert_eq!(args.integer(name), None, "{name}");
         }
-        assert_eq!(sent.node("e").unwrap(), NodeId(i64::MAX));
-        assert!(sent.session("e").is_err());
+        assert_eq!(args.node("e").unwrap(), NodeId(i64::MAX));
+        assert!(args.session("e").is_err());
     }
 
     #[test]
-    fn words_are_those_of_the_vocabulary() {
-        let sent = json!({"event_types": ["FACT", "fact", "skill"], "bad": ["bogus"], "edge_types": ["derived_from"]});
-        let sent = arguments(&sent);
-        assert_eq!(sent.event_types("event_types").unwrap(), [EventType::Fact, EventType::Skill]);
-        assert_eq!(sent.event_types("bad").unwrap_err().code(), "VALIDATION_ERROR");
-        let ways = sent.ways("both").unwrap();
-        assert!(ways.outgoing.contains(EdgeType::CausedBy) && !ways.incoming.contains(EdgeType::Supports));
+    fn unknown_type_names_are_rejected() {
+        let json = json!({"event_types": ["FACT", "fact", "skill"], "bad": ["bogus"], "edge_types": ["derived_from"]});
+        let args = arguments(&json);
+        assert_eq!(args.event_types("event_types").unwrap(), [EventType::Fact, EventType::Skill]);
+        assert_eq!(args.event_types("bad").unwrap_err().code(), "VALIDATION_ERROR");
+        let filter = args.edge_filter("both").unwrap();
+        assert!(filter.outgoing.contains(EdgeType::CausedBy) && !filter.incoming.contains(EdgeType::Supports));
     }
 }

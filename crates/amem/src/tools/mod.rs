@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::Amem;
 
 /// The tools that a client sees unless it asks for all: what an agent needs to remember, to find again and to put right.
-const CORE: [&str; 10] = [
+const CORE_TOOLS: [&str; 10] = [
     "memory_session_resume",
     "memory_add",
     "memory_correct",
@@ -34,7 +34,7 @@ pub(crate) fn all() -> Vec<Tool> {
     tools.extend(recall::tools());
     tools.extend(sessions::tools());
     for tool in &mut tools {
-        tool.core = CORE.contains(&tool.name);
+        tool.core = CORE_TOOLS.contains(&tool.name);
     }
     tools
 }
@@ -53,12 +53,12 @@ pub(crate) async fn call(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> 
 }
 
 /// A tool that is published but that no file knows.
-fn unknown(name: &str) -> Error {
+fn not_implemented(name: &str) -> Error {
     Error::internal(format!("tool {name} is published but not implemented"))
 }
 
 /// Runs a tool that only reads.
-async fn read(
+async fn run_read(
     amem: &Amem,
     caller: &Principal,
     mut work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, ReadSet)> + Send + 'static,
@@ -68,7 +68,7 @@ async fn read(
 }
 
 /// The same for one that only looks at rows, and usually at few.
-async fn glance(
+async fn read_inline(
     amem: &Amem,
     caller: &Principal,
     mut work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, ReadSet)> + Send + 'static,
@@ -78,7 +78,7 @@ async fn glance(
 }
 
 /// Runs a tool that writes, in one transaction with its audit event.
-async fn write(
+async fn run_write(
     amem: &Amem,
     call: ToolCall<'_>,
     work: impl FnMut(&mut Tx<'_>) -> Result<ToolOutput> + Send + 'static,
@@ -89,12 +89,12 @@ async fn write(
 }
 
 /// A result as data, and so as text.
-fn answer(value: impl Into<JsonText>) -> ToolOutput {
+fn structured(value: impl Into<JsonText>) -> ToolOutput {
     ToolOutput::structured(value)
 }
 
 /// The schema of a tool's arguments: an object with these properties and no others.
-fn input(properties: &[(&str, Value)], required: &[&str]) -> Value {
+fn input_schema(properties: &[(&str, Value)], required: &[&str]) -> Value {
     let properties: Map<String, Value> =
         properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
     let mut schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
@@ -115,12 +115,12 @@ fn node_id(description: &str) -> Value {
 }
 
 /// A whole number with bounds.
-fn whole(least: usize, most: usize, default: usize) -> Value {
-    json!({"type": "integer", "minimum": least, "maximum": most, "default": default})
+fn integer(min: usize, max: usize, default: usize) -> Value {
+    json!({"type": "integer", "minimum": min, "maximum": max, "default": default})
 }
 
 /// A share between 0 and 1.
-fn share(description: &str) -> Value {
+fn ratio(description: &str) -> Value {
     json!({"type": "number", "minimum": 0, "maximum": 1, "description": description})
 }
 
@@ -135,12 +135,12 @@ mod tests {
     use quad_core::tool::ToolEffect;
 
     use super::*;
-    use crate::testing::{caller, fixtures};
+    use crate::testing::{caller, test_envs_with_data};
 
     #[test]
-    fn tools_are_annotated_by_what_they_do() {
+    fn tool_scope_matches_its_effect() {
         let tools = all();
-        assert_eq!(tools.iter().filter(|tool| tool.core).count(), CORE.len());
+        assert_eq!(tools.iter().filter(|tool| tool.core).count(), CORE_TOOLS.len());
         for tool in &tools {
             let expected = if tool.effect == ToolEffect::Reads { "memory:read" } else { "memory:write" };
             assert_eq!(tool.required_scope.0, [expected], "{}", tool.name);
@@ -148,17 +148,17 @@ mod tests {
     }
 
     #[test]
-    fn the_short_list_is_short() {
+    fn core_tool_list_under_10_kib() {
         let core: Vec<Value> = all().iter().filter(|tool| tool.core).map(Tool::to_json).collect();
-        let own = quad_core::resource_tools::tools();
-        let listed: Vec<Value> = core.into_iter().chain(own.iter().map(Tool::to_json)).collect();
+        let resource_tools = quad_core::resource_tools::tools();
+        let listed: Vec<Value> = core.into_iter().chain(resource_tools.iter().map(Tool::to_json)).collect();
         let bytes = json!({"tools": listed}).to_string().len();
         assert!(bytes <= 10_240, "{bytes} bytes");
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn every_published_tool_is_implemented_and_survives_nonsense() {
-        for world in fixtures().await {
+    async fn every_tool_handles_invalid_arguments() {
+        for env in test_envs_with_data().await {
             for tool in all() {
                 for arguments in [
                     json!({}),
@@ -178,7 +178,7 @@ mod tests {
                     json!({"query_text": "日本語", "query_vec": [1]}),
                     json!({"query_vec": [0, 0, 0]}),
                 ] {
-                    if let Err(error) = world.call(tool.name, arguments.clone()).await {
+                    if let Err(error) = env.call(tool.name, arguments.clone()).await {
                         assert_ne!(
                             error.kind(),
                             Kind::Internal,
@@ -193,11 +193,11 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_reader_cannot_write() {
-        let mut world = fixtures().await.remove(0);
-        world.caller = caller(&world.test.tenant, "agent_1", "memory:read");
-        let refused = world.call("memory_add", json!({"event_type": "fact", "content": "x"})).await;
-        assert_eq!(refused.unwrap_err().code(), "SCOPE_INSUFFICIENT");
-        assert!(world.call("memory_stats", json!({})).await.is_ok());
+    async fn read_scope_cannot_call_write_tools() {
+        let mut env = test_envs_with_data().await.remove(0);
+        env.caller = caller(&env.test_store.tenant, "agent_1", "memory:read");
+        let result = env.call("memory_add", json!({"event_type": "fact", "content": "x"})).await;
+        assert_eq!(result.unwrap_err().code(), "SCOPE_INSUFFICIENT");
+        assert!(env.call("memory_stats", json!({})).await.is_ok());
     }
 }

@@ -5,45 +5,45 @@ use quad_core::{ReadSet, Result, Tool};
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
-use super::{answer, input, read, share, string, unknown, whole};
-use crate::finding::{self, Search};
-use crate::refusal::{self, invalid};
-use crate::search::{Filter, Probe};
+use super::{structured, input_schema, run_read, ratio, string, not_implemented, integer};
+use crate::finding::{self, SearchRequest};
+use crate::refusal::{self, invalid_argument};
+use crate::search::{Filter, SimilarityQuery};
 use crate::{Amem, limits, micros, routes, tags};
 
 /// How alike vectors must be, unless the caller says otherwise.
-const LIKE: f64 = 0.5;
+const MIN_VECTOR_SIMILARITY: f64 = 0.5;
 
 /// How alike texts must be: the built-in embedding compares parts of words, of which unlike texts share few.
-const TEXT_LIKE: f64 = 0.2;
+const MIN_TEXT_SIMILARITY: f64 = 0.2;
 
 /// How much of a claim's words must be found for it to count at all.
-const GROUND: f64 = 0.3;
+const GROUND_THRESHOLD: f64 = 0.3;
 
 pub(super) fn tools() -> Vec<Tool> {
     let tool = |name, title, description, input_schema| {
         Tool::new(name, title, description, input_schema, routes::MEMORY_READ, ToolEffect::Reads)
     };
     let types = || json!({"type": "array", "items": {"type": "string"}, "description": "Only these types"});
-    let superseded =
+    let include_superseded =
         || json!({"type": "boolean", "default": false, "description": "Also what has been corrected"});
-    let results = || whole(1, limits::RESULTS_MAX, limits::SEARCH_DEFAULT);
-    let micros = || json!({"type": "integer", "minimum": 0, "description": "Microseconds, inclusive"});
+    let max_results = || integer(1, limits::RESULTS_MAX, limits::SEARCH_DEFAULT);
+    let timestamp = || json!({"type": "integer", "minimum": 0, "description": "Microseconds, inclusive"});
     vec![
         tool(
             "memory_search",
             "Search memories",
             "Searches memories by words, \"phrases\" and prefixes*; hybrid also by likeness.",
-            input(
+            input_schema(
                 &[
                     ("query", string("What to look for")),
                     ("mode", json!({"type": "string", "enum": ["hybrid", "text"], "default": "hybrid"})),
                     ("event_types", types()),
                     ("session_ids", json!({"type": "array", "items": {"type": "integer", "minimum": 0}})),
-                    ("created_after", micros()),
-                    ("created_before", micros()),
-                    ("include_superseded", superseded()),
-                    ("max_results", results()),
+                    ("created_after", timestamp()),
+                    ("created_before", timestamp()),
+                    ("include_superseded", include_superseded()),
+                    ("max_results", max_results()),
                     ("cursor", string("next_cursor of the answer before, in mode text")),
                 ],
                 &["query"],
@@ -53,20 +53,20 @@ pub(super) fn tools() -> Vec<Tool> {
             "memory_similar",
             "Similar memories",
             "Finds the memories that are most like a text, or whose own vectors are most like a vector.",
-            input(
+            input_schema(
                 &[
                     ("query_text", string("A text")),
                     (
                         "query_vec",
                         json!({"type": "array", "items": {"type": "number"}, "description": "Or 128 numbers"}),
                     ),
-                    ("top_k", whole(1, limits::RESULTS_MAX, limits::SEARCH_DEFAULT)),
+                    ("top_k", integer(1, limits::RESULTS_MAX, limits::SEARCH_DEFAULT)),
                     (
                         "min_similarity",
                         json!({"type": "number", "minimum": -1, "maximum": 1, "description": "0.5; 0.2 for texts"}),
                     ),
                     ("event_types", types()),
-                    ("include_superseded", superseded()),
+                    ("include_superseded", include_superseded()),
                 ],
                 &[],
             ),
@@ -75,10 +75,10 @@ pub(super) fn tools() -> Vec<Tool> {
             "memory_ground",
             "Ground a claim",
             "Checks whether the memory backs a claim: verified, partial, ungrounded, or superseded with what replaced it.",
-            input(
+            input_schema(
                 &[
                     ("claim", string("The claim")),
-                    ("threshold", share("Share of its words that must be found; 0.3 by default")),
+                    ("threshold", ratio("Share of its words that must be found; 0.3 by default")),
                 ],
                 &["claim"],
             ),
@@ -87,11 +87,11 @@ pub(super) fn tools() -> Vec<Tool> {
             "memory_evidence",
             "Evidence",
             "Finds memories about something, each whole, with its links, score and matched words.",
-            input(
+            input_schema(
                 &[
                     ("query", string("What to look for")),
-                    ("max_results", results()),
-                    ("include_superseded", superseded()),
+                    ("max_results", max_results()),
+                    ("include_superseded", include_superseded()),
                 ],
                 &["query"],
             ),
@@ -100,21 +100,21 @@ pub(super) fn tools() -> Vec<Tool> {
 }
 
 pub(super) async fn call(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
-    let sent = call.arguments;
+    let raw_arguments = call.arguments;
     let name = call.tool.name;
     let engine = amem.engine.clone();
-    read(amem, call.caller, move |sql| {
-        let (now, arguments) = (micros::now(), Arguments(&sent));
-        let found = match name {
+    run_read(amem, call.caller, move |sql| {
+        let (now, arguments) = (micros::now(), Arguments(&raw_arguments));
+        let result = match name {
             "memory_search" => {
-                let search = search(arguments, arguments.required_text("query")?, "max_results")?;
+                let request = search_request(arguments, arguments.required_text("query")?, "max_results")?;
                 match (arguments.text("mode").unwrap_or("hybrid"), arguments.text("cursor")) {
-                    ("text", cursor) => search.by_words(&engine, sql, cursor, now)?,
-                    ("hybrid", None) => search.by_both(&engine, sql, now)?,
+                    ("text", cursor) => request.text_json(&engine, sql, cursor, now)?,
+                    ("hybrid", None) => request.hybrid_json(&engine, sql, now)?,
                     ("hybrid", Some(_)) => {
-                        return Err(invalid("cursor", "goes with mode text; a hybrid search has one page"));
+                        return Err(invalid_argument("cursor", "goes with mode text; a hybrid search has one page"));
                     }
-                    (other, _) => return Err(refusal::unknown("mode", other, &["hybrid", "text"])),
+                    (other, _) => return Err(refusal::unknown_value("mode", other, &["hybrid", "text"])),
                 }
             }
             "memory_similar" => {
@@ -123,56 +123,56 @@ pub(super) async fn call(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> 
                     .iter()
                     .map(|number| number.as_f64().unwrap_or(f64::NAN) as f32)
                     .collect();
-                let (probe, least) = match (arguments.text("query_text"), arguments.get("query_vec")) {
-                    (Some(text), None) => (Probe::Text(text), TEXT_LIKE),
-                    (None, Some(_)) => (Probe::Vector(&vector), LIKE),
-                    _ => return Err(invalid("query_text", "this or query_vec is needed, and not both")),
+                let (query, default_similarity) = match (arguments.text("query_text"), arguments.get("query_vec")) {
+                    (Some(text), None) => (SimilarityQuery::Text(text), MIN_TEXT_SIMILARITY),
+                    (None, Some(_)) => (SimilarityQuery::Vector(&vector), MIN_VECTOR_SIMILARITY),
+                    _ => return Err(invalid_argument("query_text", "this or query_vec is needed, and not both")),
                 };
-                let least = arguments.number("min_similarity").unwrap_or(least) as f32;
-                let search = search(arguments, "", "top_k")?;
-                finding::similar(&engine, sql, probe, &search, least, now)?
+                let min_similarity = arguments.number("min_similarity").unwrap_or(default_similarity) as f32;
+                let request = search_request(arguments, "", "top_k")?;
+                finding::similar_json(&engine, sql, query, &request, min_similarity, now)?
             }
             "memory_ground" => {
-                let threshold = arguments.number("threshold").unwrap_or(GROUND) as f32;
-                finding::ground(&engine, sql, arguments.required_text("claim")?, threshold, now)?
+                let threshold = arguments.number("threshold").unwrap_or(GROUND_THRESHOLD) as f32;
+                finding::ground_claim(&engine, sql, arguments.required_text("claim")?, threshold, now)?
             }
             "memory_evidence" => {
-                let search = search(arguments, arguments.required_text("query")?, "max_results")?;
-                search.evidence(&engine, sql, now)?
+                let request = search_request(arguments, arguments.required_text("query")?, "max_results")?;
+                request.evidence_json(&engine, sql, now)?
             }
-            name => return Err(unknown(name)),
+            name => return Err(not_implemented(name)),
         };
         // Every memory that is added changes how telling its words are.
         let basis = ReadSet::at_version(sql.version()).with_tag(tags::nodes());
-        let links = links(&found);
-        let output = links
+        let node_ids = top_node_ids(&result);
+        let output = node_ids
             .into_iter()
-            .fold(answer(found), |output, id| output.with_link(format!("amem://node/{id}"), format!("Node {id}")));
+            .fold(structured(result), |output, id| output.with_link(format!("amem://node/{id}"), format!("Node {id}")));
         Ok((output, basis))
     })
     .await
 }
 
-fn search(arguments: Arguments<'_>, text: &str, limit: &str) -> Result<Search> {
+fn search_request(arguments: Arguments<'_>, text: &str, limit_name: &str) -> Result<SearchRequest> {
     let types = arguments.event_types("event_types")?;
     let sessions = arguments.sessions("session_ids")?;
-    Ok(Search {
+    Ok(SearchRequest {
         text: text.to_owned(),
         filter: Filter {
-            event_types: types.into_iter().map(|kind| kind as u8).collect(),
+            event_types: types.into_iter().map(|event_type| event_type as u8).collect(),
             sessions: sessions.into_iter().map(|id| id.0).collect(),
-            created_from: arguments.micros("created_after"),
-            created_to: arguments.micros("created_before"),
+            created_from: arguments.timestamp("created_after"),
+            created_to: arguments.timestamp("created_before"),
         },
-        limit: arguments.count(limit, limits::SEARCH_DEFAULT),
-        superseded: arguments.truth("include_superseded", false),
+        limit: arguments.usize_or(limit_name, limits::SEARCH_DEFAULT),
+        include_superseded: arguments.bool_or("include_superseded", false),
     })
 }
 
 /// The best few nodes of an answer, to be read.
-fn links(found: &Value) -> Vec<i64> {
-    let lists = ["nodes", "matches", "evidence"].iter().filter_map(|name| found[*name].as_array());
+fn top_node_ids(result: &Value) -> Vec<i64> {
+    let lists = ["nodes", "matches", "evidence"].iter().filter_map(|name| result[*name].as_array());
     let ids = lists.flatten().filter_map(|node| node["id"].as_i64().or_else(|| node["node_id"].as_i64()));
-    let latest = found["latest"]["id"].as_i64();
+    let latest = result["latest"]["id"].as_i64();
     latest.into_iter().chain(ids).take(limits::SEARCH_LINKS).collect()
 }

@@ -45,21 +45,21 @@ async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
     let (format, imported) = imported?;
     // What searches derive is written now rather than while somebody waits for an answer.
     progress = Progress::new("indexing");
-    app.memory.settle().await?;
+    app.memory.wait_for_index().await?;
     app.store.truncate_wal().await?;
     let bad_lines = &imported.bad_lines;
-    for line in &bad_lines.told {
+    for line in &bad_lines.reported {
         progress.print_line(&format!("line {}: {}", line.line, line.reason));
     }
     if as_json {
         let lines: Vec<Value> =
-            bad_lines.told.iter().map(|line| json!({"line": line.line, "reason": line.reason})).collect();
+            bad_lines.reported.iter().map(|line| json!({"line": line.line, "reason": line.reason})).collect();
         output::print_json(&json!({
             "format": format.as_str(),
             "nodes": imported.nodes,
             "edges": imported.edges,
             "sessions": imported.sessions,
-            "known": imported.known,
+            "known": imported.existing,
             "edgesLeftOut": imported.edges_left_out,
             "vectorsLeftOut": imported.vectors_left_out,
             "badLines": bad_lines.count,
@@ -68,7 +68,7 @@ async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
     } else {
         output::print_line(format_args!(
             "{} nodes, {} edges and {} sessions added; {} nodes and edges were there already",
-            imported.nodes, imported.edges, imported.sessions, imported.known
+            imported.nodes, imported.edges, imported.sessions, imported.existing
         ));
         let left_out = [
             (imported.edges_left_out, "edges left out: an end was forgotten, or they go in a circle"),
@@ -130,7 +130,7 @@ async fn export_to_stdout(app: &App, format: FileFormat) -> Result<()> {
     Ok(())
 }
 
-async fn write_export(app: &App, file: File, format: FileFormat) -> Result<quad_amem::Exported> {
+async fn write_export(app: &App, file: File, format: FileFormat) -> Result<quad_amem::ExportSummary> {
     let progress = Progress::new("exporting");
     let mut bar = progress.clone();
     let exported =

@@ -198,7 +198,7 @@ impl House {
         let memory =
             |n: usize| json!({"event_type": "fact", "content": format!("my-app was built {n} times")});
         let all: Vec<Value> = (0..MEMORIES).map(memory).collect();
-        for some in all.chunks(quad_amem::limits::MANY_NODES) {
+        for some in all.chunks(quad_amem::limits::MAX_NODES_PER_ADD_MANY) {
             self.call(&self.owner, "memory_add_many", json!({"nodes": some}));
         }
         let last = self.contents(&self.owner, &format!("amem://node/{}", REMEMBERED[0]));
