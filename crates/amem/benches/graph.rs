@@ -170,8 +170,7 @@ async fn measure_reads_under_writes(env: &BenchEnv, uri: &str) {
                 tick.tick().await;
                 let (env, written) = (env.clone(), written.clone());
                 tokio::spawn(async move {
-                    env
-                        .call("memory_add", json!({"event_type": "fact", "content": "meanwhile"}))
+                    env.call("memory_add", json!({"event_type": "fact", "content": "meanwhile"}))
                         .await
                         .unwrap();
                     written.fetch_add(1, Ordering::Relaxed);
@@ -195,8 +194,9 @@ async fn measure_reads_under_writes(env: &BenchEnv, uri: &str) {
 
 fn print_percentiles(label: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
-    let percentile =
-        |fraction: f64| times.get(((times.len() as f64 * fraction) as usize).min(times.len().saturating_sub(1)));
+    let percentile = |fraction: f64| {
+        times.get(((times.len() as f64 * fraction) as usize).min(times.len().saturating_sub(1)))
+    };
     let ms = |time: Option<&Duration>| time.map_or(0.0, |time| time.as_secs_f64() * 1e3);
     println!("{label}: p50 {:.3} ms, p99 {:.3} ms", ms(percentile(0.5)), ms(percentile(0.99)));
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quad_amem::search::{
-    PageRequest, DocSnapshot, Doc, Engine, DocPage, Filter, Page, SimilarityQuery, Query, DocSource, Vector, embedder,
+    Doc, DocPage, DocSnapshot, DocSource, Engine, Filter, Page, PageRequest, Query, SimilarityQuery, Vector,
+    embedder,
 };
 use quad_core::{Result, TenantId};
 
@@ -30,7 +31,8 @@ fn hash(mut number: u64) -> u64 {
 
 fn content_for(id: u64) -> String {
     let count = 12 + hash(id) % 14;
-    let words = (0..count).map(|position| format!("w{:x}", hash(zipf_rank(hash(id * 64 + position + 1))) % 1_000_000));
+    let words = (0..count)
+        .map(|position| format!("w{:x}", hash(zipf_rank(hash(id * 64 + position + 1))) % 1_000_000));
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -147,7 +149,16 @@ fn bench_size(nodes: u64, folder: &std::path::Path) -> Result<()> {
         let started = Instant::now();
         engine.search_similar(&tenant, &mut docs, SimilarityQuery::Text("w1 w2"), &no_filter, 10, -1.0)?;
         println!("  vectors loaded in {:.0?}, resident {} MiB", started.elapsed(), resident_mib());
-        let engine_time = median(|| drop(engine.search_similar(&tenant, &mut docs, SimilarityQuery::Text(&common), &no_filter, 10, -1.0)));
+        let engine_time = median(|| {
+            drop(engine.search_similar(
+                &tenant,
+                &mut docs,
+                SimilarityQuery::Text(&common),
+                &no_filter,
+                10,
+                -1.0,
+            ))
+        });
         let rows: Vec<Vec<f32>> = (0..nodes)
             .filter_map(|id| embedder::embed(&content_for(id)))
             .map(|vector| vector.components().to_vec())
@@ -160,7 +171,10 @@ fn bench_size(nodes: u64, folder: &std::path::Path) -> Result<()> {
             std::hint::black_box(scores.first().copied());
         });
         let ratio = naive_time.as_secs_f64() / engine_time.as_secs_f64();
-        println!("  {:<20} {engine_time:>10.1?}  plain loop {naive_time:>10.1?}  {ratio:>8.1} times", "likeness");
+        println!(
+            "  {:<20} {engine_time:>10.1?}  plain loop {naive_time:>10.1?}  {ratio:>8.1} times",
+            "likeness"
+        );
     }
     Ok(())
 }
@@ -181,7 +195,10 @@ fn bench_dot_product() {
         }
     });
     let nanoseconds = simd_time.as_secs_f64() * 1e9 / (20.0 * vectors.len() as f64);
-    println!("one product {nanoseconds:.1} ns, {:.1} times a plain sum", naive_time.as_secs_f64() / simd_time.as_secs_f64());
+    println!(
+        "one product {nanoseconds:.1} ns, {:.1} times a plain sum",
+        naive_time.as_secs_f64() / simd_time.as_secs_f64()
+    );
     let started = Instant::now();
     let texts: Vec<String> = (0..5_000).map(content_for).collect();
     let generation_time = started.elapsed();

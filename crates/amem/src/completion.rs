@@ -33,13 +33,19 @@ pub(crate) fn values(sql: &mut dyn Sql, kind: VariableKind, prefix: &str) -> Res
     let basis = ReadSet::at_version(sql.version());
     let matching = |candidates: &[&str]| -> Vec<String> {
         let lower = prefix.to_lowercase();
-        candidates.iter().filter(|candidate| candidate.starts_with(&lower)).map(|candidate| (*candidate).to_owned()).collect()
+        candidates
+            .iter()
+            .filter(|candidate| candidate.starts_with(&lower))
+            .map(|candidate| (*candidate).to_owned())
+            .collect()
     };
     let (values, basis) = match kind {
         VariableKind::Type => (matching(&event_type::NAMES), basis),
         VariableKind::Depth => (matching(&["1", "2", "3", "4", "5"]), basis),
         VariableKind::Node => (ids_with_prefix(sql, "amem_node", prefix)?, basis.with_tag(tags::nodes())),
-        VariableKind::Session => (ids_with_prefix(sql, "amem_session", prefix)?, basis.with_tag(tags::sessions())),
+        VariableKind::Session => {
+            (ids_with_prefix(sql, "amem_session", prefix)?, basis.with_tag(tags::sessions()))
+        }
     };
     Ok(Completion { total: values.len(), values, read_set: basis })
 }

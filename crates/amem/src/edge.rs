@@ -7,7 +7,7 @@ use quad_store::{Row, Sql, Tx, Value as Cell, batch, params};
 use serde_json::{Value, json};
 
 use crate::node::NodeId;
-use crate::{limits, outgoing, refusal};
+use crate::{errors, limits, packed_edges};
 
 /// The seven types. Their numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,12 +50,14 @@ impl EdgeType {
         if normalized.eq_ignore_ascii_case("derivedfrom") {
             return Some(EdgeType::CausedBy);
         }
-        EdgeType::ALL.into_iter().find(|edge_type| edge_type.as_str().replace('_', "").eq_ignore_ascii_case(&normalized))
+        EdgeType::ALL
+            .into_iter()
+            .find(|edge_type| edge_type.as_str().replace('_', "").eq_ignore_ascii_case(&normalized))
     }
 
     /// Reads a name, or says which there are.
     pub(crate) fn parse_arg(name: &str) -> Result<EdgeType> {
-        EdgeType::parse(name).ok_or_else(|| refusal::unknown_value("edge type", name, &NAMES))
+        EdgeType::parse(name).ok_or_else(|| errors::unknown_value("edge type", name, &NAMES))
     }
 
     /// The name.
@@ -216,7 +218,7 @@ pub(crate) fn for_node(
 }
 
 /// The edges of several nodes on one side, each node's in the order of [`of_node`]; of one node at most
-/// [`limits::FANOUT`].
+/// [`limits::MAX_EDGES_PER_EXPANSION`].
 pub(crate) fn for_nodes(
     sql: &mut dyn Sql,
     ids: &[NodeId],
@@ -244,7 +246,8 @@ pub(crate) fn for_nodes(
         if rows.len() >= limits::MAX_EDGES_PER_EXPANSION && chunk.len() > 1 {
             // A hub took the room of the others.
             for id in chunk {
-                edges_by_node.insert(*id, for_node(sql, *id, direction, types, limits::MAX_EDGES_PER_EXPANSION)?);
+                edges_by_node
+                    .insert(*id, for_node(sql, *id, direction, types, limits::MAX_EDGES_PER_EXPANSION)?);
             }
             continue;
         }
@@ -273,13 +276,13 @@ pub(crate) fn upsert(tx: &mut Tx<'_>, edge: &Edge, created_at: i64) -> Result<()
             edge.weight
         ],
     )?;
-    outgoing::rebuild(tx, &BTreeSet::from([edge.source]))
+    packed_edges::rebuild(tx, &BTreeSet::from([edge.source]))
 }
 
 /// Adds edges that are not there yet, each made at a time of its own.
 pub(crate) fn insert(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> {
     insert_rows(tx, edges)?;
-    outgoing::rebuild(tx, &edges.iter().map(|(edge, _)| edge.source).collect())
+    packed_edges::rebuild(tx, &edges.iter().map(|(edge, _)| edge.source).collect())
 }
 
 /// The same where the sources know their edges already: see [`crate::node::insert`].
@@ -373,7 +376,7 @@ pub(crate) fn remove_all(tx: &mut Tx<'_>, id: NodeId, sources: &BTreeSet<NodeId>
             params![tenant.as_str(), id.0],
         )?;
     }
-    outgoing::rebuild(tx, sources)
+    packed_edges::rebuild(tx, sources)
 }
 
 /// Removes edges that are there.
@@ -381,14 +384,14 @@ pub(crate) fn remove_many(tx: &mut Tx<'_>, edges: &[Edge]) -> Result<()> {
     for edge in edges {
         remove_row(tx, edge)?;
     }
-    outgoing::rebuild(tx, &edges.iter().map(|edge| edge.source).collect())
+    packed_edges::rebuild(tx, &edges.iter().map(|edge| edge.source).collect())
 }
 
 /// Removes one edge; says whether it was there.
 pub(crate) fn remove(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
     let was_there = remove_row(tx, edge)?;
     if was_there {
-        outgoing::rebuild(tx, &BTreeSet::from([edge.source]))?;
+        packed_edges::rebuild(tx, &BTreeSet::from([edge.source]))?;
     }
     Ok(was_there)
 }

@@ -2,7 +2,7 @@
 
 use quad_core::{Error, Result};
 
-use crate::refusal;
+use crate::errors;
 
 /// The six types. Their numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,7 +42,7 @@ impl EventType {
 
     /// Reads a name, or says which there are.
     pub(crate) fn parse_arg(name: &str) -> Result<EventType> {
-        EventType::parse(name).ok_or_else(|| refusal::unknown_value("event type", name, &NAMES))
+        EventType::parse(name).ok_or_else(|| errors::unknown_value("event type", name, &NAMES))
     }
 
     /// The name.

@@ -8,14 +8,14 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom};
 
-use quad_core::{Error, EventDraft, AuditLog as _, Result, TenantId};
+use quad_core::{AuditLog as _, Error, EventDraft, Result, TenantId};
 use quad_store::{Row, Sql, Value as Cell, params};
 
 use crate::files::{
     EdgeItem, FileFormat, Item, JsonlWriter, NodeItem, ServerMemoryWriter, SessionItem, write_amem,
 };
 use crate::session::{self, SessionId};
-use crate::{Amem, corpus, limits, micros, stats};
+use crate::{Amem, counters, limits, micros, search_source};
 
 /// Who did it, in the audit trail.
 const ACTOR: &str = "quad memory export";
@@ -72,7 +72,7 @@ fn write_graph(
     file: &File,
     on_progress: &mut dyn FnMut(u64, u64),
 ) -> Result<ExportSummary> {
-    let counters = stats::read(sql)?;
+    let counters = counters::read(sql)?;
     let to_u64 = |number: i64| u64::try_from(number).unwrap_or_default();
     let summary = ExportSummary { nodes: to_u64(counters.node_count()), edges: to_u64(counters.edges) };
     let total = match format {
@@ -90,7 +90,8 @@ fn write_graph(
     };
     let sql = &RefCell::new(sql);
     let nodes = || NodeIter { sql, after_id: -1, page: VecDeque::new() }.inspect(move |_| advance());
-    let edges = || EdgeIter { sql, after_key: (-1, -1, -1), page: VecDeque::new() }.inspect(move |_| advance());
+    let edges =
+        || EdgeIter { sql, after_key: (-1, -1, -1), page: VecDeque::new() }.inspect(move |_| advance());
     let out = BufWriter::with_capacity(1 << 20, file);
     match format {
         FileFormat::Amem => write_amem(out, micros::now(), || Ok(nodes()), || Ok(edges()))?,
@@ -184,7 +185,7 @@ fn node_item(row: &Row) -> Result<NodeItem> {
         created_by: Some(row.text(7)?.to_owned()),
         content: row.text(8)?.to_owned(),
         vector: match row.value(9) {
-            Cell::Blob(bytes) => Some(corpus::decode_vector(bytes)),
+            Cell::Blob(bytes) => Some(search_source::decode_vector(bytes)),
             _ => None,
         },
     })

@@ -20,77 +20,77 @@
 //! This crate knows no other scheme, no protocol message and no socket.
 #![forbid(unsafe_code)]
 
-#[cfg(test)]
-mod acceptance;
-mod adding;
-mod ahead;
-mod checking;
-mod cited;
+mod caller_state;
 mod completion;
 mod conversation;
-mod corpus;
-mod correcting;
+mod counters;
 mod decay;
+mod delete;
 mod edge;
+mod edge_write;
+mod errors;
 mod event_type;
 mod export;
 pub mod files;
-mod finding;
-mod forgetting;
-mod held;
+mod graph_cache;
 mod import;
+mod insert;
+mod insert_buffer;
+mod integrity;
 pub mod limits;
-mod linking;
 mod list;
 mod micros;
 mod migrations;
 #[cfg(test)]
-mod model;
+mod model_tests;
+mod neighborhood_links;
 mod node;
-mod outgoing;
-mod place;
-#[cfg(test)]
-mod plans;
+mod packed_edges;
 mod prompt;
 mod quality;
 mod query;
-mod reading;
-mod refusal;
+#[cfg(test)]
+mod query_plan_tests;
+mod range_diff;
+mod read;
 mod resume;
 mod routes;
+#[cfg(test)]
+mod scheme_tests;
 pub mod search;
+mod search_results;
+mod search_source;
 mod session;
-mod sitting;
-mod stats;
+mod session_lifecycle;
+mod supersede;
 mod tags;
-mod temporal;
 #[cfg(test)]
 mod testing;
 mod tools;
-mod walk;
+mod traversal;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use quad_core::prompt::{Message, Prompt};
-use quad_core::scheme::{Completion, CompletionQuery, ResourceEntry, SchemePage, CompletionTarget};
+use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, ResourceEntry, SchemePage};
 use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
-    Address, ReadSet, BoxFuture, LinkIndex, Error, Kind, Principal, ReadOutput, Result, Route, Scheme, Tool,
+    Address, BoxFuture, Error, Kind, LinkIndex, Principal, ReadOutput, ReadSet, Result, Route, Scheme, Tool,
 };
 use quad_store::{Snapshot, Store};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
-use corpus::StoreDocs;
-use held::GraphCache;
+use graph_cache::GraphCache;
 use search::Engine;
+use search_source::StoreDocs;
 
-pub use checking::IntegrityReport;
 pub use edge::EdgeType;
 pub use event_type::EventType;
 pub use export::ExportSummary;
 pub use import::{ImportProgress, ImportResult};
+pub use integrity::IntegrityReport;
 pub use migrations::COMPONENT;
 pub use node::NodeId;
 pub use session::SessionId;
@@ -149,15 +149,17 @@ impl Scheme for Amem {
         address: &'a Address,
     ) -> BoxFuture<'a, Result<ReadOutput>> {
         Box::pin(async move {
-            let request = reading::ReadRequest::new(routes::resource_at(route)?, address)?;
+            let request = read::ReadRequest::new(routes::resource_at(route)?, address)?;
             let result = match request {
-                reading::ReadRequest::Neighborhood { id, depth } if self.link_index.is_some() => {
-                    cited::read_neighborhood(self, caller, id, depth).await
+                read::ReadRequest::Neighborhood { id, depth } if self.link_index.is_some() => {
+                    neighborhood_links::read_neighborhood(self, caller, id, depth).await
                 }
                 request => {
                     let (engine, graph_cache) = (self.engine.clone(), self.graph_cache.clone());
-                    let is_search = matches!(request, reading::ReadRequest::Search { .. });
-                    let run = move |sql: &mut Snapshot<'_>| reading::read_resource(sql, &engine, &graph_cache, &request);
+                    let is_search = matches!(request, read::ReadRequest::Search { .. });
+                    let run = move |sql: &mut Snapshot<'_>| {
+                        read::read_resource(sql, &engine, &graph_cache, &request)
+                    };
                     match is_search {
                         true => self.store.read(&caller.tenant, run).await,
                         false => self.store.read_inline(&caller.tenant, run).await,
@@ -175,11 +177,11 @@ impl Scheme for Amem {
         address: &'a Address,
     ) -> BoxFuture<'a, Result<ReadSet>> {
         Box::pin(async move {
-            let request = reading::ReadRequest::new(routes::resource_at(route)?, address)?;
+            let request = read::ReadRequest::new(routes::resource_at(route)?, address)?;
             let (engine, graph_cache) = (self.engine.clone(), self.graph_cache.clone());
             let result = self
                 .store
-                .read(&caller.tenant, move |sql| reading::check_exists(sql, &engine, &graph_cache, &request))
+                .read(&caller.tenant, move |sql| read::check_exists(sql, &engine, &graph_cache, &request))
                 .await;
             result.map_err(|error| with_requested_uri(error, address))
         })
@@ -195,7 +197,8 @@ impl Scheme for Amem {
             let visible: &[routes::RouteDef] =
                 if routes::MEMORY_READ.is_satisfied_by(&caller.scopes) { &routes::ROUTES[..3] } else { &[] };
             let first = after.and_then(|after| after.parse().ok()).unwrap_or(0_usize);
-            let entries: Vec<ResourceEntry> = visible.iter().skip(first).take(limit).map(to_list_entry).collect();
+            let entries: Vec<ResourceEntry> =
+                visible.iter().skip(first).take(limit).map(to_list_entry).collect();
             let next = first + entries.len();
             let next = (next < visible.len()).then(|| next.to_string());
             Ok(SchemePage { entries, next, read_set: ReadSet::default() })

@@ -6,17 +6,40 @@ use quad_core::{JsonObjectWriter, Result, cursor};
 use quad_store::{Sql, Value as Cell, params};
 
 use crate::event_type::EventType;
-use crate::node::{self, OutputField, Node, NodeId};
+use crate::node::{self, Node, NodeId, OutputField};
 use crate::session::{self, SessionId};
-use crate::{decay, limits, stats};
+use crate::{counters, decay, limits};
 
-const RECENT_FIELDS: [OutputField; 6] =
-    [OutputField::Id, OutputField::EventType, OutputField::Content, OutputField::Confidence, OutputField::Session, OutputField::Created];
-const IMPORTANT_FIELDS: [OutputField; 6] =
-    [OutputField::Id, OutputField::EventType, OutputField::Content, OutputField::Confidence, OutputField::Decay, OutputField::Session];
-const SESSION_FIELDS: [OutputField; 5] =
-    [OutputField::Id, OutputField::EventType, OutputField::Content, OutputField::Confidence, OutputField::Created];
-const TYPE_FIELDS: [OutputField; 5] = [OutputField::Id, OutputField::Content, OutputField::Confidence, OutputField::Session, OutputField::Created];
+const RECENT_FIELDS: [OutputField; 6] = [
+    OutputField::Id,
+    OutputField::EventType,
+    OutputField::Content,
+    OutputField::Confidence,
+    OutputField::Session,
+    OutputField::Created,
+];
+const IMPORTANT_FIELDS: [OutputField; 6] = [
+    OutputField::Id,
+    OutputField::EventType,
+    OutputField::Content,
+    OutputField::Confidence,
+    OutputField::Decay,
+    OutputField::Session,
+];
+const SESSION_FIELDS: [OutputField; 5] = [
+    OutputField::Id,
+    OutputField::EventType,
+    OutputField::Content,
+    OutputField::Confidence,
+    OutputField::Created,
+];
+const TYPE_FIELDS: [OutputField; 5] = [
+    OutputField::Id,
+    OutputField::Content,
+    OutputField::Confidence,
+    OutputField::Session,
+    OutputField::Created,
+];
 
 /// `amem://graph/recent`.
 pub(crate) fn recent(sql: &mut dyn Sql, now: i64) -> Result<JsonObjectWriter> {
@@ -73,9 +96,12 @@ impl ImportanceIter {
         ImportanceIter { now, classes: Default::default() }
     }
 
-    /// From the keys on that [`ByImportance::keys`] gave.
+    /// From the keys on that [`ImportanceIter::keys`] gave.
     pub(crate) fn resume(now: i64, keys: [Option<(i64, i64)>; 3]) -> ImportanceIter {
-        ImportanceIter { now, classes: keys.map(|last_key| ClassCursor { last_key, ..ClassCursor::default() }) }
+        ImportanceIter {
+            now,
+            classes: keys.map(|last_key| ClassCursor { last_key, ..ClassCursor::default() }),
+        }
     }
 
     /// How far each run was given out.
@@ -160,23 +186,35 @@ pub(crate) struct Page {
 }
 
 /// `amem://session/{id}`.
-pub(crate) fn nodes_of_session(sql: &mut dyn Sql, id: SessionId, page: Page, now: i64) -> Result<JsonObjectWriter> {
+pub(crate) fn nodes_of_session(
+    sql: &mut dyn Sql,
+    id: SessionId,
+    page: Page,
+    now: i64,
+) -> Result<JsonObjectWriter> {
     let session = session::get(sql, id)?;
     let mut document = new_document(session.node_count, page);
     document.put("session_id", id.0);
     document.put("node_count", session.node_count);
-    let last_id = write_nodes(&mut document, &SESSION_FIELDS, now, sql, ("session_id", i64::from(id.0)), page)?;
+    let last_id =
+        write_nodes(&mut document, &SESSION_FIELDS, now, sql, ("session_id", i64::from(id.0)), page)?;
     put_cursor(&mut document, last_id, &session_cursor_scope(id));
     Ok(document)
 }
 
 /// `amem://types/{type}`.
-pub(crate) fn nodes_of_type(sql: &mut dyn Sql, event_type: EventType, page: Page, now: i64) -> Result<JsonObjectWriter> {
-    let count = stats::read(sql)?.node_count_of_type(event_type);
+pub(crate) fn nodes_of_type(
+    sql: &mut dyn Sql,
+    event_type: EventType,
+    page: Page,
+    now: i64,
+) -> Result<JsonObjectWriter> {
+    let count = counters::read(sql)?.node_count_of_type(event_type);
     let mut document = new_document(count, page);
     document.put("event_type", event_type.as_str());
     document.put("count", count);
-    let last_id = write_nodes(&mut document, &TYPE_FIELDS, now, sql, ("event_type", event_type.number()), page)?;
+    let last_id =
+        write_nodes(&mut document, &TYPE_FIELDS, now, sql, ("event_type", event_type.number()), page)?;
     put_cursor(&mut document, last_id, &type_cursor_scope(event_type));
     Ok(document)
 }
@@ -195,7 +233,7 @@ pub(crate) fn type_cursor_scope(event_type: EventType) -> String {
 pub(crate) fn decode_cursor(scope: &str, cursor: Option<&str>) -> Result<Option<NodeId>> {
     let Some(cursor) = cursor else { return Ok(None) };
     let key = cursor::decode(scope, cursor)?;
-    let id = key.parse().map_err(|_| crate::refusal::invalid_argument("cursor", "is not of this list"))?;
+    let id = key.parse().map_err(|_| crate::errors::invalid_argument("cursor", "is not of this list"))?;
     Ok(Some(NodeId(id)))
 }
 
@@ -236,7 +274,8 @@ fn write_nodes(
             // One more than there is room for tells whether there are more.
             let batch_size = limits::PAGE_BATCH_ROWS.min(budget.nodes + 1);
             let after = last.map_or(-1, |id| id.0);
-            let cells: [Cell; 4] = [tenant.as_str().into(), value.into(), after.into(), (batch_size as i64).into()];
+            let cells: [Cell; 4] =
+                [tenant.as_str().into(), value.into(), after.into(), (batch_size as i64).into()];
             let mut written = 0;
             let mut is_full = false;
             sql.for_each_row(&query, &cells, &mut |row| {

@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 
 use crate::edge::Edge;
 use crate::event_type::EventType;
-use crate::outgoing::{self, EdgesBySource};
+use crate::packed_edges::{self, EdgesBySource};
 use crate::session::SessionId;
-use crate::{decay, refusal};
+use crate::{decay, errors};
 
 /// A node's number: from 0, never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -126,7 +126,7 @@ impl Node {
 }
 
 impl<'r> Node<&'r str> {
-    /// A row of [`COLUMNS_TOLD`]: the node without its accesses.
+    /// A row of [`COLUMNS_STATIC`]: the node without its accesses.
     pub(crate) fn from_static_row(row: &'r Row) -> Result<Node<&'r str>> {
         Ok(Node {
             id: NodeId(row.int(0)?),
@@ -239,7 +239,7 @@ pub(crate) fn find(sql: &mut dyn Sql, id: NodeId) -> Result<Option<Node>> {
 
 /// The node of that id, or the refusal.
 pub(crate) fn get(sql: &mut dyn Sql, id: NodeId) -> Result<Node> {
-    find(sql, id)?.ok_or_else(|| refusal::node_not_found(id))
+    find(sql, id)?.ok_or_else(|| errors::node_not_found(id))
 }
 
 /// Those of these nodes that exist.
@@ -264,13 +264,13 @@ pub(crate) fn find_with_edges(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Vec<(
 pub(crate) fn get_with_edges(sql: &mut dyn Sql, id: NodeId) -> Result<(Node, Option<Vec<Edge>>)> {
     static WITH_EDGES_BY_ID: IdQuery = IdQuery::new("amem_node", "id", COLUMNS_WITH_EDGES);
     let rows = rows_by_ids(sql, &WITH_EDGES_BY_ID, &[id])?;
-    let row = rows.first().ok_or_else(|| refusal::node_not_found(id))?;
+    let row = rows.first().ok_or_else(|| errors::node_not_found(id))?;
     Ok((Node::from_row(row)?, unpack_column(row, 10, id)?))
 }
 
 /// What a row says of what leaves it, in that column.
 fn unpack_column(row: &Row, column: usize, id: NodeId) -> Result<Option<Vec<Edge>>> {
-    row.opt_text(column)?.map(|packed| outgoing::decode(id, packed)).transpose()
+    row.opt_text(column)?.map(|packed| packed_edges::decode(id, packed)).transpose()
 }
 
 /// The edges that leave these nodes, of those that exist and whose row tells them.
@@ -337,7 +337,7 @@ pub(crate) fn insert(
                 node.effective_access.into(),
                 node.superseded_by.map(|id| id.0).into(),
                 node.content.as_str().into(),
-                outgoing::encode(edges_by_source.get(&node.id).map_or(&[], Vec::as_slice)).into(),
+                packed_edges::encode(edges_by_source.get(&node.id).map_or(&[], Vec::as_slice)).into(),
             ]);
         }
         tx.execute(&INSERT.for_row_count(chunk.len()), &cells)?;

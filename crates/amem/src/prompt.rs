@@ -2,14 +2,14 @@
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
 use quad_core::tool::ContentBlock;
-use quad_core::{ReadSet, Error, Principal, Result};
+use quad_core::{Error, Principal, ReadSet, Result};
 use quad_store::{Sql, params};
 use serde_json::{Map, Value};
 
+use crate::errors::{self, invalid_argument};
 use crate::node::{self, Node, NodeId};
-use crate::refusal::{self, invalid_argument};
 use crate::session::{self, SessionId};
-use crate::{Amem, limits, place, routes, tags};
+use crate::{Amem, caller_state, limits, routes, tags};
 
 const fn argument(name: &'static str, description: &'static str, required: bool) -> PromptArgument {
     PromptArgument { name, description, required }
@@ -67,7 +67,8 @@ pub(crate) async fn messages(
     let arguments = PromptArguments(arguments);
     match prompt.name {
         "remember" => {
-            let context = arguments.optional("context").map(|reason| format!("\n\nIt matters because: {reason}"));
+            let context =
+                arguments.optional("context").map(|reason| format!("\n\nIt matters because: {reason}"));
             let text = format!(
                 "Remember this:\n\n{}{}\n\nFirst look whether the memory already holds it or something that contradicts it \
                  (memory_search, memory_query). If an old memory is wrong now, use memory_correct. Otherwise choose the type \
@@ -119,7 +120,9 @@ impl<'a> PromptArguments<'a> {
 }
 
 fn parse_node(text: &str) -> Result<NodeId> {
-    text.parse().map(NodeId::from_u64_saturating).map_err(|_| invalid_argument("node_id", "must be a node's id"))
+    text.parse()
+        .map(NodeId::from_u64_saturating)
+        .map_err(|_| invalid_argument("node_id", "must be a node's id"))
 }
 
 fn parse_session(text: &str) -> Result<SessionId> {
@@ -156,8 +159,8 @@ fn reflect(sql: &mut dyn Sql, topic: &str, id: Option<NodeId>) -> Result<(Vec<Me
 fn summarize(sql: &mut dyn Sql, subject: &str, id: Option<SessionId>) -> Result<(Vec<Message>, ReadSet)> {
     let id = match id {
         Some(id) => id,
-        None => place::current_session(sql, subject)?.ok_or_else(|| {
-            refusal::conflict("There is no current session")
+        None => caller_state::current_session(sql, subject)?.ok_or_else(|| {
+            errors::conflict("There is no current session")
                 .hint("Name a session_id; amem://sessions has them")
                 .with_code("NO_SESSION")
         })?,
@@ -194,6 +197,6 @@ fn summary_line(node: &Node) -> String {
         "- [#{} {}] {}\n",
         node.id,
         node.event_type.as_str(),
-        refusal::truncate(&content, limits::PROMPT_CHARS)
+        errors::truncate(&content, limits::PROMPT_CHARS)
     )
 }

@@ -5,7 +5,7 @@ use quad_store::{Row, Sql, params};
 use serde_json::{Value, json};
 
 use crate::event_type::EventType;
-use crate::{decay, limits, stats};
+use crate::{counters, decay, limits};
 
 /// What counts as doubtful.
 #[derive(Clone, Copy, Debug)]
@@ -84,12 +84,16 @@ pub(crate) fn report(
         .collect::<Result<Vec<Value>>>()?;
     let status = if !unsupported.is_empty() {
         "fail"
-    } else if low_confidence.is_empty() && stale.is_empty() && orphans.is_empty() && open_contradictions.is_empty() {
+    } else if low_confidence.is_empty()
+        && stale.is_empty()
+        && orphans.is_empty()
+        && open_contradictions.is_empty()
+    {
         "pass"
     } else {
         "warn"
     };
-    let counters = stats::read(sql)?;
+    let counters = counters::read(sql)?;
     let examples = |ids: &[i64]| Value::from(ids.get(..thresholds.examples).unwrap_or(ids));
     let mut document = json!({
         "status": status,

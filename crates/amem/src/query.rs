@@ -9,9 +9,9 @@ use quad_store::{Row, Sql, Value as Cell, batch, params};
 
 use crate::event_type::EventType;
 use crate::list::{ImportanceIter, PageBudget};
-use crate::node::{self, OutputField, Node, NodeId};
+use crate::node::{self, Node, NodeId, OutputField};
 use crate::session::SessionId;
-use crate::{limits, refusal, stats};
+use crate::{counters, errors, limits};
 
 /// The orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Order {
         let index = ORDERS.iter().position(|candidate| *candidate == name);
         index
             .and_then(|index| orders.get(index).copied())
-            .ok_or_else(|| refusal::unknown_value("order", name, &ORDERS))
+            .ok_or_else(|| errors::unknown_value("order", name, &ORDERS))
     }
 }
 
@@ -104,9 +104,8 @@ impl SortKey {
     /// Whether this comes before `other`, in falling order.
     fn sorts_before(&self, other: &SortKey) -> bool {
         match (self, other) {
-            (SortKey::Recent(a, b), SortKey::Recent(c, d)) | (SortKey::Accessed(a, b), SortKey::Accessed(c, d)) => {
-                (a, b) > (c, d)
-            }
+            (SortKey::Recent(a, b), SortKey::Recent(c, d))
+            | (SortKey::Accessed(a, b), SortKey::Accessed(c, d)) => (a, b) > (c, d),
             (SortKey::Confidence(a, b), SortKey::Confidence(c, d)) => a > c || (a == c && b > d),
             _ => false,
         }
@@ -155,7 +154,12 @@ struct QueryPage {
 }
 
 /// Runs a query; the document has `next_cursor` while there may be more.
-pub(crate) fn run(sql: &mut dyn Sql, query: &Query, cursor: Option<&str>, now: i64) -> Result<JsonObjectWriter> {
+pub(crate) fn run(
+    sql: &mut dyn Sql,
+    query: &Query,
+    cursor: Option<&str>,
+    now: i64,
+) -> Result<JsonObjectWriter> {
     const FIELDS: [OutputField; 9] = [
         OutputField::Id,
         OutputField::EventType,
@@ -215,10 +219,12 @@ fn fetch_candidates(sql: &mut dyn Sql, query: &Query) -> Result<Option<Vec<Node>
         }
     }
     if columns.is_empty() && !query.event_types.is_empty() {
-        let stats = stats::read(sql)?;
-        let total: i64 = query.event_types.iter().map(|event_type| stats.node_count_of_type(*event_type)).sum();
+        let stats = counters::read(sql)?;
+        let total: i64 =
+            query.event_types.iter().map(|event_type| stats.node_count_of_type(*event_type)).sum();
         if total <= limits::MAX_IN_MEMORY_SORT && !prefer_scan(total, stats.node_count(), query.limit) {
-            columns = query.event_types.iter().map(|event_type| ("event_type", event_type.number())).collect();
+            columns =
+                query.event_types.iter().map(|event_type| ("event_type", event_type.number())).collect();
         }
     }
     if columns.is_empty() {
@@ -227,7 +233,10 @@ fn fetch_candidates(sql: &mut dyn Sql, query: &Query) -> Result<Option<Vec<Node>
     let mut nodes = Vec::new();
     for (column, value) in columns {
         let rows = sql.query(
-            &format!("SELECT {} FROM amem_node WHERE tenant_id = $1 AND {column} = $2", node::COLUMNS_NO_CONTENT),
+            &format!(
+                "SELECT {} FROM amem_node WHERE tenant_id = $1 AND {column} = $2",
+                node::COLUMNS_NO_CONTENT
+            ),
             params![tenant.as_str(), value],
         )?;
         nodes.extend(Node::from_rows(&rows)?);
@@ -239,11 +248,17 @@ fn fetch_candidates(sql: &mut dyn Sql, query: &Query) -> Result<Option<Vec<Node>
 /// nodes, so that it ends no page early even if they lie at its end.
 fn prefer_scan(matching: i64, total: i64, limit: usize) -> bool {
     let expected_scanned = (limit as i64).saturating_mul(total) / matching.max(1);
-    expected_scanned < matching && usize::try_from(total).is_ok_and(|total| total <= limits::MAX_QUERY_ROWS_SCANNED)
+    expected_scanned < matching
+        && usize::try_from(total).is_ok_and(|total| total <= limits::MAX_QUERY_ROWS_SCANNED)
 }
 
 /// Sorts nodes that were gathered without their contents, and fetches those of the first.
-fn sort_in_memory(sql: &mut dyn Sql, query: &Query, nodes: Vec<Node>, start: Option<SortKey>) -> Result<QueryPage> {
+fn sort_in_memory(
+    sql: &mut dyn Sql,
+    query: &Query,
+    nodes: Vec<Node>,
+    start: Option<SortKey>,
+) -> Result<QueryPage> {
     let mut matching: Vec<(SortKey, Node)> = nodes
         .into_iter()
         .filter(|node| query.matches(node))
@@ -290,7 +305,11 @@ fn scan_index(sql: &mut dyn Sql, query: &Query, mut position: Option<SortKey>) -
         }
         for row in &rows {
             let node = Node::from_row(row)?;
-            let key = if in_zero_access_range { SortKey::Accessed(0, node.id.0) } else { SortKey::for_node(query.order, &node) };
+            let key = if in_zero_access_range {
+                SortKey::Accessed(0, node.id.0)
+            } else {
+                SortKey::for_node(query.order, &node)
+            };
             if query.matches(&node) && !(in_zero_access_range && node.access_count > 0) {
                 if !budget.try_take(&node) {
                     page.next = position;

@@ -5,16 +5,22 @@ use quad_store::{Sql, params};
 use serde_json::{Value, json};
 
 use crate::event_type::EventType;
-use crate::node::{self, OutputField, Node};
-use crate::{limits, place, session};
+use crate::node::{self, Node, OutputField};
+use crate::{caller_state, limits, session};
 
 /// Loads the last episode and the newest of what is still believed: a third of `limit` each of decisions, facts and
 /// inferences that are sure enough, the rest skills and corrections.
 pub(crate) fn resume(sql: &mut dyn Sql, subject: &str, limit: usize, now: i64) -> Result<Value> {
-    const FIELDS: [OutputField; 4] = [OutputField::Id, OutputField::Content, OutputField::Confidence, OutputField::Session];
-    const WITH_TYPE: [OutputField; 5] =
-        [OutputField::Id, OutputField::EventType, OutputField::Content, OutputField::Confidence, OutputField::Session];
-    let current = place::current_session(sql, subject)?;
+    const FIELDS: [OutputField; 4] =
+        [OutputField::Id, OutputField::Content, OutputField::Confidence, OutputField::Session];
+    const WITH_TYPE: [OutputField; 5] = [
+        OutputField::Id,
+        OutputField::EventType,
+        OutputField::Content,
+        OutputField::Confidence,
+        OutputField::Session,
+    ];
+    let current = caller_state::current_session(sql, subject)?;
     let previous = session::newest_except(sql, current)?;
     let per_type = (limit / 3).max(1);
     let decisions = newest_of_type(sql, EventType::Decision, 0.7, per_type)?;
@@ -56,7 +62,12 @@ pub(crate) fn last_episode(sql: &mut dyn Sql) -> Result<Value> {
 }
 
 /// The newest nodes of a type that nothing supersedes and that are at least so sure.
-fn newest_of_type(sql: &mut dyn Sql, event_type: EventType, min_confidence: f64, limit: usize) -> Result<Vec<Node>> {
+fn newest_of_type(
+    sql: &mut dyn Sql,
+    event_type: EventType,
+    min_confidence: f64,
+    limit: usize,
+) -> Result<Vec<Node>> {
     let tenant = sql.tenant().clone();
     let (mut found, mut before_id, mut visited) = (Vec::new(), i64::MAX, 0);
     // Most are sure enough; where they are not, ever more are looked at.

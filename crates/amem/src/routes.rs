@@ -1,6 +1,6 @@
 //! The addresses of this scheme.
 
-use quad_core::{Error, Grammar, ScopeRequirement, Result, Route, RouteSpec};
+use quad_core::{Error, Grammar, Result, Route, RouteSpec, ScopeRequirement};
 
 use crate::event_type;
 
@@ -31,7 +31,12 @@ pub(crate) struct RouteDef {
 
 macro_rules! route {
     ($resource:ident, $template:literal, $name:literal, $description:literal) => {
-        RouteDef { resource: Resource::$resource, template: $template, name: $name, description: $description }
+        RouteDef {
+            resource: Resource::$resource,
+            template: $template,
+            name: $name,
+            description: $description,
+        }
     };
 }
 

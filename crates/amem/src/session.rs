@@ -4,9 +4,9 @@ use quad_core::{Error, Result};
 use quad_store::{Row, Sql, Tx, params};
 use serde_json::{Value, json};
 
+use crate::counters::Counters;
 use crate::node::NodeId;
-use crate::stats::Counters;
-use crate::{limits, refusal};
+use crate::{errors, limits};
 
 /// A session's number, 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,7 +91,7 @@ pub(crate) fn find(sql: &mut dyn Sql, id: SessionId) -> Result<Option<Session>> 
 
 /// The session of that id, or the refusal.
 pub(crate) fn get(sql: &mut dyn Sql, id: SessionId) -> Result<Session> {
-    find(sql, id)?.ok_or_else(|| refusal::session_not_found(id))
+    find(sql, id)?.ok_or_else(|| errors::session_not_found(id))
 }
 
 /// Sessions by falling id, from below `before` on.
@@ -147,7 +147,7 @@ pub(crate) fn create_at(
     let id = match id {
         Some(id) => id,
         None => u32::try_from(counters.next_session).map(SessionId).map_err(|_| {
-            refusal::limit_exceeded("SESSION_LIMIT", "The greatest session id is taken")
+            errors::limit_exceeded("SESSION_LIMIT", "The greatest session id is taken")
                 .hint("Name a session_id that is free")
         })?,
     };
@@ -164,7 +164,12 @@ pub(crate) fn create_at(
 }
 
 /// Counts nodes of a session, in or out.
-pub(crate) fn count_nodes(tx: &mut Tx<'_>, counters: &mut Counters, id: SessionId, change: i64) -> Result<()> {
+pub(crate) fn count_nodes(
+    tx: &mut Tx<'_>,
+    counters: &mut Counters,
+    id: SessionId,
+    change: i64,
+) -> Result<()> {
     let tenant = tx.tenant().clone();
     let row = tx.query_opt(
         "UPDATE amem_session SET node_count = node_count + $3 WHERE tenant_id = $1 AND id = $2 RETURNING node_count",

@@ -6,7 +6,7 @@ use quad_core::prompt::Message;
 use quad_core::resolver::View;
 use quad_core::scheme::{CompletionQuery, CompletionTarget};
 use quad_core::tool::NoProgress;
-use quad_core::{ReadSet, Principal, PrincipalKind, Resolver, Result, Scheme, ScopeSet, TenantId};
+use quad_core::{Principal, PrincipalKind, ReadSet, Resolver, Result, Scheme, ScopeSet, TenantId};
 use quad_store::Store;
 use quad_store::testing::{TestStore, stores};
 use serde_json::{Value, json};
@@ -136,13 +136,20 @@ impl TestEnv {
 
     pub(crate) async fn complete(&self, template: &str, variable: &str, prefix: &str) -> Vec<String> {
         let empty = serde_json::Map::new();
-        let query =
-            CompletionQuery { target: CompletionTarget::Template(template), variable, prefix, context: &empty };
+        let query = CompletionQuery {
+            target: CompletionTarget::Template(template),
+            variable,
+            prefix,
+            context: &empty,
+        };
         self.resolver.complete(&self.caller, View::All, query).await.unwrap().values
     }
 
     pub(crate) async fn prompt(&self, name: &str, arguments: Value) -> Result<Vec<Message>> {
         let arguments = arguments.as_object().unwrap().clone();
-        self.resolver.get_prompt(&self.caller, View::All, name, &arguments).await.map(|(_, messages)| messages)
+        self.resolver
+            .get_prompt(&self.caller, View::All, name, &arguments)
+            .await
+            .map(|(_, messages)| messages)
     }
 }

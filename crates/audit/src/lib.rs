@@ -1,7 +1,7 @@
 //! The trail: what happened, who saw what, and the proof of it; and what cites what.
 //!
-//! `audit://` shows a tenant its own chain of audit events. Around it: [`Keeper`] signs checkpoints over the chain,
-//! [`export`](mod@export) writes it into a file that [`Verifier`] checks without a database, [`proof`] proves a single event, [`Receipt`] holds
+//! `audit://` shows a tenant its own chain of audit events. Around it: [`CheckpointSigner`] signs checkpoints over the chain,
+//! [`export`](mod@export) writes it into a file that [`Verifier`] checks without a database, [`proof`] proves a single event, [`ReadReceipt`] holds
 //! a reply against the event that recorded it, and [`archive`](mod@archive) moves what is old into a file.
 //!
 //! `link://` ([`links`]) keeps the links between addresses of all schemes.

@@ -2,7 +2,7 @@
 //!
 //! What vouches for what: an event's hash vouches for all events before it; a checkpoint's signature for the events that it
 //! covers; the last line's for the whole file. Who can sign can write all of these anew, so what vouches for the keys is
-//! a file of checkpoints that lay elsewhere ([`Pins`]): with it, a chain that was cut off, or signed again with another
+//! a file of checkpoints that lay elsewhere ([`TrustedCheckpoints`]): with it, a chain that was cut off, or signed again with another
 //! key, is found out as well.
 
 use std::borrow::Cow;

@@ -2,7 +2,7 @@
 //!
 //! Tokens are signed, so that others can check them with the public half; sealed strings (session ids) are only ever
 //! checked by us, so a MAC is enough. Both carry the key's name, so that they outlive it as the current one. Where the seed
-//! lives is [`KeyHome`](crate::KeyHome)'s business, and which key is current the [`keyring`](crate::keyring)'s.
+//! lives is [`KeyStorage`](crate::KeyHome)'s business, and which key is current the [`keyring`](crate::keyring)'s.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;

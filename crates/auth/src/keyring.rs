@@ -1,6 +1,6 @@
 //! The keys that are held: one that signs, and older ones that still verify.
 //!
-//! Pure: where they come from is the [`KeyHome`](crate::KeyHome)'s business, and when they are read again that of
+//! Pure: where they come from is the [`KeyStorage`](crate::KeyHome)'s business, and when they are read again that of
 //! [`keys`](crate::keys).
 
 use base64::Engine as _;

@@ -1,10 +1,10 @@
 //! The gate: who is asking, and is it still true.
 //!
-//! [`Gate::authenticate`] turns a bearer token into a [`Principal`](quad_core::Principal), [`Gate::mint`] makes such
-//! tokens, and [`Gate::open_session`] gives a legacy client the signed string that it calls its session. All three
-//! hang on the signing keys, which [`KeyHome`] keeps: a 0600 file beside SQLite, encrypted rows on PostgreSQL. What a token
+//! [`AuthService::authenticate`] turns a bearer token into a [`Principal`](quad_core::Principal), [`AuthService::mint`] makes such
+//! tokens, and [`AuthService::open_session`] gives a legacy client the signed string that it calls its session. All three
+//! hang on the signing keys, which [`KeyStorage`] keeps: a 0600 file beside SQLite, encrypted rows on PostgreSQL. What a token
 //! claims counts only within its holder's registration ([`AgentRecord`]); tokens of an external [`Issuer`] are checked with
-//! the issuer's own keys, and [`Rates`] says how many requests a tenant may send.
+//! the issuer's own keys, and [`RateLimiter`] says how many requests a tenant may send.
 //!
 //! The gate decides *who*, never *what they may do with which address*: that is decided from the address's shape, by
 //! the resolver. It knows no socket and no protocol message; it is handed the text of an `Authorization` header.

@@ -54,7 +54,7 @@ impl AuthService {
     /// Who sends this `Authorization` header.
     ///
     /// The principal's proof is as old as the registry row that was read for it. The store compares it with every audit
-    /// commit; when that finds it stale, call [`Gate::forget`] and authenticate again. A refusal is counted in the audit.
+    /// commit; when that finds it stale, call [`AuthService::forget`] and authenticate again. A refusal is counted in the audit.
     pub async fn authenticate(&self, authorization: Option<&str>) -> Result<Principal, AuthError> {
         let result = self.authenticate_cached(authorization).await;
         if let Err(error) = &result {

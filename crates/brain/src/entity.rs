@@ -1,7 +1,7 @@
 //! Nouns of the ledger: rows whose fields are named once, for the database, for the wire and for files.
 //!
 //! [`noun!`](crate::entity::noun) declares one. Each field is a [`Field`]: it knows its columns, its JSON and how it is read
-//! from a line. Every noun also has a [`Standing`]: where it comes from and how sure we are.
+//! from a line. Every noun also has a [`RowMeta`]: where it comes from and how sure we are.
 
 use std::collections::HashSet;
 

@@ -65,7 +65,7 @@ impl Equivalent<CacheKey> for CacheKeyRef<'_> {
     }
 }
 
-/// A bounded map from [`Key`] to [`Sealed`], least recently used out first.
+/// A bounded map from [`CacheKey`] to [`SerializedRead`], least recently used out first.
 #[derive(Debug)]
 pub struct Cache {
     bytes_max: usize,

@@ -2,8 +2,8 @@
 //!
 //! A [`Principal`] asks the [`Resolver`] for an address. The resolver decides from the address's *shape* whether
 //! the caller may, looks in the [`cache`], asks the [`Scheme`] that owns the address, and answers only when the
-//! [`Journal`] has made the audit event durable. What a scheme does inside is its own business; what it must hand
-//! back is a [`Reading`]: contents, and the [`Basis`] that they rest on.
+//! [`AuditLog`] has made the audit event durable. What a scheme does inside is its own business; what it must hand
+//! back is a [`ReadOutput`]: contents, and the [`ReadSet`] that they rest on.
 //!
 //! This crate knows no protocol message, no socket and no SQL.
 #![forbid(unsafe_code)]

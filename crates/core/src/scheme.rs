@@ -141,8 +141,8 @@ pub enum RequestTarget<'a> {
 
 /// The provider of one address space.
 ///
-/// Everything here is called with a proven caller whose scopes have been checked against the declared [`Need`]. What a
-/// scheme reads, it reads in one snapshot and says so in a [`Basis`]; what it writes, it writes in one transaction that
+/// Everything here is called with a proven caller whose scopes have been checked against the declared [`ScopeRequirement`]. What a
+/// scheme reads, it reads in one snapshot and says so in a [`ReadSet`]; what it writes, it writes in one transaction that
 /// also holds the call's audit event.
 pub trait Scheme: Send + Sync {
     /// The scheme's name, as in `name://`.

@@ -92,7 +92,7 @@ pub struct ToolCall<'a> {
     pub tool: &'a Tool,
     /// With what.
     pub arguments: Map<String, Value>,
-    /// The audit event of this call. A tool that writes hands it to its transaction; see [`Called`].
+    /// The audit event of this call. A tool that writes hands it to its transaction; see [`ToolResult`].
     pub event: EventDraft,
     /// Where to say how far it is.
     pub progress: &'a dyn Progress,

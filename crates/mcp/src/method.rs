@@ -96,7 +96,7 @@ impl Method {
         }
     }
 
-    /// The parameter that the `Mcp-Name` header repeats, if the method has one.
+    /// The parameter that the `Mcp-HostPort` header repeats, if the method has one.
     pub(crate) fn header_param_name(self) -> Option<&'static str> {
         match self {
             Method::ToolsCall | Method::PromptsGet => Some("name"),

@@ -36,7 +36,7 @@ pub(crate) struct IdleTracker(Arc<IdleState>);
 #[derive(Debug)]
 struct IdleState {
     opened: Instant,
-    /// Milliseconds from the opening to the end of the last reply; [`AT_WORK`] while there is no such thing.
+    /// Milliseconds from the opening to the end of the last reply; [`IN_FLIGHT`] while there is no such thing.
     idle_since_ms: AtomicU64,
 }
 

@@ -167,7 +167,7 @@ fn header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// Whether an `If-None-Match` names the tag. A weak form of it counts, as HTTP asks.
+/// Whether an `If-None-NodePattern` names the tag. A weak form of it counts, as HTTP asks.
 fn etag_matches(if_none_match: &str, etag: &str) -> bool {
     if_none_match
         .split(',')

@@ -49,7 +49,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Collects findings; keeps the first [`limits::FINDINGS`] and counts the rest.
+/// Collects findings; keeps the first [`limits::DIAGNOSTICS`] and counts the rest.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
     items: Vec<Diagnostic>,

@@ -2,7 +2,7 @@
 
 use crate::limits;
 
-/// Why nothing of a file was read. The message says what is wrong with the file; [`Refusal::hint`] what to do.
+/// Why nothing of a file was read. The message says what is wrong with the file; [`ParseError::hint`] what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// No bytes, or nothing but white space.

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! [`parse`] tells the format by its content ([`Format`]), reads CSV tables, OFX, ISO 20022 camt and hledger journals into
-//! one [`Document`], and reports everything it could not read as a [`Finding`] with its line; what surrounds such a line
+//! one [`Document`], and reports everything it could not read as a [`Diagnostic`] with its line; what surrounds such a line
 //! is not lost. Nothing here does I/O, asks a clock or uses a float. It must not know where entries go: accounts, tenants
 //! and tables are others' nouns.
 

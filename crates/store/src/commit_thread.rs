@@ -3,7 +3,7 @@
 //! The next group is what queued during the last commit, and whoever of the crowd comes back while the writer rests for a moment;
 //! a lone caller waits for nothing. On SQLite it runs everything that writes. On
 //! PostgreSQL it runs the audit events of reads, while each mutation commits on a connection of its own. The events of calls that
-//! have been answered already ([`Later`]) ride with whatever is committed next.
+//! have been answered already ([`DeferredEvents`]) ride with whatever is committed next.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Events of calls that have been answered already: with `audit = "async"` they wait here for company.
 //!
-//! They are written with the next commit, whoever causes it, or after [`limits::LATER_WAIT`] by themselves, in the order in which they
+//! They are written with the next commit, whoever causes it, or after [`limits::DEFERRED_FLUSH_DELAY`] by themselves, in the order in which they
 //! came. If that fails they stay and are tried again, and until it succeeds no further call is answered ahead of its event.
 
 use std::collections::VecDeque;

@@ -105,7 +105,7 @@ pub const BACKUP_STEP_PAGES: i32 = 256;
 /// matches rarely is paid for in pages, not in one long snapshot.
 pub const AUDIT_EVENTS_SCANNED_MAX: i64 = 4_096;
 
-/// Blocks that a walk along the chain takes from the database at a time. A block holds 1 to [`GROUP_JOBS`] events.
+/// Blocks that a walk along the chain takes from the database at a time. A block holds 1 to [`BATCH_JOBS_MAX`] events.
 pub const AUDIT_BLOCKS_PER_QUERY: i64 = 32;
 
 /// How far a block's time may lie from the order of the chain: processes take the time before they wait for the head, and

@@ -17,10 +17,10 @@ use std::io::{Read, Seek, SeekFrom};
 
 use quad_core::Result;
 
-use super::fault;
 use super::item::{self, EDGE_TYPES, EVENT_TYPES, EdgeItem, Item, NodeItem};
 use super::limits::{CONTENT_BYTES, DIMENSIONS};
-use super::window::{RecordView, RegionReader};
+use super::parse_error;
+use super::region_reader::{RecordView, RegionReader};
 
 pub(crate) const HEADER_BYTES: u64 = 64;
 pub(crate) const NODE_BYTES: u64 = 72;
@@ -61,15 +61,18 @@ struct Header {
 impl<R: Read + Seek> AmemReader<R> {
     /// Reads and checks the header, and that all it promises fits into the file.
     pub fn open(mut file: R) -> Result<AmemReader<R>> {
-        let file_bytes = file.seek(SeekFrom::End(0)).map_err(fault::io_error)?;
+        let file_bytes = file.seek(SeekFrom::End(0)).map_err(parse_error::io_error)?;
         let mut window = RegionReader::default();
         let header = RecordView(window.read_range(&mut file, file_bytes, 0, HEADER_BYTES as usize)?);
         if !header.0.starts_with(MAGIC) {
-            return Err(fault::at_byte(0, "this is no .amem file: it does not begin with AMEM"));
+            return Err(parse_error::at_byte(0, "this is no .amem file: it does not begin with AMEM"));
         }
         if header.u32(4) != VERSION {
             let version = header.u32(4);
-            return Err(fault::at_byte(4, format!("version {version} of the format; only {VERSION} is known")));
+            return Err(parse_error::at_byte(
+                4,
+                format!("version {version} of the format; only {VERSION} is known"),
+            ));
         }
         let header = Header {
             dimension: u64::from(header.u32(8)),
@@ -115,21 +118,26 @@ impl<R: Read + Seek> AmemReader<R> {
 
     fn read_node(&mut self) -> Result<NodeItem> {
         let record_offset = self.header.nodes_offset + self.next_node * NODE_BYTES;
-        let record = RecordView(self.node_region.read_range(&mut self.file, self.file_bytes, record_offset, NODE_BYTES as usize)?);
+        let record = RecordView(self.node_region.read_range(
+            &mut self.file,
+            self.file_bytes,
+            record_offset,
+            NODE_BYTES as usize,
+        )?);
         let id = record.u64(0);
         // The same bound as the graph's own ids have in the database.
         if i64::try_from(id).is_err() {
-            return Err(fault::at_byte(record_offset, format!("{id} is too large for a node's id")));
+            return Err(parse_error::at_byte(record_offset, format!("{id} is too large for a node's id")));
         }
         if self.ids.last().is_some_and(|last| *last >= id) {
-            return Err(fault::at_byte(
+            return Err(parse_error::at_byte(
                 record_offset,
                 format!("node {id} comes after a node with an id that is not less"),
             ));
         }
         let event_type = record.u8(8);
         if usize::from(event_type) >= EVENT_TYPES.len() {
-            return Err(fault::at_byte(record_offset + 8, format!("{event_type} is no event type")));
+            return Err(parse_error::at_byte(record_offset + 8, format!("{event_type} is no event type")));
         }
         let (session_id, access_count) = (record.u32(20), record.u32(28));
         let created_at = read_time(&record, record_offset, 12)?;
@@ -161,36 +169,43 @@ impl<R: Read + Seek> AmemReader<R> {
         }
         let length = compressed_bytes as usize;
         if length > MAX_COMPRESSED_BYTES {
-            return Err(fault::at_byte(
+            return Err(parse_error::at_byte(
                 record_offset + 52,
                 format!("a compressed text of {length} bytes is longer than any can be"),
             ));
         }
         let start = self.header.contents_offset.checked_add(offset).ok_or_else(|| {
-            fault::at_byte(record_offset + 44, format!("a text should begin {offset} bytes into the texts"))
+            parse_error::at_byte(
+                record_offset + 44,
+                format!("a text should begin {offset} bytes into the texts"),
+            )
         })?;
         let bytes = self.content_region.read_range(&mut self.file, self.file_bytes, start, length)?;
         let Some((size, block)) = bytes.split_first_chunk::<4>() else {
-            return Err(fault::at_byte(
+            return Err(parse_error::at_byte(
                 start,
                 format!("a compressed text of {length} bytes has no room for its size"),
             ));
         };
         let size = u32::from_le_bytes(*size) as usize;
         if size > CONTENT_BYTES {
-            return Err(fault::at_byte(
+            return Err(parse_error::at_byte(
                 start,
                 format!("a text of {size} bytes; {CONTENT_BYTES} are the most"),
             ));
         }
-        let decompressed = lz4_flex::block::decompress(block, size)
-            .map_err(|error| fault::at_byte(start + 4, format!("a text cannot be decompressed: {error}")))?;
+        let decompressed = lz4_flex::block::decompress(block, size).map_err(|error| {
+            parse_error::at_byte(start + 4, format!("a text cannot be decompressed: {error}"))
+        })?;
         if decompressed.len() != size {
             let actual_size = decompressed.len();
-            return Err(fault::at_byte(start, format!("a text should have {size} bytes and has {actual_size}")));
+            return Err(parse_error::at_byte(
+                start,
+                format!("a text should have {size} bytes and has {actual_size}"),
+            ));
         }
         String::from_utf8(decompressed)
-            .map_err(|error| fault::at_byte(start, format!("a text is not UTF-8: {error}")))
+            .map_err(|error| parse_error::at_byte(start, format!("a text is not UTF-8: {error}")))
     }
 
     fn read_vector(&mut self) -> Result<Option<Vec<f32>>> {
@@ -216,21 +231,29 @@ impl<R: Read + Seek> AmemReader<R> {
 
     fn read_edge(&mut self) -> Result<EdgeItem> {
         let record_offset = self.header.edges_offset + self.next_edge * EDGE_BYTES;
-        let record = RecordView(self.edge_region.read_range(&mut self.file, self.file_bytes, record_offset, EDGE_BYTES as usize)?);
+        let record = RecordView(self.edge_region.read_range(
+            &mut self.file,
+            self.file_bytes,
+            record_offset,
+            EDGE_BYTES as usize,
+        )?);
         let (source_id, target_id, edge_type) = (record.u64(0), record.u64(8), record.u8(16));
         for (id, field_offset) in [(source_id, 0), (target_id, 8)] {
             if self.ids.binary_search(&id).is_err() {
-                return Err(fault::at_byte(
+                return Err(parse_error::at_byte(
                     record_offset + field_offset,
                     format!("an edge at node {id}, which the file does not have"),
                 ));
             }
         }
         if source_id == target_id {
-            return Err(fault::at_byte(record_offset, format!("an edge from node {source_id} to itself")));
+            return Err(parse_error::at_byte(
+                record_offset,
+                format!("an edge from node {source_id} to itself"),
+            ));
         }
         if usize::from(edge_type) >= EDGE_TYPES.len() {
-            return Err(fault::at_byte(record_offset + 16, format!("{edge_type} is no edge type")));
+            return Err(parse_error::at_byte(record_offset + 16, format!("{edge_type} is no edge type")));
         }
         let weight = read_ratio(&record, record_offset, 20)?;
         let created_at = read_time(&record, record_offset, 24)?;
@@ -264,7 +287,7 @@ impl Header {
             let end = count.checked_mul(record_bytes).and_then(|bytes| start.checked_add(bytes));
             match end {
                 Some(end) if end <= file_bytes && start >= HEADER_BYTES => Ok(()),
-                _ => Err(fault::at_byte(
+                _ => Err(parse_error::at_byte(
                     header_offset,
                     format!(
                         "{count} {section} of {record_bytes} bytes at byte {start} do not fit into a file of {file_bytes}"
@@ -283,14 +306,19 @@ impl Header {
 /// A time in microseconds.
 fn read_time(record: &RecordView<'_>, record_offset: u64, field_offset: usize) -> Result<i64> {
     let time = record.u64(field_offset);
-    i64::try_from(time).map_err(|_| fault::at_byte(record_offset + field_offset as u64, format!("{time} µs is no time")))
+    i64::try_from(time).map_err(|_| {
+        parse_error::at_byte(record_offset + field_offset as u64, format!("{time} µs is no time"))
+    })
 }
 
 /// A number from 0 to 1. What is beyond is cut, as the original does it.
 fn read_ratio(record: &RecordView<'_>, record_offset: u64, field_offset: usize) -> Result<f64> {
     let ratio = record.f32(field_offset);
     if !ratio.is_finite() {
-        return Err(fault::at_byte(record_offset + field_offset as u64, format!("{ratio} is no number from 0 to 1")));
+        return Err(parse_error::at_byte(
+            record_offset + field_offset as u64,
+            format!("{ratio} is no number from 0 to 1"),
+        ));
     }
     // The shortest decimal that means this float: 0.95, not 0.949999988079071.
     Ok(ratio.clamp(0.0, 1.0).to_string().parse().unwrap_or_else(|_| f64::from(ratio)))

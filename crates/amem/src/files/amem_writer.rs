@@ -5,9 +5,9 @@ use std::io::{Seek, SeekFrom, Write};
 use quad_core::Result;
 
 use super::amem_file::{EDGE_BYTES, HEADER_BYTES, MAGIC, NODE_BYTES, VERSION};
-use super::fault;
 use super::item::{self, EdgeItem, NodeItem};
 use super::limits::DIMENSIONS;
+use super::parse_error;
 
 /// Writes a file. `nodes` and `edges` give the items anew each time that they are called, once for each part of the file:
 /// they are read again rather than held. Both must give the same each time: nodes by id, edges by source and target.
@@ -37,7 +37,7 @@ where
     let contents_offset = edges_offset + edge_count * EDGE_BYTES;
 
     // Node records, while the lengths of the compressed texts add up.
-    out.seek(SeekFrom::Start(HEADER_BYTES)).map_err(fault::io_error)?;
+    out.seek(SeekFrom::Start(HEADER_BYTES)).map_err(parse_error::io_error)?;
     let mut content_bytes = 0_u64;
     let mut first_edge = 0_u64;
     let mut last_id = None;
@@ -50,16 +50,16 @@ where
         let compressed_bytes = lz4_flex::block::compress_prepend_size(node.content.as_bytes()).len() as u64;
         let degree = out_degrees.degree_of(node.id)?;
         out.write_all(&node_record(&node, now, content_bytes, compressed_bytes, first_edge, degree))
-            .map_err(fault::io_error)?;
+            .map_err(parse_error::io_error)?;
         content_bytes += compressed_bytes;
         first_edge += degree;
     }
     for edge in edges()? {
-        out.write_all(&edge_record(&edge?)).map_err(fault::io_error)?;
+        out.write_all(&edge_record(&edge?)).map_err(parse_error::io_error)?;
     }
     for node in nodes()? {
         let compressed = lz4_flex::block::compress_prepend_size(node?.content.as_bytes());
-        out.write_all(&compressed).map_err(fault::io_error)?;
+        out.write_all(&compressed).map_err(parse_error::io_error)?;
     }
     for node in nodes()? {
         let mut bytes = [0_u8; DIMENSIONS * 4];
@@ -68,7 +68,7 @@ where
                 *slot = number.to_le_bytes();
             }
         }
-        out.write_all(&bytes).map_err(fault::io_error)?;
+        out.write_all(&bytes).map_err(parse_error::io_error)?;
     }
     let mut header = [0_u8; HEADER_BYTES as usize];
     put(&mut header, 0, *MAGIC);
@@ -81,9 +81,9 @@ where
     put(&mut header, 48, contents_offset.to_le_bytes());
     put(&mut header, 56, (contents_offset + content_bytes).to_le_bytes());
     // Last, so that a file that was not finished is not taken for one.
-    out.seek(SeekFrom::Start(0)).map_err(fault::io_error)?;
-    out.write_all(&header).map_err(fault::io_error)?;
-    out.flush().map_err(fault::io_error)
+    out.seek(SeekFrom::Start(0)).map_err(parse_error::io_error)?;
+    out.write_all(&header).map_err(parse_error::io_error)?;
+    out.flush().map_err(parse_error::io_error)
 }
 
 /// How many edges leave each node, from edges that are sorted by their source.

@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::bad_lines::BadLines;
-use super::fault;
 use super::item::{self, EDGE_TYPES, EVENT_TYPES, EdgeItem, Item, NodeItem, SessionItem};
 use super::limits::CONTENT_BYTES;
-use super::lines::{Line, LineReader};
+use super::line_reader::{Line, LineReader};
+use super::parse_error;
 
 const FORMAT: &str = "quadrivium-memory";
 const VERSION: u32 = 1;
@@ -125,7 +125,7 @@ impl<W: Write> JsonlWriter<W> {
 
     /// Ends the file.
     pub fn finish(mut self) -> Result<W> {
-        self.out.flush().map_err(fault::io_error)?;
+        self.out.flush().map_err(parse_error::io_error)?;
         Ok(self.out)
     }
 }
@@ -133,7 +133,7 @@ impl<W: Write> JsonlWriter<W> {
 fn write_line<W: Write, T: Serialize>(out: &mut W, line: &T) -> Result<()> {
     let mut text = serde_json::to_vec(line).map_err(quad_core::Error::internal)?;
     text.push(b'\n');
-    out.write_all(&text).map_err(fault::io_error)
+    out.write_all(&text).map_err(parse_error::io_error)
 }
 
 fn type_name(names: &[&str], type_number: u8) -> Result<String> {
@@ -163,13 +163,13 @@ impl<R: BufRead> JsonlReader<R> {
             Some(header) if header.format == FORMAT && header.version == VERSION => {}
             Some(header) if header.format == FORMAT => {
                 let version = header.version;
-                return Err(fault::at_line(
+                return Err(parse_error::at_line(
                     1,
                     format!("version {version} of the format; only {VERSION} is known"),
                 ));
             }
             _ => {
-                return Err(fault::at_line(
+                return Err(parse_error::at_line(
                     1,
                     format!("there should be a header that names the format {FORMAT}"),
                 ));
@@ -213,7 +213,9 @@ impl<R: BufRead> JsonlReader<R> {
                 self.ids.push(node.id);
                 Ok(())
             }
-            Item::Edge(edge) => self.check_node_seen(edge.source_id).and_then(|()| self.check_node_seen(edge.target_id)),
+            Item::Edge(edge) => {
+                self.check_node_seen(edge.source_id).and_then(|()| self.check_node_seen(edge.target_id))
+            }
             Item::Session(session) => session.episode_id.map_or(Ok(()), |id| self.check_node_seen(id)),
         }
     }

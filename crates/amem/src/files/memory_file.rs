@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::amem_file::MAGIC;
 use super::limits::{DETECTION_LINES, READ_BUFFER_BYTES};
-use super::lines::{Line, LineReader};
-use super::{AmemReader, BadLines, Item, JsonlReader, ServerMemoryReader, fault};
+use super::line_reader::{Line, LineReader};
+use super::{AmemReader, BadLines, Item, JsonlReader, ServerMemoryReader, parse_error};
 
 /// The kinds of files that hold memories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,9 @@ impl MemoryFile {
         let reader = match format {
             FileFormat::Amem => Reader::Amem(Box::new(AmemReader::open(file)?)),
             FileFormat::Jsonl => Reader::Jsonl(Box::new(JsonlReader::open(buffered(file))?)),
-            FileFormat::ServerMemory => Reader::ServerMemory(Box::new(ServerMemoryReader::new(buffered(file), now, 0))),
+            FileFormat::ServerMemory => {
+                Reader::ServerMemory(Box::new(ServerMemoryReader::new(buffered(file), now, 0)))
+            }
         };
         Ok(MemoryFile { format, reader, bytes: metadata.len(), bytes_read, items_read: 0 })
     }
@@ -139,11 +141,11 @@ impl Iterator for MemoryFile {
 /// Looks at the first bytes, and at the first lines if these are text.
 fn detect_format(file: &mut File) -> Result<FileFormat> {
     let mut magic = Vec::new();
-    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(fault::io_error)?;
+    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(parse_error::io_error)?;
     if magic == MAGIC {
         return Ok(FileFormat::Amem);
     }
-    file.seek(SeekFrom::Start(0)).map_err(fault::io_error)?;
+    file.seek(SeekFrom::Start(0)).map_err(parse_error::io_error)?;
     let mut lines = LineReader::new(BufReader::new(file));
     for _ in 0..DETECTION_LINES {
         let Some(line) = lines.next_line()? else { break };

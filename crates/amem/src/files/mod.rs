@@ -14,9 +14,9 @@ pub mod memory_file;
 pub mod server_memory;
 pub mod server_memory_writer;
 
-mod fault;
-mod lines;
-mod window;
+mod line_reader;
+mod parse_error;
+mod region_reader;
 
 pub use amem_file::AmemReader;
 pub use amem_writer::write_amem;

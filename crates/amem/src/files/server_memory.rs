@@ -24,7 +24,7 @@ use serde::Deserialize;
 use super::bad_lines::BadLines;
 use super::item::{EDGE_TYPES, EdgeItem, Item, NodeItem};
 use super::limits::{CONTENT_BYTES, ENTITY_NAMES_BYTES};
-use super::lines::{Line, LineReader};
+use super::line_reader::{Line, LineReader};
 
 /// How sure an imported fact is: what a caller says who says nothing about it.
 const DEFAULT_CONFIDENCE: f64 = 0.9;
@@ -181,7 +181,9 @@ impl<R: BufRead> ServerMemoryReader<R> {
                     if self.names.contains_key(&relation.from) && self.names.contains_key(&relation.to) {
                         self.add_relation(&relation);
                     } else {
-                        self.charge_memory(relation.from.len() + relation.to.len() + relation.relation_type.len())?;
+                        self.charge_memory(
+                            relation.from.len() + relation.to.len() + relation.relation_type.len(),
+                        )?;
                         self.pending_relations.push_back(relation);
                     }
                 }
@@ -305,9 +307,9 @@ fn edge_type_for_relation(name: &str) -> (u8, bool) {
         }
     }
     match EDGE_TYPE_BY_RELATION.binary_search_by(|(candidate, ..)| (*candidate).cmp(&normalized)) {
-        Ok(index) => {
-            EDGE_TYPE_BY_RELATION.get(index).map_or((RELATED_TO, false), |(_, edge_type, reversed)| (*edge_type, *reversed))
-        }
+        Ok(index) => EDGE_TYPE_BY_RELATION
+            .get(index)
+            .map_or((RELATED_TO, false), |(_, edge_type, reversed)| (*edge_type, *reversed)),
         Err(_) => (RELATED_TO, false),
     }
 }

@@ -6,8 +6,8 @@ use std::io::Write;
 use quad_core::Result;
 use serde_json::{Value, json};
 
-use super::fault;
 use super::item::{EDGE_TYPES, EVENT_TYPES, EdgeItem, NodeItem};
+use super::parse_error;
 
 /// Writes such a file.
 pub struct ServerMemoryWriter<W> {
@@ -35,12 +35,12 @@ impl<W: Write> ServerMemoryWriter<W> {
     }
 
     fn write_line(&mut self, line: &Value) -> Result<()> {
-        writeln!(self.out, "{line}").map_err(fault::io_error)
+        writeln!(self.out, "{line}").map_err(parse_error::io_error)
     }
 
     /// Ends the file.
     pub fn finish(mut self) -> Result<W> {
-        self.out.flush().map_err(fault::io_error)?;
+        self.out.flush().map_err(parse_error::io_error)?;
         Ok(self.out)
     }
 }

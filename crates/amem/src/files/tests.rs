@@ -120,7 +120,7 @@ fn read_jsonl(bytes: &[u8]) -> Result<Vec<Item>> {
     let mut reader = JsonlReader::open(bytes)?;
     let items = reader.by_ref().collect::<Result<_>>()?;
     match reader.bad_lines().reported.first() {
-        Some(bad) => Err(fault::at_line(bad.line, &bad.reason)),
+        Some(bad) => Err(parse_error::at_line(bad.line, &bad.reason)),
         None => Ok(items),
     }
 }
@@ -234,7 +234,10 @@ fn amem_errors_name_byte_offset() {
         (first_edge + 16, &[7], first_edge + 16, "no edge type"),
     ] {
         let message = error_message(at, bytes);
-        assert!(message.starts_with(&format!("Byte {error_offset}:")) && message.contains(expected), "{at}: {message}");
+        assert!(
+            message.starts_with(&format!("Byte {error_offset}:")) && message.contains(expected),
+            "{at}: {message}"
+        );
     }
 }
 
@@ -303,7 +306,8 @@ fn mutated_files_do_not_panic_or_exceed_limits() {
     let (nodes, edges) = small_graph();
     let binary = write_amem_bytes(&nodes, &edges);
     let text = write_jsonl_bytes(&items(nodes, edges));
-    let server_memory_text = br#"{"type":"entity","name":"Ada","entityType":"person","observations":["wrote","thought"]}
+    let server_memory_text =
+        br#"{"type":"entity","name":"Ada","entityType":"person","observations":["wrote","thought"]}
 {"type":"relation","from":"Ada","to":"Acme","relationType":"works_at"}
 "#;
     let mut rng = TestRng(42);
@@ -324,7 +328,8 @@ fn mutated_files_do_not_panic_or_exceed_limits() {
             }
         }
         let _ = read_jsonl(&mutate(&text, &mut rng));
-        let item_count = ServerMemoryReader::new(mutate(server_memory_text, &mut rng).as_slice(), NOW, 1).count();
+        let item_count =
+            ServerMemoryReader::new(mutate(server_memory_text, &mut rng).as_slice(), NOW, 1).count();
         assert!(item_count < 100);
     }
     assert!(error_count > 1_000, "{error_count}");
@@ -337,7 +342,10 @@ fn jsonl_errors_name_line() {
     let error_message = |text: &str| read_jsonl(text.as_bytes()).unwrap_err().message().to_owned();
     assert!(error_message("").starts_with("Line 1:"));
     assert!(error_message(r#"{"format":"quadrivium-memory","version":2}"#).contains("version 2"));
-    assert!(error_message(&format!("{header}\n{valid_line}\n\n{valid_line}")).starts_with("Line 4: node 1 comes after"));
+    assert!(
+        error_message(&format!("{header}\n{valid_line}\n\n{valid_line}"))
+            .starts_with("Line 4: node 1 comes after")
+    );
     for (invalid_line, expected) in [
         (valid_line.replace("fact", "fakt"), "is no event type"),
         (valid_line.replace("0.5", "1.5"), "confidence"),

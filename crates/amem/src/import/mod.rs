@@ -8,8 +8,8 @@
 //! Nodes and sessions keep their numbers where these are free, else they get new ones. Edges that are here already keep
 //! their weight.
 
-mod portion;
-mod renumbering;
+mod batch;
+mod node_id_map;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +22,7 @@ use quad_store::WriteContext;
 
 use crate::files::{BadLines, FileFormat, MemoryFile};
 use crate::{Amem, limits, micros};
-use portion::{IdMap, ImportBatch};
+use batch::{IdMap, ImportBatch};
 
 /// Who did it, in the audit trail and where a file does not say who made something.
 const ACTOR: &str = "quad memory import";
@@ -100,7 +100,7 @@ impl Amem {
         id_map: &Arc<IdMap>,
         format: FileFormat,
         result: &mut ImportResult,
-    ) -> Result<(portion::IdMapDelta, Duration)> {
+    ) -> Result<(batch::IdMapDelta, Duration)> {
         let (batch_to_plan, id_map_to_plan) = (batch.clone(), id_map.clone());
         let plan = self.store.read(tenant, move |sql| batch_to_plan.plan(sql, &id_map_to_plan)).await?;
         if plan.is_empty() {

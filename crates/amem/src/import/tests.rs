@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use super::*;
 use crate::files::{EdgeItem, FileFormat, Item, JsonlWriter, NodeItem, write_amem};
-use crate::testing::{TestEnv, test_envs_with_data, test_envs};
+use crate::testing::{TestEnv, test_envs, test_envs_with_data};
 
 fn temp_file(text: &str) -> NamedTempFile {
     let mut file = NamedTempFile::new().unwrap();
@@ -74,12 +74,13 @@ async fn version(world: &TestEnv) -> Option<quad_core::Version> {
 async fn export_import_round_trip() {
     for (source, target) in test_envs_with_data().await.iter().zip(test_envs().await) {
         let vector: Vec<f32> = (0..128).map(|number| number as f32).collect();
-        source.call(
-            "memory_add",
-            json!({"event_type": "skill", "content": "äöü\n\"quoted\"", "feature_vec": vector}),
-        )
-        .await
-        .unwrap();
+        source
+            .call(
+                "memory_add",
+                json!({"event_type": "skill", "content": "äöü\n\"quoted\"", "feature_vec": vector}),
+            )
+            .await
+            .unwrap();
         source.call("memory_forget", json!({"node_id": 2, "reason": "a gap"})).await.unwrap();
         source.call("session_end", json!({"summary": "done"})).await.unwrap();
         source.call("session_start", json!({"metadata": {"why": "a second one"}})).await.unwrap();
@@ -177,17 +178,21 @@ async fn interrupted_import_can_be_resumed() {
             .unwrap();
         assert_eq!(format, FileFormat::Jsonl);
         assert_eq!((imported.nodes, imported.existing), (0, 2_500 + 4_000 - 2_501));
-        assert!(progress_events.len() > 4 && progress_events.windows(2).all(|pair| pair[0].done <= pair[1].done));
+        assert!(
+            progress_events.len() > 4 && progress_events.windows(2).all(|pair| pair[0].done <= pair[1].done)
+        );
         assert!(progress_events.last().is_some_and(|last| last.done == last.total));
         let exported = export_to_file(&world, FileFormat::Jsonl).await;
-        let exported_items: BTreeSet<String> = items(exported.path()).iter().map(|item| format!("{item:?}")).collect();
+        let exported_items: BTreeSet<String> =
+            items(exported.path()).iter().map(|item| format!("{item:?}")).collect();
         for item in items(full_file.path()) {
             assert!(exported_items.contains(&format!("{item:?}")), "{item:?}");
         }
         assert_eq!(world.read("amem://graph/stats").await.unwrap()["node_count"], 2_500);
         world.amem.wait_for_index().await.unwrap();
         assert_eq!(world.violations().await, Vec::<String>::new());
-        let search_result = world.call("memory_search", json!({"query": "1234", "mode": "text"})).await.unwrap();
+        let search_result =
+            world.call("memory_search", json!({"query": "1234", "mode": "text"})).await.unwrap();
         assert_eq!(search_result["nodes"][0]["id"], 2_468);
     }
 }
@@ -223,14 +228,18 @@ async fn entity_import_is_idempotent() {
         assert_eq!(node["content"], "Ada (person)\n- wrote a program");
         assert_eq!(node["session_id"], 2, "a session of its own");
         let second_import = import(&world, temp_file(text).path()).await;
-        assert_eq!((second_import.nodes, second_import.edges, second_import.sessions, second_import.existing), (0, 0, 0, 6));
+        assert_eq!(
+            (second_import.nodes, second_import.edges, second_import.sessions, second_import.existing),
+            (0, 0, 0, 6)
+        );
         let fixed_text = text
             .replace("{ this is broken", r#"{"type":"entity","name":"Babbage","observations":["built"]}"#);
         let imported = import(&world, temp_file(&fixed_text).path()).await;
         assert_eq!((imported.nodes, imported.edges, imported.bad_lines.count), (1, 0, 0));
         assert_eq!(world.violations().await, Vec::<String>::new());
         // And out again.
-        let out = std::fs::read_to_string(export_to_file(&world, FileFormat::ServerMemory).await.path()).unwrap();
+        let out =
+            std::fs::read_to_string(export_to_file(&world, FileFormat::ServerMemory).await.path()).unwrap();
         let first: Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
         assert_eq!(first["name"], "node-0");
         assert!(

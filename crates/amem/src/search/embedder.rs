@@ -45,7 +45,11 @@ pub fn embed_weighted(text: &str, weight: impl Fn(&str) -> f32) -> Option<Vector
     while scanner.advance() {
         let start = joined_words.len();
         joined_words.push_str(scanner.word());
-        occurrences.push((finalize(fnv1a(FNV_OFFSET_BASIS, scanner.word().as_bytes())), start, joined_words.len()));
+        occurrences.push((
+            finalize(fnv1a(FNV_OFFSET_BASIS, scanner.word().as_bytes())),
+            start,
+            joined_words.len(),
+        ));
     }
     occurrences.sort_unstable();
     let mut sum = [0.0; DIMENSIONS];
@@ -61,7 +65,8 @@ pub fn embed_weighted(text: &str, weight: impl Fn(&str) -> f32) -> Option<Vector
 
 fn add_word(sum: &mut [f32; DIMENSIONS], word: &str, hash: u64, weight: f32) {
     add_feature(sum, hash, weight);
-    let char_ends = || word.char_indices().map(|(at, character)| at + character.len_utf8()).take(MAX_WORD_CHARS);
+    let char_ends =
+        || word.char_indices().map(|(at, character)| at + character.len_utf8()).take(MAX_WORD_CHARS);
     // With a margin at either side, which tells a beginning and an end from a middle: "^dep" is not "dep".
     let characters = char_ends().count() + 2;
     let ngram_count: usize = (MIN_NGRAM..=MAX_NGRAM).map(|n| (characters + 1).saturating_sub(n)).sum();
@@ -130,7 +135,8 @@ mod tests {
 
     #[test]
     fn case_and_punctuation_do_not_change_vector() {
-        let score = similarity("Use PostgreSQL for the main database", "use postgresql, FOR the main: database!");
+        let score =
+            similarity("Use PostgreSQL for the main database", "use postgresql, FOR the main: database!");
         assert!((score - 1.0).abs() < 1e-5, "{score}");
     }
 

@@ -1,7 +1,7 @@
 //! The search engine: text, likeness, both fused, and evidence for a claim, for many tenants.
 //!
 //! All calls block: they read the database and the index. They are made inside a read snapshot, which they get as a
-//! [`Corpus`], and they answer as of that snapshot or later. A hit is an id; whoever shows it reads the node.
+//! [`DocSnapshot`], and they answer as of that snapshot or later. A hit is an id; whoever shows it reads the node.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -9,22 +9,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use quad_core::{Error, Result, TenantId};
 
+use super::background_indexer::BackgroundIndexer;
 use super::bm25::TermStats;
-use super::corpus::{DocSnapshot, DocSource};
+use super::docs::{DocSnapshot, DocSource};
 use super::embedder;
 use super::filter::Filter;
 use super::hits::{Evidence, FusedHit, Page, SimilarHit, TextPage};
 use super::index;
 use super::limits::{
-    EVIDENCE_CANDIDATES, FUSION_CANDIDATES, EXACT_SIMILARITY_MAX_DOCS, FUSION_DEPTH, FUSION_K, MAX_OFFSET, PAGE_HITS,
-    COMPARED_TEXT_BYTES, QUERY_CLAUSES, FLUSH_BYTES, FLUSH_DOCS, CACHED_TENANTS, CACHED_VECTORS_PER_TENANT, CACHED_VECTORS_TOTAL,
+    CACHED_TENANTS, CACHED_VECTORS_PER_TENANT, CACHED_VECTORS_TOTAL, COMPARED_TEXT_BYTES,
+    EVIDENCE_CANDIDATES, EXACT_SIMILARITY_MAX_DOCS, FLUSH_BYTES, FLUSH_DOCS, FUSION_CANDIDATES, FUSION_DEPTH,
+    FUSION_K, MAX_OFFSET, PAGE_HITS, QUERY_CLAUSES,
 };
 use super::query::Query;
 use super::ranking::{Ranking, top_visible};
-use super::text::{MaintenanceTask, FlushThreshold, TextIndex};
-use super::upkeep::BackgroundIndexer;
+use super::text_index::{FlushThreshold, MaintenanceTask, TextIndex};
 use super::vector::Vector;
-use super::vectors::{VectorSpace, VectorCache};
+use super::vector_cache::{VectorCache, VectorSpace};
 use super::words;
 
 /// What likeness is measured to.
@@ -81,8 +82,17 @@ impl Engine {
         Engine::with_config(folder, source, EngineConfig::default())
     }
 
-    pub(crate) fn with_config(folder: impl Into<PathBuf>, source: Arc<dyn DocSource>, config: EngineConfig) -> Engine {
-        Engine { folder: folder.into(), config, indexer: BackgroundIndexer::new(source), tenants: Mutex::default() }
+    pub(crate) fn with_config(
+        folder: impl Into<PathBuf>,
+        source: Arc<dyn DocSource>,
+        config: EngineConfig,
+    ) -> Engine {
+        Engine {
+            folder: folder.into(),
+            config,
+            indexer: BackgroundIndexer::new(source),
+            tenants: Mutex::default(),
+        }
     }
 
     /// Nodes with any of the query's words, phrases and prefixes, best first.
@@ -131,10 +141,7 @@ impl Engine {
             Ok(ranked)
         })?;
         self.evict_vectors(tenant);
-        Ok(hits
-            .iter()
-            .map(|hit| SimilarHit { id: hit.id, similarity: hit.score.clamp(-1.0, 1.0) })
-            .collect())
+        Ok(hits.iter().map(|hit| SimilarHit { id: hit.id, similarity: hit.score.clamp(-1.0, 1.0) }).collect())
     }
 
     /// Both: the text's words and its likeness, by reciprocal rank fusion. A node that is in one list only gets nothing
@@ -154,7 +161,8 @@ impl Engine {
         let query = Query::parse(text)?;
         let is_small = self.has_at_most(tenant, snapshot, self.config.exact_similarity_max_docs)?;
         let candidates = if is_small { depth.max(1) } else { depth.max(FUSION_CANDIDATES) };
-        let mut by_text = self.search_text(tenant, snapshot, &query, filter, Page { offset: 0, limit: candidates })?;
+        let mut by_text =
+            self.search_text(tenant, snapshot, &query, filter, Page { offset: 0, limit: candidates })?;
         let similar = if is_small {
             self.search_similar(tenant, snapshot, SimilarityQuery::Text(text), filter, depth, MIN_SIMILARITY)?
         } else {
@@ -205,7 +213,12 @@ impl Engine {
     }
 
     /// Whether there are no more than so many nodes.
-    fn has_at_most(&self, tenant: &TenantId, snapshot: &mut dyn DocSnapshot, max_docs: usize) -> Result<bool> {
+    fn has_at_most(
+        &self,
+        tenant: &TenantId,
+        snapshot: &mut dyn DocSnapshot,
+        max_docs: usize,
+    ) -> Result<bool> {
         let text_index = self.text_index(tenant);
         let view = text_index.view(snapshot)?;
         self.indexer.enqueue(tenant, &text_index, view.task.clone());
@@ -235,13 +248,22 @@ impl Engine {
             .iter()
             .zip(clauses)
             .map(|(hit, has_clause)| {
-                let matched_weight: f32 =
-                    weights.iter().zip(&has_clause).filter(|(_, is_matched)| **is_matched).map(|(weight, _)| weight).sum();
+                let matched_weight: f32 = weights
+                    .iter()
+                    .zip(&has_clause)
+                    .filter(|(_, is_matched)| **is_matched)
+                    .map(|(weight, _)| weight)
+                    .sum();
                 let clause_texts = |matched: bool| {
-                    let clauses = query.clauses().iter().zip(&has_clause).filter(|(_, is_matched)| **is_matched == matched);
+                    let clauses = query
+                        .clauses()
+                        .iter()
+                        .zip(&has_clause)
+                        .filter(|(_, is_matched)| **is_matched == matched);
                     clauses.map(|(clause, _)| query.clause_text(clause)).collect()
                 };
-                let coverage = if total_weight > 0.0 { (matched_weight / total_weight).clamp(0.0, 1.0) } else { 0.0 };
+                let coverage =
+                    if total_weight > 0.0 { (matched_weight / total_weight).clamp(0.0, 1.0) } else { 0.0 };
                 Evidence {
                     id: hit.id,
                     score: hit.score,
@@ -262,7 +284,11 @@ impl Engine {
     pub fn notify_added(&self, tenant: &TenantId, newest_id: u64) {
         let text_index = self.text_index(tenant);
         if text_index.needs_flush(newest_id) {
-            self.indexer.enqueue(tenant, &text_index, MaintenanceTask { flush: true, ..MaintenanceTask::default() });
+            self.indexer.enqueue(
+                tenant,
+                &text_index,
+                MaintenanceTask { flush: true, ..MaintenanceTask::default() },
+            );
         }
     }
 
@@ -312,8 +338,11 @@ impl Engine {
         let mut terms = words::collect_words(text);
         terms.sort_unstable();
         terms.dedup();
-        let stats =
-            if terms.len() <= QUERY_CLAUSES { self.approximate_stats(tenant, snapshot, &terms)? } else { None };
+        let stats = if terms.len() <= QUERY_CLAUSES {
+            self.approximate_stats(tenant, snapshot, &terms)?
+        } else {
+            None
+        };
         let weight = |word: &str| match (&stats, terms.binary_search_by(|term| term.as_str().cmp(word))) {
             // Half of a word's weight is its own and half its rarity, so that a text stays most like itself.
             (Some(stats), Ok(term)) => 0.5 + 0.5 * stats.idf(term) / stats.max_idf(),
@@ -349,7 +378,10 @@ impl Engine {
 
     fn vector_cache(&self, tenant: &TenantId) -> Arc<VectorCache> {
         self.with_tenant(tenant, |entry| {
-            entry.vector_cache.get_or_insert_with(|| Arc::new(VectorCache::new(self.config.cached_vectors))).clone()
+            entry
+                .vector_cache
+                .get_or_insert_with(|| Arc::new(VectorCache::new(self.config.cached_vectors)))
+                .clone()
         })
     }
 
@@ -365,7 +397,8 @@ impl Engine {
             tenants.entries.remove(&oldest);
         }
         let entry = tenants.entries.entry(tenant.clone()).or_insert_with(|| {
-            let text_index = Arc::new(TextIndex::new(self.folder.join(folder_name(tenant)), self.config.flush_threshold));
+            let text_index =
+                Arc::new(TextIndex::new(self.folder.join(folder_name(tenant)), self.config.flush_threshold));
             TenantState { text_index, vector_cache: None, last_used: now }
         });
         entry.last_used = now;
@@ -376,12 +409,16 @@ impl Engine {
     fn evict_vectors(&self, in_use: &TenantId) {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            let cached_rows = |entry: &TenantState| entry.vector_cache.as_ref().map_or(0, |vectors| vectors.row_count());
+            let cached_rows =
+                |entry: &TenantState| entry.vector_cache.as_ref().map_or(0, |vectors| vectors.row_count());
             let total: usize = tenants.entries.values().map(cached_rows).sum();
             if total <= CACHED_VECTORS_TOTAL {
                 return;
             }
-            let others = tenants.entries.iter_mut().filter(|(id, entry)| *id != in_use && entry.vector_cache.is_some());
+            let others = tenants
+                .entries
+                .iter_mut()
+                .filter(|(id, entry)| *id != in_use && entry.vector_cache.is_some());
             match others.min_by_key(|(_, entry)| entry.last_used) {
                 Some((_, oldest)) => oldest.vector_cache = None,
                 None => return,

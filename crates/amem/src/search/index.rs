@@ -1,8 +1,8 @@
 //! The text index on disk: what is in it, how it is opened, asked and checked.
 //!
 //! It is derived from the nodes and never the truth. It holds no text, only which words each node has and what filters look
-//! at. With every commit it records how far it reaches ([`Reach`]). Whatever is wrong with it, down to a panic of the
-//! library over a damaged file, becomes a [`Damage`], and the answer is then found without it.
+//! at. With every commit it records how far it reaches ([`Watermark`]). Whatever is wrong with it, down to a panic of the
+//! library over a damaged file, becomes a [`IndexError`], and the answer is then found without it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
@@ -19,14 +19,14 @@ use tantivy::query::{
 use tantivy::schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{DocAddress, Index, IndexReader, ReloadPolicy, Searcher, SegmentReader, TERMINATED, Term};
 
-use super::best::{TopK, ScoredDoc};
 use super::bm25::{self, TermStats};
-use super::corpus::{DocSnapshot, Doc};
+use super::docs::{Doc, DocSnapshot};
 use super::filter::Filter;
+use super::index_stat::IndexFileStat;
 use super::limits::OPEN_ATTEMPTS;
 use super::query::{Clause, Query};
-use super::stamp::IndexFileStat;
-use super::word_stream::WordTokenizer;
+use super::tokenizer::WordTokenizer;
+use super::top_k::{ScoredDoc, TopK};
 
 /// Written into every commit. An index with another number is built anew.
 const FORMAT: u32 = 1;
@@ -255,7 +255,9 @@ impl IndexSearcher {
     }
 
     fn try_open(folder: &Path) -> IndexResult<OpenResult> {
-        let Some((index, fields, watermark, segments)) = load_index(folder)? else { return Ok(OpenResult::NoIndex) };
+        let Some((index, fields, watermark, segments)) = load_index(folder)? else {
+            return Ok(OpenResult::NoIndex);
+        };
         let reader: IndexReader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let searcher = reader.searcher();
         let open_segments = searcher.segment_readers().iter().map(SegmentReader::segment_id).collect();
@@ -293,7 +295,11 @@ impl IndexSearcher {
     pub fn stats(&self, terms: &[String]) -> IndexResult<TermStats> {
         catch_panic(|| {
             let doc_freq = terms.iter().map(|term| Ok(self.searcher.doc_freq(&self.term(term))?));
-            Ok(TermStats { docs: self.doc_count, total_tokens: self.token_count, doc_freq: doc_freq.collect::<IndexResult<_>>()? })
+            Ok(TermStats {
+                docs: self.doc_count,
+                total_tokens: self.token_count,
+                doc_freq: doc_freq.collect::<IndexResult<_>>()?,
+            })
         })
     }
 
@@ -334,7 +340,11 @@ impl IndexSearcher {
     }
 
     /// For each of these nodes, which clauses it has.
-    pub fn matched_clauses(&self, query: &Query, addresses: &[DocAddress]) -> IndexResult<HashMap<DocAddress, Vec<bool>>> {
+    pub fn matched_clauses(
+        &self,
+        query: &Query,
+        addresses: &[DocAddress],
+    ) -> IndexResult<HashMap<DocAddress, Vec<bool>>> {
         catch_panic(|| {
             let mut sorted = addresses.to_vec();
             sorted.sort_unstable();
@@ -347,8 +357,11 @@ impl IndexSearcher {
                     let mut scorer = weight.scorer(self.searcher.segment_reader(first.segment_ord), 1.0)?;
                     for address in group {
                         let current = scorer.doc();
-                        let current =
-                            if current < address.doc_id && current != TERMINATED { scorer.seek(address.doc_id) } else { current };
+                        let current = if current < address.doc_id && current != TERMINATED {
+                            scorer.seek(address.doc_id)
+                        } else {
+                            current
+                        };
                         matched.entry(*address).or_default().push(current == address.doc_id);
                     }
                 }
@@ -368,7 +381,8 @@ impl IndexSearcher {
         if filter.is_empty() {
             return any_clause;
         }
-        let mut conditions: Vec<(Occur, Box<dyn tantivy::query::Query>)> = vec![(Occur::Must, Box::new(any_clause))];
+        let mut conditions: Vec<(Occur, Box<dyn tantivy::query::Query>)> =
+            vec![(Occur::Must, Box::new(any_clause))];
         let mut add_condition = |query: Box<dyn tantivy::query::Query>| {
             // A filter decides whether, never how well.
             conditions.push((Occur::Must, Box::new(ConstScoreQuery::new(query, 0.0))));
@@ -424,7 +438,11 @@ impl IndexSearcher {
 
 /// Compares the newest commit with the nodes, given by ascending id: every node that it reaches must be in it once, and nothing
 /// else but what was forgotten since. Says what is wrong.
-pub(crate) fn check(folder: &Path, snapshot: &mut dyn DocSnapshot, nodes: &[i64]) -> quad_core::Result<Vec<String>> {
+pub(crate) fn check(
+    folder: &Path,
+    snapshot: &mut dyn DocSnapshot,
+    nodes: &[i64],
+) -> quad_core::Result<Vec<String>> {
     if let Err(damage) = verify_checksums(folder) {
         return Ok(vec![damage.to_string()]);
     }
@@ -462,7 +480,8 @@ pub(crate) fn check(folder: &Path, snapshot: &mut dyn DocSnapshot, nodes: &[i64]
         deleted_ids.extend(deleted.iter().map(|(_, id)| i64::try_from(*id).unwrap_or(i64::MAX)));
     }
     let last = nodes.last().copied().unwrap_or(-1);
-    let is_unknown = |id: &&i64| **id <= last && nodes.binary_search(id).is_err() && !deleted_ids.contains(*id);
+    let is_unknown =
+        |id: &&i64| **id <= last && nodes.binary_search(id).is_err() && !deleted_ids.contains(*id);
     let unknown: Vec<&i64> = ids.iter().filter(is_unknown).collect();
     if let Some(first) = unknown.first() {
         violations.push(format!("{} nodes are in it that do not exist, the first is {first}", unknown.len()));

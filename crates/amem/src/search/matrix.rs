@@ -1,7 +1,7 @@
 //! Vectors in memory, by ascending id, and the exact scan over them.
 
-use super::best::TopK;
 use super::filter::{DocMeta, Filter};
+use super::top_k::TopK;
 use super::vector::Vector;
 
 /// Rows in one block: 2 MiB. Blocks never move, so growing copies nothing and wastes less than one of them.

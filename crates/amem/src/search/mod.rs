@@ -1,10 +1,10 @@
 //! Finding nodes by their words, by likeness, or by both.
 //!
-//! The [`Engine`] knows nodes only as a [`Corpus`]: ids that grow, texts that never change, and a list of what was
+//! The [`Engine`] knows nodes only as a [`DocSnapshot`]: ids that grow, texts that never change, and a list of what was
 //! forgotten. Everything that it keeps, on disk or in memory, is derived from that, can be thrown away at any moment, and
 //! is never trusted further than it says it reaches: each search reads from the database what is newer.
 
-pub mod corpus;
+pub mod docs;
 pub mod embedder;
 pub mod engine;
 pub mod filter;
@@ -13,25 +13,25 @@ pub mod limits;
 pub mod query;
 pub mod vector;
 
-mod best;
+mod background_indexer;
 mod bm25;
 mod index;
-mod layers;
+mod index_stat;
 mod matrix;
+mod memory_segment;
+mod memory_segments;
 mod ranking;
-mod stamp;
-mod tail;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
-mod text;
-mod upkeep;
-mod vectors;
-mod word_stream;
+mod text_index;
+mod tokenizer;
+mod top_k;
+mod vector_cache;
 mod words;
 
-pub use corpus::{PageRequest, DocSnapshot, Doc, DocPage, DocSource};
+pub use docs::{Doc, DocPage, DocSnapshot, DocSource, PageRequest};
 pub use engine::{Engine, SimilarityQuery};
 pub use filter::{DocMeta, Filter};
 pub use hits::{Evidence, FusedHit, Grounding, Page, SimilarHit, TextHit, TextPage};

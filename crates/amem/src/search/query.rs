@@ -5,7 +5,7 @@
 
 use quad_core::{Error, Result};
 
-use super::limits::{PHRASE_WORDS, COMPARED_TEXT_BYTES, QUERY_BYTES, QUERY_CLAUSES};
+use super::limits::{COMPARED_TEXT_BYTES, PHRASE_WORDS, QUERY_BYTES, QUERY_CLAUSES};
 use super::words::{self, WordScanner};
 
 /// One thing to look for. Words are numbers into [`Query::terms`].
@@ -188,7 +188,10 @@ mod tests {
     #[test]
     fn words_phrases_and_prefixes() {
         assert_eq!(parse_to_texts("The Rate limit"), ["rate", "limit"]);
-        assert_eq!(parse_to_texts(r#"api "The Rate-Limit" conf* api"#), ["api", "\"the rate limit\"", "conf*"]);
+        assert_eq!(
+            parse_to_texts(r#"api "The Rate-Limit" conf* api"#),
+            ["api", "\"the rate limit\"", "conf*"]
+        );
         assert_eq!(parse_to_texts(r#""the" x"#), ["the"]);
         assert_eq!(parse_to_texts("to be or not to be"), ["not"]);
         assert_eq!(parse_to_texts("to be"), ["to", "be"]);

@@ -2,15 +2,15 @@
 
 use quad_core::Result;
 
-use super::best::ScoredDoc;
 use super::bm25::TermStats;
-use super::corpus::DocSnapshot;
+use super::docs::DocSnapshot;
 use super::filter::Filter;
 use super::hits::TextHit;
 use super::index::IndexError;
 use super::limits::{MAX_RANKED_HITS, PAGE_DOCS};
 use super::query::{Clause, Query};
-use super::text::{HitLocation, TextIndex, TextView};
+use super::text_index::{HitLocation, TextIndex, TextView};
+use super::top_k::ScoredDoc;
 
 /// The best `wanted` hits that may be shown. Looks deeper as long as hidden ones take the places.
 pub(crate) fn top_visible<T: Clone>(
@@ -26,7 +26,9 @@ pub(crate) fn top_visible<T: Clone>(
         for batch in ranked.chunks(PAGE_DOCS) {
             let ids: Vec<u64> = batch.iter().map(|hit| hit.id).collect();
             let visible = snapshot.visible(&ids)?;
-            visible_hits.extend(batch.iter().zip(visible).filter(|(_, is_visible)| *is_visible).map(|(hit, _)| hit.clone()));
+            visible_hits.extend(
+                batch.iter().zip(visible).filter(|(_, is_visible)| *is_visible).map(|(hit, _)| hit.clone()),
+            );
             if visible_hits.len() >= count {
                 break;
             }
@@ -125,7 +127,13 @@ impl<'a> Ranking<'a> {
             matched.map(|(clause, _)| self.query.clause_text(clause)).collect()
         };
         let hits = hits.iter().zip(clauses);
-        Ok(hits.map(|(hit, has_clause)| TextHit { id: hit.id, score: hit.score, matched: matched_texts(has_clause) }).collect())
+        Ok(hits
+            .map(|(hit, has_clause)| TextHit {
+                id: hit.id,
+                score: hit.score,
+                matched: matched_texts(has_clause),
+            })
+            .collect())
     }
 
     /// How much each clause tells: half of it is being asked for, and half its rarity. By rarity alone a word that no node

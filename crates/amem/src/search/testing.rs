@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use quad_core::{Result, TenantId};
 
-use super::corpus::{PageRequest, DocSnapshot, Doc, DocPage, DocSource};
+use super::docs::{Doc, DocPage, DocSnapshot, DocSource, PageRequest};
 
 /// Some nodes, as of a moment.
 #[derive(Clone, Default)]
@@ -55,7 +55,13 @@ impl DocSnapshot for TestDocs {
     }
 
     fn deleted_after(&mut self, after_position: i64, limit: usize) -> Result<Vec<(i64, u64)>> {
-        Ok(self.deleted.iter().filter(|(position, _)| *position > after_position).take(limit).copied().collect())
+        Ok(self
+            .deleted
+            .iter()
+            .filter(|(position, _)| *position > after_position)
+            .take(limit)
+            .copied()
+            .collect())
     }
 
     /// Keeps what was forgotten, unlike a real graph: the engine has to know by itself.

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use quad_core::TenantId;
 
 use super::engine::EngineConfig;
-use super::testing::{TestDocs, SharedTestDocs};
-use super::text::FlushThreshold;
+use super::testing::{SharedTestDocs, TestDocs};
+use super::text_index::FlushThreshold;
 use super::*;
 
 fn tenant() -> TenantId {
@@ -24,7 +24,13 @@ fn engine(folder: &Path, nodes: &SharedTestDocs, flush_docs: usize) -> Engine {
     Engine::with_config(folder, Arc::new(nodes.clone()), config)
 }
 
-fn search_page(engine: &Engine, nodes: &SharedTestDocs, query: &str, filter: &Filter, page: Page) -> TextPage {
+fn search_page(
+    engine: &Engine,
+    nodes: &SharedTestDocs,
+    query: &str,
+    filter: &Filter,
+    page: Page,
+) -> TextPage {
     engine.search_text(&tenant(), &mut nodes.snapshot(), &Query::parse(query).unwrap(), filter, page).unwrap()
 }
 
@@ -55,7 +61,9 @@ fn bm25_by_definition(
         let doc_freq = docs.iter().filter(|(_, words)| words.iter().any(|w| w == word)).count() as f64;
         ((doc_count - doc_freq + 0.5) / (doc_freq + 0.5) + 1.0).ln()
     };
-    let term_weight = |term_freq: f64, length: f64| term_freq * 2.2 / (term_freq + 1.2 * (0.25 + 0.75 * length / average_length));
+    let term_weight = |term_freq: f64, length: f64| {
+        term_freq * 2.2 / (term_freq + 1.2 * (0.25 + 0.75 * length / average_length))
+    };
     let mut hits = Vec::new();
     for (doc, text) in &docs {
         let mut score = 0.0;
@@ -68,7 +76,8 @@ fn bm25_by_definition(
                 phrase.iter().enumerate().all(|(n, w)| text.get(start + n).is_some_and(|x| x == w))
             };
             let occurrences = (0..text.len()).filter(|start| matches_at(*start)).count() as f64;
-            score += phrase.iter().map(|word| idf(word)).sum::<f64>() * term_weight(occurrences, text.len() as f64);
+            score += phrase.iter().map(|word| idf(word)).sum::<f64>()
+                * term_weight(occurrences, text.len() as f64);
         }
         for prefix in prefixes {
             score += f64::from(u8::from(text.iter().any(|word| word.starts_with(prefix))));
@@ -330,7 +339,10 @@ fn corrupt_index_is_rebuilt() {
             engine.wait_idle();
             let rebuilt = folder.path().join("ten_1");
             assert!(index::verify_checksums(&rebuilt).is_ok(), "{name}");
-            assert!(matches!(index::IndexSearcher::open(&rebuilt), Ok(index::OpenResult::Ready(_))), "{name}");
+            assert!(
+                matches!(index::IndexSearcher::open(&rebuilt), Ok(index::OpenResult::Ready(_))),
+                "{name}"
+            );
         }
     }
 }
@@ -366,7 +378,14 @@ fn deleted_docs_stay_deleted() {
         let ids = search(&engine, &nodes, "common word0 word7 word49");
         assert!(ids.len() >= 47 && !ids.iter().any(|id| [0, 7, 49].contains(id)), "{ids:?}");
         let similar = engine
-            .search_similar(&tenant(), &mut nodes.snapshot(), SimilarityQuery::Text("common word7"), &Filter::default(), 100, -1.0)
+            .search_similar(
+                &tenant(),
+                &mut nodes.snapshot(),
+                SimilarityQuery::Text("common word7"),
+                &Filter::default(),
+                100,
+                -1.0,
+            )
             .unwrap();
         assert!(!similar.iter().any(|hit| [0, 7, 49].contains(&hit.id)));
         engine.wait_idle();
@@ -401,7 +420,13 @@ fn pages_have_no_gaps_or_duplicates() {
     assert_eq!(read_ids, expected_ids);
     let is_rejected = |page: Page| {
         engine
-            .search_text(&tenant(), &mut nodes.snapshot(), &Query::parse("same").unwrap(), &Filter::default(), page)
+            .search_text(
+                &tenant(),
+                &mut nodes.snapshot(),
+                &Query::parse("same").unwrap(),
+                &Filter::default(),
+                page,
+            )
             .is_err()
     };
     assert!(is_rejected(Page { offset: 0, limit: 0 }) && is_rejected(Page { offset: 0, limit: 1_001 }));
@@ -422,7 +447,14 @@ fn superseded_hits_do_not_shrink_page() {
     let page = search_page(&engine, &nodes, "rate", &Filter::default(), Page { offset: 0, limit: 5 });
     assert_eq!(page.hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), [190, 191, 192, 193, 194]);
     let similar = engine
-        .search_similar(&tenant(), &mut nodes.snapshot(), SimilarityQuery::Text("rate limit"), &Filter::default(), 5, 0.5)
+        .search_similar(
+            &tenant(),
+            &mut nodes.snapshot(),
+            SimilarityQuery::Text("rate limit"),
+            &Filter::default(),
+            5,
+            0.5,
+        )
         .unwrap();
     assert_eq!(similar.iter().map(|hit| hit.id).collect::<Vec<_>>(), [190, 191, 192, 193, 194]);
 }
@@ -440,13 +472,15 @@ fn hybrid_search_fuses_by_rank() {
         nodes.update(|nodes| nodes.add(text));
     }
     let engine = engine(folder.path(), &nodes, 100);
-    let hits =
-        engine.search_hybrid(&tenant(), &mut nodes.snapshot(), "postgresql database", &Filter::default(), 3).unwrap();
+    let hits = engine
+        .search_hybrid(&tenant(), &mut nodes.snapshot(), "postgresql database", &Filter::default(), 3)
+        .unwrap();
     assert_eq!(hits[0].id, 0);
     assert_eq!(hits[0].matched, ["postgresql", "database"]);
     assert!((hits[0].score - 2.0 / 61.0).abs() < 1e-9);
     // Found by likeness alone: no word is the same.
-    let similarity_only: Vec<u64> = hits.iter().filter(|hit| hit.text_score.is_none()).map(|hit| hit.id).collect();
+    let similarity_only: Vec<u64> =
+        hits.iter().filter(|hit| hit.text_score.is_none()).map(|hit| hit.id).collect();
     assert!(!similarity_only.is_empty() && !similarity_only.contains(&1), "{hits:?}");
 }
 
@@ -470,7 +504,9 @@ fn hybrid_reranks_text_hits_above_size_limit() {
         let engine = Engine::with_config(folder.path(), Arc::new(nodes.clone()), config);
         search(&engine, &nodes, "database");
         engine.wait_idle();
-        engine.search_hybrid(&tenant(), &mut nodes.snapshot(), "postgresql database", &Filter::default(), 5).unwrap()
+        engine
+            .search_hybrid(&tenant(), &mut nodes.snapshot(), "postgresql database", &Filter::default(), 5)
+            .unwrap()
     };
     let (exact, reranked) = (run_hybrid(1_000), run_hybrid(10));
     for hits in [&exact, &reranked] {
@@ -478,7 +514,10 @@ fn hybrid_reranks_text_hits_above_size_limit() {
         assert!(hits[0].similarity.is_some_and(|similarity| similarity > 0.9));
     }
     // Only a comparison with all finds what has no word in common.
-    assert!(exact.iter().any(|hit| hit.id == 60) && !reranked.iter().any(|hit| hit.id == 60), "{exact:?} {reranked:?}");
+    assert!(
+        exact.iter().any(|hit| hit.id == 60) && !reranked.iter().any(|hit| hit.id == 60),
+        "{exact:?} {reranked:?}"
+    );
 }
 
 #[test]
@@ -494,8 +533,9 @@ fn evidence_is_sorted_by_coverage() {
         nodes.update(|nodes| nodes.add(text));
     }
     let engine = engine(folder.path(), &nodes, 100);
-    let find_evidence =
-        |claim: &str| engine.find_evidence(&tenant(), &mut nodes.snapshot(), claim, &Filter::default(), 10).unwrap();
+    let find_evidence = |claim: &str| {
+        engine.find_evidence(&tenant(), &mut nodes.snapshot(), claim, &Filter::default(), 10).unwrap()
+    };
     let hits = find_evidence("the rate limit is 100");
     assert_eq!((hits[0].id, hits[1].id), (0, 3));
     assert_eq!(Grounding::from_coverage(hits[0].coverage, 0.3), Grounding::Verified);
@@ -539,9 +579,15 @@ fn tenants_are_isolated_and_bounded() {
         let tenant = TenantId::new(format!("../tenant {n}"));
         let page = Page { offset: 0, limit: 5 };
         let empty = &mut TestDocs::default();
-        assert!(engine.search_text(&tenant, empty, &query, &Filter::default(), page).unwrap().hits.is_empty());
+        assert!(
+            engine.search_text(&tenant, empty, &query, &Filter::default(), page).unwrap().hits.is_empty()
+        );
         assert_eq!(
-            engine.search_text(&tenant, &mut nodes.snapshot(), &query, &Filter::default(), page).unwrap().hits.len(),
+            engine
+                .search_text(&tenant, &mut nodes.snapshot(), &query, &Filter::default(), page)
+                .unwrap()
+                .hits
+                .len(),
             1
         );
     }
@@ -625,7 +671,8 @@ fn concurrent_searches_do_not_duplicate_docs() {
     let old_snapshot = shared.snapshot();
     shared.update(|nodes| nodes.add("all the newer"));
     let interrupt = || drop(search(&engine, &shared, "all"));
-    let mut snapshot = InterruptedSnapshot { nodes: old_snapshot, interrupt: &interrupt, pages_before_interrupt: 1 };
+    let mut snapshot =
+        InterruptedSnapshot { nodes: old_snapshot, interrupt: &interrupt, pages_before_interrupt: 1 };
     let (query, page) = (Query::parse("all").unwrap(), Page { offset: 0, limit: 10 });
     let results = engine.search_text(&tenant(), &mut snapshot, &query, &Filter::default(), page).unwrap();
     // What its own snapshot has, each once, whatever the other did meanwhile.
@@ -664,13 +711,18 @@ fn search_complete_under_concurrent_commits() {
                     search(&first, &shared, "all");
                 }
             };
-            let mut interrupted = InterruptedSnapshot { nodes: snapshot, interrupt: &interrupt, pages_before_interrupt };
+            let mut interrupted =
+                InterruptedSnapshot { nodes: snapshot, interrupt: &interrupt, pages_before_interrupt };
             let (query, page) = (Query::parse("all").unwrap(), Page { offset: 0, limit: 100 });
-            let results = first.search_text(&tenant(), &mut interrupted, &query, &Filter::default(), page).unwrap();
+            let results =
+                first.search_text(&tenant(), &mut interrupted, &query, &Filter::default(), page).unwrap();
             let found_ids: BTreeSet<u64> = results.hits.iter().map(|hit| hit.id).collect();
             let deleted = if interruptions & 2 > 0 { 30..36 } else { 0..0 };
             for id in (0..40).filter(|id| !deleted.contains(id)) {
-                assert!(found_ids.contains(&id), "{interruptions} {pages_before_interrupt}: {id} is missing from {found_ids:?}");
+                assert!(
+                    found_ids.contains(&id),
+                    "{interruptions} {pages_before_interrupt}: {id} is missing from {found_ids:?}"
+                );
             }
             // And nobody who follows sees what was forgotten.
             let expected: BTreeSet<u64> = shared.snapshot().docs().map(|doc| doc.id).collect();

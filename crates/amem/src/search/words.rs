@@ -81,7 +81,10 @@ mod tests {
 
     #[test]
     fn words_are_runs_of_letters_and_digits_in_lower_case() {
-        assert_eq!(collect_words("The API's rate-limit: 100/min!"), ["the", "api", "s", "rate", "limit", "100", "min"]);
+        assert_eq!(
+            collect_words("The API's rate-limit: 100/min!"),
+            ["the", "api", "s", "rate", "limit", "100", "min"]
+        );
         assert_eq!(collect_words("Straße ÉCOLE 東京タワー ǅ"), ["straße", "école", "東京タワー", "ǆ"]);
         assert_eq!(collect_words(" \"--\" "), Vec::<String>::new());
         assert_eq!(collect_words(""), Vec::<String>::new());

@@ -4,12 +4,12 @@ use quad_core::Result;
 use serde_json::{Map, Value};
 
 use crate::edge::{EdgeType, EdgeTypeSet};
+use crate::errors::{self, invalid_argument};
 use crate::event_type::EventType;
 use crate::limits;
 use crate::node::NodeId;
-use crate::refusal::{self, invalid_argument};
 use crate::session::SessionId;
-use crate::walk::EdgeFilter;
+use crate::traversal::EdgeFilter;
 
 /// The arguments of a call, or of one part of it.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,9 @@ impl<'a> Arguments<'a> {
     }
 
     pub(super) fn node(&self, name: &str) -> Result<NodeId> {
-        self.integer(name).map(NodeId::from_u64_saturating).ok_or_else(|| invalid_argument(name, "is required and must be a node's id"))
+        self.integer(name)
+            .map(NodeId::from_u64_saturating)
+            .ok_or_else(|| invalid_argument(name, "is required and must be a node's id"))
     }
 
     pub(super) fn session(&self, name: &str) -> Result<Option<SessionId>> {
@@ -105,7 +107,7 @@ impl<'a> Arguments<'a> {
             "forward" => Ok(EdgeFilter { outgoing: types, incoming: none }),
             "backward" => Ok(EdgeFilter { outgoing: none, incoming: types }),
             "both" => Ok(EdgeFilter { outgoing: types, incoming: types }),
-            other => Err(refusal::unknown_value("direction", other, &["forward", "backward", "both"])),
+            other => Err(errors::unknown_value("direction", other, &["forward", "backward", "both"])),
         }
     }
 
@@ -177,6 +179,8 @@ mod tests {
         assert_eq!(args.event_types("event_types").unwrap(), [EventType::Fact, EventType::Skill]);
         assert_eq!(args.event_types("bad").unwrap_err().code(), "VALIDATION_ERROR");
         let filter = args.edge_filter("both").unwrap();
-        assert!(filter.outgoing.contains(EdgeType::CausedBy) && !filter.incoming.contains(EdgeType::Supports));
+        assert!(
+            filter.outgoing.contains(EdgeType::CausedBy) && !filter.incoming.contains(EdgeType::Supports)
+        );
     }
 }

@@ -1,13 +1,13 @@
 //! Tools: what a caller can do. One file a kind of doing; this one has what they share and the dispatch.
 
 mod arguments;
-mod recall;
-mod remember;
+mod query;
 mod search;
 mod sessions;
+mod write;
 
 use quad_core::tool::{ToolCall, ToolResult};
-use quad_core::{ReadSet, Error, JsonText, Principal, Result, Tool, ToolOutput};
+use quad_core::{Error, JsonText, Principal, ReadSet, Result, Tool, ToolOutput};
 use quad_store::{Sql, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
@@ -29,9 +29,9 @@ const CORE_TOOLS: [&str; 10] = [
 
 /// All tools, in the order in which they are published.
 pub(crate) fn all() -> Vec<Tool> {
-    let mut tools = remember::tools();
+    let mut tools = write::tools();
     tools.extend(search::tools());
-    tools.extend(recall::tools());
+    tools.extend(query::tools());
     tools.extend(sessions::tools());
     for tool in &mut tools {
         tool.core = CORE_TOOLS.contains(&tool.name);
@@ -43,12 +43,12 @@ pub(crate) fn all() -> Vec<Tool> {
 pub(crate) async fn call(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
     match call.tool.name {
         "memory_add" | "memory_add_many" | "memory_correct" | "memory_link" | "memory_forget"
-        | "conversation_log" => remember::call(amem, call).await,
+        | "conversation_log" => write::call(amem, call).await,
         "memory_search" | "memory_similar" | "memory_ground" | "memory_evidence" => {
             search::call(amem, call).await
         }
         "session_start" | "session_end" | "memory_session_resume" => sessions::call(amem, call).await,
-        _ => recall::call(amem, call).await,
+        _ => query::call(amem, call).await,
     }
 }
 

@@ -1,14 +1,14 @@
 //! The tools that find memories by what they say.
 
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{ReadSet, Result, Tool};
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
-use super::{structured, input_schema, run_read, ratio, string, not_implemented, integer};
-use crate::finding::{self, SearchRequest};
-use crate::refusal::{self, invalid_argument};
+use super::{input_schema, integer, not_implemented, ratio, run_read, string, structured};
+use crate::errors::{self, invalid_argument};
 use crate::search::{Filter, SimilarityQuery};
+use crate::search_results::{self, SearchRequest};
 use crate::{Amem, limits, micros, routes, tags};
 
 /// How alike vectors must be, unless the caller says otherwise.
@@ -112,9 +112,12 @@ pub(super) async fn call(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> 
                     ("text", cursor) => request.text_json(&engine, sql, cursor, now)?,
                     ("hybrid", None) => request.hybrid_json(&engine, sql, now)?,
                     ("hybrid", Some(_)) => {
-                        return Err(invalid_argument("cursor", "goes with mode text; a hybrid search has one page"));
+                        return Err(invalid_argument(
+                            "cursor",
+                            "goes with mode text; a hybrid search has one page",
+                        ));
                     }
-                    (other, _) => return Err(refusal::unknown_value("mode", other, &["hybrid", "text"])),
+                    (other, _) => return Err(errors::unknown_value("mode", other, &["hybrid", "text"])),
                 }
             }
             "memory_similar" => {
@@ -123,18 +126,24 @@ pub(super) async fn call(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> 
                     .iter()
                     .map(|number| number.as_f64().unwrap_or(f64::NAN) as f32)
                     .collect();
-                let (query, default_similarity) = match (arguments.text("query_text"), arguments.get("query_vec")) {
-                    (Some(text), None) => (SimilarityQuery::Text(text), MIN_TEXT_SIMILARITY),
-                    (None, Some(_)) => (SimilarityQuery::Vector(&vector), MIN_VECTOR_SIMILARITY),
-                    _ => return Err(invalid_argument("query_text", "this or query_vec is needed, and not both")),
-                };
+                let (query, default_similarity) =
+                    match (arguments.text("query_text"), arguments.get("query_vec")) {
+                        (Some(text), None) => (SimilarityQuery::Text(text), MIN_TEXT_SIMILARITY),
+                        (None, Some(_)) => (SimilarityQuery::Vector(&vector), MIN_VECTOR_SIMILARITY),
+                        _ => {
+                            return Err(invalid_argument(
+                                "query_text",
+                                "this or query_vec is needed, and not both",
+                            ));
+                        }
+                    };
                 let min_similarity = arguments.number("min_similarity").unwrap_or(default_similarity) as f32;
                 let request = search_request(arguments, "", "top_k")?;
-                finding::similar_json(&engine, sql, query, &request, min_similarity, now)?
+                search_results::similar_json(&engine, sql, query, &request, min_similarity, now)?
             }
             "memory_ground" => {
                 let threshold = arguments.number("threshold").unwrap_or(GROUND_THRESHOLD) as f32;
-                finding::ground_claim(&engine, sql, arguments.required_text("claim")?, threshold, now)?
+                search_results::ground_claim(&engine, sql, arguments.required_text("claim")?, threshold, now)?
             }
             "memory_evidence" => {
                 let request = search_request(arguments, arguments.required_text("query")?, "max_results")?;
@@ -145,9 +154,9 @@ pub(super) async fn call(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> 
         // Every memory that is added changes how telling its words are.
         let basis = ReadSet::at_version(sql.version()).with_tag(tags::nodes());
         let node_ids = top_node_ids(&result);
-        let output = node_ids
-            .into_iter()
-            .fold(structured(result), |output, id| output.with_link(format!("amem://node/{id}"), format!("Node {id}")));
+        let output = node_ids.into_iter().fold(structured(result), |output, id| {
+            output.with_link(format!("amem://node/{id}"), format!("Node {id}"))
+        });
         Ok((output, basis))
     })
     .await

@@ -1,13 +1,13 @@
 //! The tools about sessions: start one, end one, come back.
 
-use quad_core::tool::{ToolCall, ToolResult, ToolEffect};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{ReadSet, Result, Tool};
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
-use super::{structured, read_inline, input_schema, string, not_implemented, integer, run_write};
-use crate::refusal::invalid_argument;
-use crate::{Amem, adding, limits, micros, resume, routes, sitting, tags};
+use super::{input_schema, integer, not_implemented, read_inline, run_write, string, structured};
+use crate::errors::invalid_argument;
+use crate::{Amem, insert, limits, micros, resume, routes, session_lifecycle, tags};
 
 pub(super) fn tools() -> Vec<Tool> {
     let id = |description: &str| json!({"type": "integer", "minimum": 0, "maximum": u32::MAX, "description": description});
@@ -61,7 +61,7 @@ pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResu
             let id = arguments.session("session_id")?;
             let metadata = metadata_arg(arguments)?;
             run_write(amem, call, move |tx| {
-                let result = sitting::start(tx, &subject, id, metadata.as_deref())?;
+                let result = session_lifecycle::start(tx, &subject, id, metadata.as_deref())?;
                 tx.audit_output("session_id", result.session.0);
                 let document = json!({
                     "session_id": result.session.0,
@@ -70,7 +70,8 @@ pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResu
                     "last_episode": resume::last_episode(tx)?,
                     "message": format!("Session {} started", result.session),
                 });
-                Ok(structured(document).with_link(result.session.uri(), format!("Session {}", result.session)))
+                Ok(structured(document)
+                    .with_link(result.session.uri(), format!("Session {}", result.session)))
             })
             .await
         }
@@ -79,10 +80,10 @@ pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResu
             let with_episode = arguments.bool_or("create_episode", true);
             let summary = arguments.text("summary").map(str::to_owned);
             if let Some(summary) = &summary {
-                adding::check_content("summary", summary)?;
+                insert::check_content("summary", summary)?;
             }
             run_write(amem, call, move |tx| {
-                let result = sitting::end(tx, &subject, id, with_episode, summary.as_deref())?;
+                let result = session_lifecycle::end(tx, &subject, id, with_episode, summary.as_deref())?;
                 tx.audit_output("session_id", result.session.0);
                 let mut output = structured(json!({
                     "session_id": result.session.0,
@@ -103,7 +104,8 @@ pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResu
             let limit = arguments.usize_or("limit", 15);
             read_inline(amem, call.caller, move |sql| {
                 let result = resume::resume(sql, &subject, limit, micros::now())?;
-                let basis = ReadSet::at_version(sql.version()).with_tag(tags::nodes()).with_tag(tags::sessions());
+                let basis =
+                    ReadSet::at_version(sql.version()).with_tag(tags::nodes()).with_tag(tags::sessions());
                 Ok((structured(result).with_link("amem://graph/important", "Important Nodes"), basis))
             })
             .await
@@ -116,7 +118,10 @@ fn metadata_arg(arguments: Arguments<'_>) -> Result<Option<String>> {
     let Some(metadata @ Value::Object(_)) = arguments.get("metadata") else { return Ok(None) };
     let text = metadata.to_string();
     if text.len() > limits::METADATA_BYTES {
-        return Err(invalid_argument("metadata", format!("has at most {} bytes as JSON", limits::METADATA_BYTES)));
+        return Err(invalid_argument(
+            "metadata",
+            format!("has at most {} bytes as JSON", limits::METADATA_BYTES),
+        ));
     }
     Ok(Some(text))
 }

@@ -1,7 +1,7 @@
 //! Between which addresses a link was removed, and when last: so that whoever watches an address hears of a link that came and
 //! went, and nobody hears of one that was hidden from him.
 //!
-//! A watcher is told of a change only if what it sees differs ([`Basis::shows`](quad_core::Basis::shows)). After a link has come and gone it
+//! A watcher is told of a change only if what it sees differs ([`ReadSet::shows`](quad_core::Basis::shows)). After a link has come and gone it
 //! sees what it saw before, but somebody may have read in between; so the last removal that it could have seen belongs to what it
 //! sees. One row for each pair of addresses is enough.
 

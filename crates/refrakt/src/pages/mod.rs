@@ -1,7 +1,7 @@
 //! The pages of a site: Markdown files below its content folder, each at an address of its own.
 //!
 //! [`route`] says which address a file has, [`front_matter`] what stands at its top, [`index`] which pages there are, and
-//! [`page`] renders one. All of it is pure but for the reading of files, which a [`Folder`](crate::project::folder::Folder)
+//! [`page`] renders one. All of it is pure but for the reading of files, which a [`ProjectDir`](crate::project::folder::Folder)
 //! does. This module knows no addresses of ours, no tools and no database.
 
 pub mod front_matter;

@@ -81,9 +81,9 @@ impl Direction {
 /// How an entity ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolution {
-    /// `Completed:`
+    /// `CompletionPage:`
     pub date: Option<String>,
-    /// `Branch:`
+    /// `ModelBranch:`
     pub branch: Option<String>,
     /// `PR:`
     pub pr: Option<String>,

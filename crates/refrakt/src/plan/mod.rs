@@ -3,7 +3,7 @@
 //!
 //! [`scan`](scan::scan) turns one file's text into an [`Entity`]; [`PlanIndex`] holds those of a whole folder; [`status`],
 //! [`next`], [`context`], [`validate`] and [`ids`] are questions to it. Only [`load`] looks at a folder, through
-//! [`Folder`](crate::project::folder::Folder). [`edit`] and [`create`] say what a changed or a new file holds; nothing here
+//! [`ProjectDir`](crate::project::folder::Folder). [`edit`] and [`create`] say what a changed or a new file holds; nothing here
 //! writes it.
 
 mod checklist;

@@ -1,5 +1,5 @@
-//! The project's folder, to be read. Whether what was read still holds is asked of [`Notes`] and of a
-//! [`Survey`](super::survey::Survey); writing is the business of [`writing`](super::writing) alone.
+//! The project's folder, to be read. Whether what was read still holds is asked of [`FsDependencies`] and of a
+//! [`DirScan`](super::survey::Survey); writing is the business of [`writing`](super::writing) alone.
 //!
 //! Links are not followed out of the folder: a folder that is a link is passed over, as the original does.
 

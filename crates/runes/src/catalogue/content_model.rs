@@ -2,7 +2,7 @@
 //!
 //! Most runes are a sequence of fields, written `"name: what"` with a mark: `?` may be missing, `*` any number, `+` at
 //! least one, `!` must be there (the same as no mark, and said so in the reference). `what` is one or more of the words
-//! of [`Match`], parted by `|`. The other models are tables with a `kind`. How all of
+//! of [`NodePattern`], parted by `|`. The other models are tables with a `kind`. How all of
 //! this is written in TOML stands in `content_form`.
 
 use indexmap::IndexMap;
@@ -196,7 +196,7 @@ pub struct ConditionalModel {
     pub default: ContentModel,
 }
 
-/// One case of a [`When`].
+/// One case of a [`ConditionalModel`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelBranch {
     /// When it holds.

@@ -134,7 +134,7 @@ impl<'de> Deserialize<'de> for KnownSection {
     }
 }
 
-/// Every key of every model with a `kind`; which of them belong is settled in [`ModelTable::model`].
+/// Every key of every model with a `kind`; which of them belong is settled in [`ModelToml::model`].
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ModelToml {

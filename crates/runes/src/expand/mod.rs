@@ -2,7 +2,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | [`context`] | one rendering: the catalogue, the page, the limits; [`Context::nodes`] turns nodes into elements |
+//! | [`context`] | one rendering: the catalogue, the page, the limits; [`RenderContext::nodes`] turns nodes into elements |
 //! | [`arguments`] | the attributes of a rune as it receives them |
 //! | [`component`] | the root element of a rune: values, parts, structured data |
 //! | [`rune`] | what happens around each rune: arguments, content model, tint and background, facets |

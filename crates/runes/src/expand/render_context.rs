@@ -112,7 +112,7 @@ impl RuneUse<'_> {
     }
 }
 
-/// What a [`NodeRule`] made of a node.
+/// What a [`NodeOverride`] made of a node.
 #[derive(Debug)]
 pub enum Override {
     /// These nodes stand for it.
@@ -121,7 +121,7 @@ pub enum Override {
     NotHandled(MarkdocNode),
 }
 
-/// Another way to render some nodes, for as long as [`Context::nodes_with`] lasts.
+/// Another way to render some nodes, for as long as [`RenderContext::nodes_with`] lasts.
 pub type NodeOverride = fn(MarkdocNode, &mut RenderContext<'_>) -> Result<Override>;
 
 /// One rendering.

@@ -1,6 +1,6 @@
 //! How a rune presents itself: everything about its root element that is worked out before its children are touched.
 //!
-//! Each facet adds to one [`Look`], in a fixed order, since the order of classes, attributes and styles is part of the output.
+//! Each facet adds to one [`RootStyle`], in a fixed order, since the order of classes, attributes and styles is part of the output.
 
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Runes that a template cannot express, one file each; what the file does and why it is code stands at its top.
 //!
-//! A transform is given the [`Call`]: the arguments, and what the content model found in the body. It renders nodes with
-//! [`Context::nodes`] and builds its root with [`Component`](crate::schema::Component). The packages each have a folder and a table of their own.
+//! A transform is given the [`RuneUse`]: the arguments, and what the content model found in the body. It renders nodes with
+//! [`RenderContext::nodes`] and builds its root with [`Component`](crate::schema::Component). The packages each have a folder and a table of their own.
 
 mod business;
 mod core;

@@ -87,7 +87,7 @@ pub struct Overrides {
 
 impl Overrides {
     /// Adds one setting:
-    /// - `date=Buchungstag`, `description=Text+Memo`, `amount=#3`, `balance=` (no column at all); the roles are those
+    /// - `date=Buchungstag`, `description=Text+DocumentCache`, `amount=#3`, `balance=` (no column at all); the roles are those
     ///   of [`Role::name`];
     /// - `order=dmy|mdy|ymd`, `decimal=point|comma`, `sign=plain|inverted`, `delimiter=;`, `delimiter=tab`;
     /// - `currency=EUR`, the currency of all rows that name none, or `currency=Währung`, the column of it.

@@ -85,7 +85,7 @@ impl Filter {
 }
 
 /// The events below place `below` (or from the newest on) that match, at most `most`, after a look at no more than
-/// [`AUDIT_EVENTS_VISITED`](limits::AUDIT_EVENTS_VISITED).
+/// [`AUDIT_EVENTS_SCANNED_MAX`](limits::AUDIT_EVENTS_VISITED).
 pub fn page(sql: &mut dyn Sql, filter: &Filter, before: Option<i64>, limit: usize) -> Result<Page> {
     let mut from_sequence = match (before, filter.until) {
         (Some(before), _) => before - 1,

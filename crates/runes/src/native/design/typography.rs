@@ -12,7 +12,7 @@ use crate::expand::{Arguments, RenderContext, RuneUse};
 use crate::js_value::{json_number, number_text, parse_int, to_text};
 use crate::render_tree::{Element, RenderNode};
 
-/// Sizes of the samples, in pixels. Those above [`WHOLE_MAX_PX`] show only as much of the sentence as fits in a line.
+/// Sizes of the samples, in pixels. Those above [`FULL_SAMPLE_MAX_PX`] show only as much of the sentence as fits in a line.
 const SIZES_PX: [u16; 5] = [48, 32, 24, 18, 14];
 const FULL_SAMPLE_MAX_PX: u16 = 18;
 /// Characters that fit in a line at 14 pixels.
@@ -45,7 +45,7 @@ struct Font {
     weights: Vec<f64>,
 }
 
-/// The fonts of a rune: `role: Family Name (400, 700)`.
+/// The fonts of a rune: `role: Family HostPort (400, 700)`.
 fn read_fonts(nodes: &[MarkdocNode]) -> Vec<Font> {
     let fonts = read_lines(nodes).into_iter().filter_map(|line| match line {
         TokenLine::Token(role, text) => Some((role, text)),

@@ -1,0 +1,71 @@
+//! Links between nodes that exist: made, weighed anew, removed.
+
+use std::collections::BTreeSet;
+
+use quad_core::Result;
+use quad_store::Tx;
+
+use crate::edge::{self, Edge, EdgeType};
+use crate::{counters, errors, insert, limits, node, supersede, tags};
+
+/// What became of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EdgeChange {
+    Created,
+    /// It was there; it has the new weight.
+    Updated,
+    Removed,
+}
+
+/// Links two nodes.
+pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
+    let mut counters = counters::lock(tx)?;
+    if edge.source == edge.target {
+        return Err(insert::self_edge());
+    }
+    if let Some(missing) = node::first_missing(tx, &[edge.source, edge.target])? {
+        return Err(errors::node_not_found(missing));
+    }
+    let is_new = edge::find(tx, edge.source, edge.target, edge.edge_type)?.is_none();
+    if is_new {
+        if edge.edge_type != EdgeType::TemporalNext
+            && edge::count_outgoing(tx, edge.source)? >= limits::MAX_OUTGOING_EDGES
+        {
+            return Err(errors::limit_exceeded(
+                "TOO_MANY_EDGES",
+                format!("A node has at most {} outgoing edges", limits::MAX_OUTGOING_EDGES),
+            )
+            .hint("Link through a node in between, such as an episode"));
+        }
+        if edge.edge_type == EdgeType::Supersedes {
+            supersede::check_cycle(tx, edge.source, edge.target)?;
+            insert::set_superseded_by(tx, edge.target, Some(edge.source))?;
+            tx.invalidate(tags::nodes());
+        }
+        counters.count_edges(edge.edge_type, 1);
+        tx.invalidate(tags::counters());
+    }
+    let at = counters.next_timestamp();
+    edge::upsert(tx, &edge, at)?;
+    counters.save(tx)?;
+    tags::invalidate_nodes(tx, &BTreeSet::from([edge.source, edge.target]));
+    Ok(if is_new { EdgeChange::Created } else { EdgeChange::Updated })
+}
+
+/// Removes a link.
+pub(crate) fn unlink(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
+    let mut counters = counters::lock(tx)?;
+    if !edge::remove(tx, &edge)? {
+        return Err(quad_core::Error::new(quad_core::Kind::NotFound, "NOT_FOUND", "There is no such edge")
+            .hint(format!("{} shows the edges of the source", edge.source.uri())));
+    }
+    if edge.edge_type == EdgeType::Supersedes {
+        supersede::recompute_superseded_by(tx, edge.target)?;
+        tx.invalidate(tags::nodes());
+    }
+    counters.count_edges(edge.edge_type, -1);
+    counters.save(tx)?;
+    tx.invalidate(tags::counters());
+    tags::invalidate_nodes(tx, &BTreeSet::from([edge.source, edge.target]));
+    Ok(EdgeChange::Removed)
+}

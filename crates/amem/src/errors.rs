@@ -1,0 +1,58 @@
+//! The refusals of this scheme: a code, a sentence, and what to do next.
+
+use quad_core::{Error, Kind, closest};
+
+use crate::node::NodeId;
+use crate::session::SessionId;
+
+/// No such node.
+pub(crate) fn node_not_found(id: NodeId) -> Error {
+    Error::new(Kind::NotFound, "NOT_FOUND", "Node not found")
+        .hint("Find nodes with memory_search or memory_query, or read amem://graph/recent")
+        .with_detail("node_id", id.0)
+}
+
+/// No such session.
+pub(crate) fn session_not_found(id: SessionId) -> Error {
+    Error::new(Kind::NotFound, "NOT_FOUND", "Session not found")
+        .hint("amem://sessions has the sessions")
+        .with_detail("session_id", id.0)
+}
+
+/// An argument outside its rules.
+pub(crate) fn invalid_argument(argument: &str, message: impl std::fmt::Display) -> Error {
+    Error::bad_input(format!("{argument}: {message}")).with_detail("field", argument)
+}
+
+/// It fits, but not with what is there.
+pub(crate) fn conflict(message: impl Into<String>) -> Error {
+    Error::new(Kind::Conflict, "CONFLICT", message)
+}
+
+/// A named limit.
+pub(crate) fn limit_exceeded(code: &'static str, message: impl Into<String>) -> Error {
+    Error::new(Kind::Limit, code, message)
+}
+
+/// A word of a closed vocabulary that is not in it.
+pub(crate) fn unknown_value(kind: &str, value: &str, allowed: &[&'static str]) -> Error {
+    let error =
+        Error::bad_input(format!("There is no {kind} {}", truncate_input(value))).with_detail("field", kind);
+    match closest(value, allowed.iter().copied()) {
+        Some(nearest) => error.hint(format!("The nearest is {nearest}; there are {}", allowed.join(", "))),
+        None => error.hint(format!("There are {}", allowed.join(", "))),
+    }
+}
+
+/// What a caller sent, cut to what a sentence can hold.
+pub(crate) fn truncate_input(text: &str) -> String {
+    truncate(text, 80)
+}
+
+/// The first so many characters, and a sign that there are more.
+pub(crate) fn truncate(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}

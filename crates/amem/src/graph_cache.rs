@@ -1,0 +1,536 @@
+//! What walks have met: nodes, and their edges on either side. A walk knows what it has met itself, and, out of memory, what walks
+//! before it have met more than once: to hold whatever is met but once would cost a walk over new ground as much as half of finding it.
+//!
+//! What is held is never the truth. A tenant's part is as of one version: a walk in a snapshot of a later one first drops what the changes
+//! between have touched, since a node's tag stands for the node and its edges; a walk in an earlier one does without. Accesses make
+//! no version, so what they change of a node is no part of it.
+
+use std::collections::BTreeMap;
+use std::hash::BuildHasher as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::{DefaultHashBuilder, HashMap};
+use quad_core::{Result, Tag, TenantId, Version};
+use quad_store::{Sql, tags_changed_since};
+
+use crate::edge::{self, Direction, Edge, EdgeTypeSet};
+use crate::node::{self, Node, NodeId};
+use crate::{errors, limits, tags};
+
+/// What is held of all tenants.
+#[derive(Default)]
+pub(crate) struct GraphCache(Mutex<Tenants>);
+
+#[derive(Default)]
+struct Tenants {
+    by_tenant: HashMap<TenantId, TenantCache>,
+    /// What has been taken in since the last time that all was forgotten.
+    bytes: usize,
+    admission: AdmissionFilter,
+}
+
+/// What is held of one.
+struct TenantCache {
+    version: Version,
+    nodes: HashMap<NodeId, CachedNode>,
+}
+
+/// What is known of one node.
+#[derive(Clone, Default)]
+struct CachedNode {
+    /// Without its accesses.
+    node: Option<Arc<Node>>,
+    /// By side; whole lists alone, of all types.
+    edges: [Option<Arc<[Edge]>>; 2],
+}
+
+/// What a node weighs beside its content, and an edge; roughly.
+const NODE_BYTES: usize = 256;
+const EDGE_BYTES: usize = 40;
+
+impl CachedNode {
+    /// Learns what another knows.
+    fn merge(&mut self, other: &CachedNode) {
+        if other.node.is_some() {
+            self.node.clone_from(&other.node);
+        }
+        for (own, others) in self.edges.iter_mut().zip(&other.edges) {
+            if others.is_some() {
+                own.clone_from(others);
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let edges = self.edges.iter().flatten().map(|edges| NODE_BYTES / 2 + EDGE_BYTES * edges.len());
+        self.node.as_ref().map_or(0, |node| NODE_BYTES + node.content.len()) + edges.sum::<usize>()
+    }
+}
+
+/// Which nodes have been met at least once: a bit for each, which some may share.
+struct AdmissionFilter {
+    bits: Box<[u64]>,
+    bits_set: usize,
+    hasher: DefaultHashBuilder,
+}
+
+impl Default for AdmissionFilter {
+    fn default() -> AdmissionFilter {
+        let words = limits::ADMISSION_BITS / 64;
+        AdmissionFilter { bits: vec![0; words].into(), bits_set: 0, hasher: DefaultHashBuilder::default() }
+    }
+}
+
+impl AdmissionFilter {
+    /// Whether the node has been met before; from now on it has.
+    fn seen_before(&mut self, tenant: &TenantId, id: NodeId) -> bool {
+        let bit = self.hasher.hash_one((tenant, id)) as usize % limits::ADMISSION_BITS;
+        let (word, mask) = (&mut self.bits[bit / 64], 1 << (bit % 64));
+        let seen = *word & mask != 0;
+        if !seen {
+            *word |= mask;
+            self.bits_set += 1;
+            if self.bits_set > limits::ADMISSION_BITS / 4 {
+                self.bits.fill(0);
+                self.bits_set = 0;
+            }
+        }
+        seen
+    }
+}
+
+impl TenantCache {
+    fn new(version: Version) -> TenantCache {
+        TenantCache { version, nodes: HashMap::new() }
+    }
+
+    /// Moves on to a later version, without what was touched on the way; without everything, if nobody knows what was.
+    fn advance_to(&mut self, version: Version, changed_tags: Option<&[Tag]>) {
+        let Some(changed_tags) = changed_tags.filter(|changed| !changed.contains(&tags::any_node())) else {
+            *self = TenantCache::new(version);
+            return;
+        };
+        self.version = version;
+        for id in changed_tags.iter().filter_map(tags::parse_node) {
+            self.nodes.remove(&id);
+        }
+    }
+}
+
+/// The graph as one snapshot shows it, as far as possible out of memory.
+pub(crate) struct GraphReader<'s> {
+    sql: &'s mut dyn Sql,
+    cache: &'s GraphCache,
+    /// In this snapshot.
+    nodes: HashMap<NodeId, CachedNode>,
+}
+
+impl<'s> GraphReader<'s> {
+    pub(crate) fn new(sql: &'s mut dyn Sql, cache: &'s GraphCache) -> Result<GraphReader<'s>> {
+        let (tenant, version) = (sql.tenant().clone(), sql.version());
+        let stale_version = {
+            let mut tenants = cache.lock();
+            let tenant_cache =
+                tenants.by_tenant.entry(tenant.clone()).or_insert_with(|| TenantCache::new(version));
+            if tenant_cache.nodes.is_empty() && tenant_cache.version < version {
+                tenant_cache.version = version;
+            }
+            (tenant_cache.version < version).then_some(tenant_cache.version)
+        };
+        if let Some(stale_version) = stale_version {
+            let changed_tags = tags_changed_since(sql, stale_version)?;
+            // Somebody else may have been faster.
+            if let Some(tenant_cache) =
+                cache.lock().by_tenant.get_mut(&tenant).filter(|cached| cached.version == stale_version)
+            {
+                tenant_cache.advance_to(version, changed_tags.as_deref());
+            }
+        }
+        Ok(GraphReader { sql, cache, nodes: HashMap::new() })
+    }
+
+    /// Those of these nodes of which something is not known yet, after a look at what is held, if that is of this snapshot's version.
+    fn misses(&mut self, ids: &[NodeId], is_loaded: impl Fn(&CachedNode) -> bool) -> Vec<NodeId> {
+        let has_loaded =
+            |nodes: &HashMap<NodeId, CachedNode>, id: &NodeId| nodes.get(id).is_some_and(&is_loaded);
+        let mut missing: Vec<NodeId> =
+            ids.iter().copied().filter(|id| !has_loaded(&self.nodes, id)).collect();
+        if missing.is_empty() {
+            return missing;
+        }
+        let tenants = self.cache.lock();
+        let tenant_cache =
+            tenants.by_tenant.get(self.sql.tenant()).filter(|cached| cached.version == self.sql.version());
+        if let Some(tenant_cache) = tenant_cache.filter(|cached| !cached.nodes.is_empty()) {
+            for id in &missing {
+                if let Some(cached) = tenant_cache.nodes.get(id) {
+                    self.nodes.entry(*id).or_default().merge(cached);
+                }
+            }
+            drop(tenants);
+            missing.retain(|id| !has_loaded(&self.nodes, id));
+        }
+        missing
+    }
+
+    /// Remembers what has been read, and holds it for others where it was met before, if that is of this snapshot's version. Once it
+    /// is too much all is forgotten, and what is walked again is met again.
+    fn insert(&mut self, loaded: impl IntoIterator<Item = (NodeId, CachedNode)>) {
+        let (tenant, version) = (self.sql.tenant(), self.sql.version());
+        let mut tenants = self.cache.lock();
+        let Tenants { by_tenant, bytes, admission } = &mut *tenants;
+        let mut tenant_cache = by_tenant.get_mut(tenant).filter(|cached| cached.version == version);
+        for (id, node) in loaded {
+            if let Some(tenant_cache) = tenant_cache.as_mut().filter(|_| admission.seen_before(tenant, id)) {
+                *bytes += node.bytes();
+                tenant_cache.nodes.entry(id).or_default().merge(&node);
+            }
+            self.nodes.entry(id).or_default().merge(&node);
+        }
+        if *bytes > limits::CACHE_BYTES {
+            *tenants = Tenants::default();
+        }
+    }
+
+    /// Makes the acquaintance of these nodes, those that exist.
+    pub(crate) fn load_nodes(&mut self, ids: &[NodeId]) -> Result<()> {
+        let missing = self.misses(ids, |cached| cached.node.is_some());
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let loaded = node::find_with_edges(self.sql, &missing)?.into_iter().map(|(node, edges)| {
+            (node.id, CachedNode { node: Some(Arc::new(node)), edges: [edges.map(Arc::from), None] })
+        });
+        self.insert(loaded.collect::<Vec<_>>());
+        Ok(())
+    }
+
+    /// A node that was met. What accesses have made of it is not told.
+    pub(crate) fn node(&self, id: NodeId) -> Option<&Arc<Node>> {
+        self.nodes.get(&id)?.node.as_ref()
+    }
+
+    /// Refuses a node that does not exist.
+    pub(crate) fn ensure_exists(&mut self, id: NodeId) -> Result<()> {
+        self.load_nodes(&[id])?;
+        self.node(id).map(drop).ok_or_else(|| errors::node_not_found(id))
+    }
+
+    /// The edges of these nodes on one side, as [`edge::of_nodes`] has them.
+    pub(crate) fn edges(
+        &mut self,
+        ids: &[NodeId],
+        direction: Direction,
+        types: EdgeTypeSet,
+    ) -> Result<BTreeMap<NodeId, Vec<Edge>>> {
+        let mut edges_by_node = BTreeMap::new();
+        if types.is_empty() {
+            return Ok(edges_by_node);
+        }
+        let index = direction as usize;
+        let mut missing = self.misses(ids, |cached| cached.edges[index].is_some());
+        if direction == Direction::Outgoing && !missing.is_empty() {
+            let packed = node::packed_edges(self.sql, &missing)?;
+            let packed = packed
+                .into_iter()
+                .map(|(id, edges)| (id, CachedNode { node: None, edges: [Some(edges.into()), None] }));
+            self.insert(packed.collect::<Vec<_>>());
+            missing.retain(|id| self.nodes.get(id).is_none_or(|cached| cached.edges[index].is_none()));
+        }
+        for id in ids {
+            if let Some(edges) = self.nodes.get(id).and_then(|cached| cached.edges[index].as_ref()) {
+                let edges = edges.iter().filter(|edge| types.contains(edge.edge_type));
+                edges_by_node.insert(*id, edges.copied().collect());
+            }
+        }
+        if missing.is_empty() {
+            return Ok(edges_by_node);
+        }
+        let mut loaded = edge::for_nodes(self.sql, &missing, direction, types)?;
+        if types == EdgeTypeSet::ALL {
+            let complete = missing.iter().filter_map(|id| {
+                let edges = loaded.get(id).map(Vec::as_slice).unwrap_or_default();
+                // Of a node with too many only the first are told. One without edges may be one that is yet to come, and what
+                // comes anew is not told of.
+                let exists = !edges.is_empty() || self.node(*id).is_some();
+                let mut cached = CachedNode::default();
+                cached.edges[index] = Some(edges.into());
+                (exists && edges.len() < limits::MAX_EDGES_PER_EXPANSION).then_some((*id, cached))
+            });
+            let complete: Vec<(NodeId, CachedNode)> = complete.collect();
+            self.insert(complete);
+        }
+        edges_by_node.append(&mut loaded);
+        Ok(edges_by_node)
+    }
+}
+
+impl GraphCache {
+    fn lock(&self) -> MutexGuard<'_, Tenants> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+impl GraphCache {
+    /// Forgets everything, as if nobody had walked yet.
+    fn clear(&self) {
+        *self.lock() = Tenants::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quad_store::{Tx, params};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::testing::{TestEnv, test_envs_with_data};
+
+    /// The same numbers in every run.
+    struct TestRng(u64);
+
+    impl TestRng {
+        fn below(&mut self, end: i64) -> i64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as i64 % end
+        }
+    }
+
+    /// Something that a caller does to the graph.
+    fn random_write(rng: &mut TestRng, nodes: i64) -> (&'static str, Value) {
+        let (a, b) = (rng.below(nodes), rng.below(nodes));
+        let types = ["caused_by", "supports", "contradicts", "related_to", "part_of"];
+        let edge_type = types[rng.below(5) as usize];
+        match rng.below(12) {
+            0..4 => (
+                "memory_add",
+                json!({"event_type": "fact", "content": format!("fact {}", rng.below(1_000)),
+                    "edges": [{"target_id": a, "edge_type": edge_type}]}),
+            ),
+            4..7 => (
+                "memory_link",
+                json!({"source_id": a, "target_id": b, "edge_type": edge_type, "weight": 0.5}),
+            ),
+            7 => (
+                "memory_link",
+                json!({"source_id": a, "target_id": b, "edge_type": edge_type, "remove": true}),
+            ),
+            8 => ("memory_correct", json!({"old_node_id": a, "new_content": "corrected"})),
+            9 => ("memory_forget", json!({"node_id": a, "reason": "test"})),
+            10 => ("session_end", json!({"create_episode": true, "summary": "an episode"})),
+            _ => {
+                // More than a change names one by one.
+                let edges: Vec<Value> = (0..nodes)
+                    .map(|target| {
+                        json!({"event_type": "fact", "content": "one of many",
+                        "edges": [{"target_id": target, "edge_type": "related_to"}]})
+                    })
+                    .collect();
+                ("memory_add_many", json!({"nodes": edges, "chain": false}))
+            }
+        }
+    }
+
+    async fn traversal_answers(env: &TestEnv, start: i64, to: i64) -> Vec<Value> {
+        let mut all = Vec::new();
+        for (tool, arguments) in [
+            ("memory_traverse", json!({"start_id": start, "direction": "both", "max_results": 30})),
+            ("memory_traverse", json!({"start_id": start, "edge_types": ["supports", "related_to"]})),
+            ("memory_context", json!({"node_id": start, "depth": 2})),
+            ("memory_causal", json!({"node_id": start})),
+            ("memory_path", json!({"from_id": start, "to_id": to})),
+        ] {
+            let answer = env.call(tool, arguments).await;
+            all.push(answer.unwrap_or_else(|error| json!({"refused": error.code()})));
+        }
+        all
+    }
+
+    /// Whoever writes, every process walks the graph that there is.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn graph_cache_matches_database() {
+        for env in test_envs_with_data().await {
+            let mut rng = TestRng(7);
+            let processes = [env.reopen_same_dir().await, env.reopen_same_dir().await];
+            for round in 0..60 {
+                let stats = env.read("amem://graph/stats").await.unwrap();
+                let nodes = stats["node_count"].as_i64().unwrap().clamp(4, 90);
+                let (tool, arguments) = random_write(&mut rng, nodes);
+                let writer = &processes[rng.below(2) as usize];
+                // What cannot be done is refused, and changes nothing.
+                let _ = writer.call(tool, arguments.clone()).await;
+                let (start, to) = (rng.below(nodes), rng.below(nodes));
+                env.amem.graph_cache.clear();
+                let expected = traversal_answers(&env, start, to).await;
+                for process in &processes {
+                    let found = traversal_answers(process, start, to).await;
+                    assert_eq!(
+                        found, expected,
+                        "round {round}: {tool} {arguments}, then from {start} to {to}"
+                    );
+                }
+            }
+            let has_cached_nodes = |process: &TestEnv| {
+                process.amem.graph_cache.lock().by_tenant.values().any(|part| !part.nodes.is_empty())
+            };
+            assert!(processes.iter().all(has_cached_nodes), "otherwise nothing was tried");
+        }
+    }
+
+    /// What leaves the nodes, as their rows say it.
+    async fn packed_columns(env: &TestEnv) -> Vec<Option<String>> {
+        let columns = env.test_store.store.read(&env.test_store.tenant, |sql| {
+            let tenant = sql.tenant().to_string();
+            let rows = sql
+                .query("SELECT outgoing FROM amem_node WHERE tenant_id = $1 ORDER BY id", params![tenant])?;
+            rows.iter().map(|row| Ok(row.opt_text(0)?.map(str::to_owned))).collect::<Result<Vec<_>>>()
+        });
+        columns.await.unwrap()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn null_packed_edges_fall_back_to_table() {
+        for env in test_envs_with_data().await {
+            assert!(packed_columns(&env).await.iter().all(Option::is_some));
+            let expected = traversal_answers(&env, 0, 3).await;
+            let clear_packed_edges =
+                |tx: &mut Tx<'_>| Ok(tx.execute("UPDATE amem_node SET outgoing = NULL", &[])?);
+            assert_eq!(
+                env.test_store
+                    .store
+                    .write_unaudited(&env.test_store.tenant, clear_packed_edges)
+                    .await
+                    .unwrap(),
+                4
+            );
+            env.amem.graph_cache.clear();
+            assert_eq!(traversal_answers(&env, 0, 3).await, expected);
+            assert_eq!(
+                env.amem.check_integrity(&env.test_store.tenant).await.unwrap().violations,
+                Vec::<String>::new()
+            );
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn packed_edges_null_above_limit() {
+        for env in test_envs_with_data().await {
+            let limit = limits::MAX_PACKED_EDGES;
+            let nodes: Vec<Value> =
+                (0..=limit).map(|_| json!({"event_type": "fact", "content": "a leaf"})).collect();
+            let hub = json!({"event_type": "fact", "content": "hub",
+                "edges": (1..=limit).map(|index| json!({"target_index": index, "edge_type": "part_of"})).collect::<Vec<_>>()});
+            let nodes: Vec<Value> = std::iter::once(hub).chain(nodes).collect();
+            let added = env.call("memory_add_many", json!({"nodes": nodes, "chain": false})).await.unwrap();
+            let hub = added["node_ids"][0].as_i64().unwrap();
+            let last = hub + limit as i64 + 1;
+            let assert_reached = async |expected: usize| {
+                let walk = json!({"start_id": hub, "max_results": 100});
+                assert_eq!(env.call("memory_traverse", walk).await.unwrap()["visited_count"], expected);
+                env.amem.graph_cache.clear();
+                let context = env.call("memory_context", json!({"node_id": hub, "depth": 1})).await.unwrap();
+                assert_eq!(context["node_count"], expected);
+                assert_eq!(
+                    env.amem.check_integrity(&env.test_store.tenant).await.unwrap().violations,
+                    Vec::<String>::new()
+                );
+            };
+            let hub_index = usize::try_from(hub).unwrap();
+            assert_eq!(
+                packed_columns(&env).await[hub_index].as_deref().unwrap().split(' ').count(),
+                3 * limit
+            );
+            assert_reached(limit + 1).await;
+            let link = json!({"source_id": hub, "target_id": last, "edge_type": "part_of"});
+            env.call("memory_link", link.clone()).await.unwrap();
+            assert_eq!(packed_columns(&env).await[hub_index], None);
+            assert_reached(limit + 2).await;
+            let mut unlink = link;
+            unlink["remove"] = true.into();
+            env.call("memory_link", unlink).await.unwrap();
+            assert!(packed_columns(&env).await[hub_index].is_some());
+            assert_reached(limit + 1).await;
+            // What leads to a node that is forgotten leaves another that is not.
+            env.call("memory_forget", json!({"node_id": hub + 1, "reason": "test"})).await.unwrap();
+            assert_reached(limit).await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn node_read_before_insert_shows_edges_later() {
+        for env in test_envs_with_data().await {
+            let traverse = || env.call("memory_traverse", json!({"start_id": 4, "direction": "both"}));
+            assert_eq!(traverse().await.unwrap_err().code(), "NOT_FOUND");
+            let added = json!({"event_type": "fact", "content": "late",
+                "edges": [{"target_id": 2, "edge_type": "supports"}]});
+            assert_eq!(env.call("memory_add", added).await.unwrap()["node_id"], 4);
+            let result = traverse().await.unwrap();
+            assert!(result["visited_count"].as_i64().unwrap() > 1, "{result}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn graph_cache_bypassed_for_other_version() {
+        for env in test_envs_with_data().await {
+            let result = env.test_store.store.read(&env.test_store.tenant, |sql| {
+                let cache = GraphCache::default();
+                let load_node = |sql: &mut dyn Sql| -> Result<Arc<Node>> {
+                    let mut graph = GraphReader::new(sql, &cache)?;
+                    graph.ensure_exists(NodeId(0))?;
+                    Ok(graph.node(NodeId(0)).unwrap().clone())
+                };
+                let from_db = load_node(sql)?;
+                let tenant = sql.tenant().clone();
+                let from_cache =
+                    Arc::new(Node { content: "of another version".into(), ..from_db.as_ref().clone() });
+                let fill_cache = |version: i64| {
+                    let mut tenant_cache = TenantCache::new(Version(version));
+                    tenant_cache.nodes.insert(
+                        NodeId(0),
+                        CachedNode { node: Some(from_cache.clone()), ..CachedNode::default() },
+                    );
+                    cache.lock().by_tenant.insert(tenant.clone(), tenant_cache);
+                };
+                let version = sql.version().0;
+                // What is held is believed, if it is of this version.
+                fill_cache(version);
+                assert_eq!(load_node(sql)?, from_cache);
+                // Later, and so long before that nobody knows what has changed since.
+                for other in [version + 1, version - 2_000] {
+                    fill_cache(other);
+                    assert_eq!(load_node(sql)?, from_db);
+                }
+                Ok(())
+            });
+            result.await.unwrap();
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn graph_cache_cleared_when_full() {
+        for env in test_envs_with_data().await {
+            let result = env.test_store.store.read(&env.test_store.tenant, |sql| {
+                let cache = GraphCache::default();
+                let cached_nodes =
+                    || cache.lock().by_tenant.values().map(|part| part.nodes.len()).sum::<usize>();
+                // What is met for the first time is not held, and what is met again is.
+                for expected in [0, 1, 1] {
+                    GraphReader::new(sql, &cache)?.load_nodes(&[NodeId(0)])?;
+                    assert_eq!(cached_nodes(), expected);
+                }
+                cache.lock().bytes = limits::CACHE_BYTES;
+                let mut graph = GraphReader::new(sql, &cache)?;
+                graph.load_nodes(&[NodeId(0), NodeId(1)])?;
+                assert_eq!(cached_nodes(), 1);
+                let mut graph = GraphReader::new(sql, &cache)?;
+                graph.load_nodes(&[NodeId(0), NodeId(1)])?;
+                assert!(graph.node(NodeId(0)).is_some() && graph.node(NodeId(1)).is_some());
+                assert!(cache.lock().by_tenant.is_empty() && cache.lock().bytes == 0);
+                assert_eq!(graph.edges(&[NodeId(1)], Direction::Outgoing, EdgeTypeSet::ALL)?.len(), 1);
+                Ok(())
+            });
+            result.await.unwrap();
+        }
+    }
+}

@@ -1,0 +1,581 @@
+//! Checking: everything that is stored twice is compared, and everything that names something else is followed.
+//!
+//! All of it is read in one snapshot by primary key, page by page, and counted anew. Then the counters, the indexes of the
+//! lists, the text index and the sessions must agree with what was seen. Nothing is changed.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use quad_core::{Result, TenantId};
+use quad_store::{Backend, Sql, params};
+
+use crate::counters::{self, Counters};
+use crate::edge::{Edge, EdgeType};
+use crate::event_type::EventType;
+use crate::node::NodeId;
+use crate::search::Engine;
+use crate::search_source::SnapshotDocs;
+use crate::{Amem, decay, limits, packed_edges};
+
+/// What was looked at, and what is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IntegrityReport {
+    /// Nodes that were looked at.
+    pub nodes: u64,
+    /// Edges that were looked at.
+    pub edges: u64,
+    /// What is wrong with what is stored: one line each, with examples.
+    pub violations: Vec<String>,
+    /// What is wrong with what searches derive from it. It can be thrown away.
+    pub index_violations: Vec<String>,
+}
+
+impl Amem {
+    /// Checks a tenant's graph.
+    pub async fn check_integrity(&self, tenant: &TenantId) -> Result<IntegrityReport> {
+        let engine = self.engine.clone();
+        self.store.read(tenant, move |sql| check_graph(sql, &engine)).await
+    }
+
+    /// Where the indexes of a tenant's searches lie. It may be deleted at any time.
+    pub fn index_folder(&self, tenant: &TenantId) -> std::path::PathBuf {
+        self.engine.index_folder(tenant)
+    }
+}
+
+/// Faults by their kind: how many, and the first few.
+#[derive(Default)]
+struct Violations {
+    kinds: BTreeMap<&'static str, (u64, Vec<String>)>,
+}
+
+impl Violations {
+    fn add(&mut self, kind: &'static str, example: impl FnOnce() -> String) {
+        let (count, examples) = self.kinds.entry(kind).or_default();
+        *count += 1;
+        if examples.len() < limits::VIOLATION_EXAMPLES {
+            examples.push(example());
+        }
+    }
+
+    fn add_if(&mut self, is_wrong: bool, kind: &'static str, example: impl FnOnce() -> String) {
+        if is_wrong {
+            self.add(kind, example);
+        }
+    }
+
+    fn into_lines(self) -> Vec<String> {
+        let line = |(kind, (count, examples)): (&str, (u64, Vec<String>))| {
+            let more = if count > examples.len() as u64 { ", …" } else { "" };
+            format!("{kind}: {count} ({}{more})", examples.join(", "))
+        };
+        self.kinds.into_iter().map(line).collect()
+    }
+}
+
+const PACKED_EDGES_MISMATCH: &str = "nodes that do not say of their outgoing edges what the edges say";
+
+/// What the walk saw.
+#[derive(Default)]
+struct Scan {
+    /// Ids of nodes, ascending.
+    nodes: Vec<i64>,
+    /// What each of them says that leaves it, as a hash, until the edges have been seen to say the same.
+    packed_edge_hashes: Vec<Option<u64>>,
+    /// By what each superseded node says that it is.
+    superseded: BTreeMap<i64, i64>,
+    /// By what the edges say that it is, and since when.
+    newest_superseding: BTreeMap<i64, (i64, i64)>,
+    nodes_by_session: BTreeMap<i64, i64>,
+    counters: Counters,
+    accessed_nodes: i64,
+}
+
+fn hash_packed(packed: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    packed.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Scan {
+    /// All edges that leave one node have been seen.
+    fn check_packed_edges(&mut self, source: i64, edges: &[Edge], violations: &mut Violations) {
+        let index = self.nodes.binary_search(&source).ok();
+        let Some(slot) = index.and_then(|index| self.packed_edge_hashes.get_mut(index)) else { return };
+        let Some(hash) = slot.take() else { return };
+        let is_wrong = packed_edges::encode(edges).is_none_or(|packed| hash_packed(&packed) != hash);
+        violations.add_if(is_wrong, PACKED_EDGES_MISMATCH, || source.to_string());
+    }
+
+    /// All edges have been seen: of those that are left none has any.
+    fn check_nodes_without_edges(&self, violations: &mut Violations) {
+        let empty_hash = hash_packed("");
+        for (id, hash) in self.nodes.iter().zip(&self.packed_edge_hashes) {
+            violations.add_if(hash.is_some_and(|hash| hash != empty_hash), PACKED_EDGES_MISMATCH, || {
+                id.to_string()
+            });
+        }
+    }
+
+    fn contains_node(&self, node: i64) -> bool {
+        self.nodes.binary_search(&node).is_ok()
+    }
+}
+
+fn check_graph(sql: &mut dyn Sql, engine: &Engine) -> Result<IntegrityReport> {
+    let mut violations = Violations::default();
+    check_file(sql, &mut violations)?;
+    let mut scan = Scan::default();
+    scan_nodes(sql, &mut scan, &mut violations)?;
+    scan_edges(sql, &mut scan, &mut violations)?;
+    check_supersessions(&scan, &mut violations);
+    check_sessions(sql, &mut scan, &mut violations)?;
+    check_vectors_positions_deletions(sql, &mut scan, &mut violations)?;
+    check_counters(sql, &scan, &mut violations)?;
+    check_lists(sql, &scan, &mut violations)?;
+    let tenant = sql.tenant().clone();
+    let index_violations =
+        engine.check_index(&tenant, &mut SnapshotDocs { sql, include_superseded: true }, &scan.nodes)?;
+    Ok(IntegrityReport {
+        nodes: scan.nodes.len() as u64,
+        edges: u64::try_from(scan.counters.edges).unwrap_or_default(),
+        violations: violations.into_lines(),
+        index_violations,
+    })
+}
+
+/// On SQLite the pages of the file and all indexes; PostgreSQL looks after its own.
+fn check_file(sql: &mut dyn Sql, violations: &mut Violations) -> Result<()> {
+    if sql.backend() != Backend::Sqlite {
+        return Ok(());
+    }
+    for row in sql.query("PRAGMA integrity_check(20)", &[])? {
+        let message = row.text(0)?;
+        violations.add_if(message != "ok", "the database file is damaged", || message.to_owned());
+    }
+    Ok(())
+}
+
+fn scan_nodes(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violations) -> Result<()> {
+    let tenant = sql.tenant().clone();
+    let mut after = -1;
+    loop {
+        let rows = sql.query(
+            "SELECT id, event_type, session_id, confidence, access_count, last_accessed, tier, effective_access, \
+             superseded_by, outgoing FROM amem_node WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3",
+            params![tenant.as_str(), after, limits::CHECK_ROWS as i64],
+        )?;
+        for row in &rows {
+            let id = row.int(0)?;
+            after = id;
+            scan.nodes.push(id);
+            scan.packed_edge_hashes.push(row.opt_text(9)?.map(hash_packed));
+            *scan.nodes_by_session.entry(row.int(2)?).or_default() += 1;
+            let (accesses, last_accessed) = (row.int(4)?, row.int(5)?);
+            scan.accessed_nodes += i64::from(accesses > 0);
+            match EventType::from_db(row.int(1)?) {
+                Ok(event_type) => {
+                    scan.counters.count_nodes(event_type, 1);
+                    let is_wrong = row.int(6)? != event_type.score_class() as i64
+                        || row.int(7)? != decay::effective_access(last_accessed, accesses);
+                    violations.add_if(is_wrong, "nodes whose importance is out of order", || id.to_string());
+                }
+                Err(_) => violations.add("nodes of no type", || id.to_string()),
+            }
+            let confidence = row.real(3)?;
+            violations.add_if(
+                !(0.0..=1.0).contains(&confidence),
+                "nodes with a confidence beyond 0 to 1",
+                || format!("{id} has {confidence}"),
+            );
+            if let Some(by) = row.opt_int(8)? {
+                scan.superseded.insert(id, by);
+            }
+        }
+        if rows.len() < limits::CHECK_ROWS {
+            return Ok(());
+        }
+    }
+}
+
+fn scan_edges(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violations) -> Result<()> {
+    let tenant = sql.tenant().clone();
+    let mut after = (-1, -1, -1);
+    let (mut current_source, mut edges) = (-1, Vec::new());
+    loop {
+        let rows = sql.query(
+            "SELECT source_id, target_id, edge_type, weight, created_at FROM amem_edge \
+             WHERE tenant_id = $1 AND (source_id, target_id, edge_type) > ($2, $3, $4) \
+             ORDER BY source_id, target_id, edge_type LIMIT $5",
+            params![tenant.as_str(), after.0, after.1, after.2, limits::CHECK_ROWS as i64],
+        )?;
+        for row in &rows {
+            let (source, target) = (row.int(0)?, row.int(1)?);
+            after = (source, target, row.int(2)?);
+            let name = || format!("{source} → {target}");
+            if source != current_source {
+                scan.check_packed_edges(current_source, &edges, violations);
+                current_source = source;
+                edges.clear();
+            }
+            match EdgeType::from_db(after.2) {
+                Ok(edge_type) => {
+                    edges.push(Edge {
+                        source: NodeId(source),
+                        target: NodeId(target),
+                        edge_type,
+                        weight: row.real(3)?,
+                    });
+                    scan.counters.count_edges(edge_type, 1);
+                    if edge_type == EdgeType::Supersedes {
+                        let since = (row.int(4)?, source);
+                        let newest = scan.newest_superseding.entry(target).or_insert(since);
+                        *newest = since.max(*newest);
+                    }
+                }
+                Err(_) => violations.add("edges of no type", name),
+            }
+            let weight = row.real(3)?;
+            violations.add_if(!(0.0..=1.0).contains(&weight), "edges with a weight beyond 0 to 1", name);
+            violations.add_if(source == target, "edges from a node to itself", name);
+            violations.add_if(!scan.contains_node(source), "edges from nodes that do not exist", name);
+            violations.add_if(!scan.contains_node(target), "edges to nodes that do not exist", name);
+        }
+        if rows.len() < limits::CHECK_ROWS {
+            scan.check_packed_edges(current_source, &edges, violations);
+            scan.check_nodes_without_edges(violations);
+            return Ok(());
+        }
+    }
+}
+
+fn check_supersessions(scan: &Scan, violations: &mut Violations) {
+    const KIND: &str = "nodes that are not superseded by what their edges say";
+    for (id, by) in &scan.superseded {
+        let by_edges = scan.newest_superseding.get(id).map(|(_, source)| source);
+        violations.add_if(by_edges != Some(by), KIND, || format!("{id} says {by}, its edges {by_edges:?}"));
+    }
+    for id in scan.newest_superseding.keys() {
+        violations
+            .add_if(!scan.superseded.contains_key(id) && scan.contains_node(*id), KIND, || id.to_string());
+    }
+}
+
+fn check_sessions(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violations) -> Result<()> {
+    let tenant = sql.tenant().clone();
+    let mut after = -1;
+    loop {
+        let rows = sql.query(
+            "SELECT id, node_count, episode_id FROM amem_session WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3",
+            params![tenant.as_str(), after, limits::CHECK_ROWS as i64],
+        )?;
+        for row in &rows {
+            let id = row.int(0)?;
+            after = id;
+            scan.counters.sessions += 1;
+            scan.counters.next_session = id + 1;
+            let (stored, counted) = (row.int(1)?, scan.nodes_by_session.remove(&id).unwrap_or_default());
+            scan.counters.sessions_with_nodes += i64::from(counted > 0);
+            violations.add_if(stored != counted, "sessions that count their nodes wrong", || {
+                format!("{id} says {stored} and has {counted}")
+            });
+            let episode = row.opt_int(2)?;
+            violations.add_if(
+                episode.is_some_and(|episode| !scan.contains_node(episode)),
+                "sessions whose episode does not exist",
+                || id.to_string(),
+            );
+        }
+        if rows.len() < limits::CHECK_ROWS {
+            break;
+        }
+    }
+    for id in std::mem::take(&mut scan.nodes_by_session).keys() {
+        violations.add("sessions that have nodes but no row", || id.to_string());
+    }
+    Ok(())
+}
+
+/// Vectors, callers' places, and what was forgotten.
+fn check_vectors_positions_deletions(
+    sql: &mut dyn Sql,
+    scan: &mut Scan,
+    violations: &mut Violations,
+) -> Result<()> {
+    let tenant = sql.tenant().clone();
+    let mut after = -1;
+    loop {
+        let rows = sql.query(
+            "SELECT node_id, LENGTH(vector) FROM amem_vector WHERE tenant_id = $1 AND node_id > $2 \
+             ORDER BY node_id LIMIT $3",
+            params![tenant.as_str(), after, limits::CHECK_ROWS as i64],
+        )?;
+        for row in &rows {
+            after = row.int(0)?;
+            let is_wrong = !scan.contains_node(after) || row.int(1)? != 4 * limits::DIMENSION as i64;
+            violations.add_if(is_wrong, "vectors of no node or of another dimension", || after.to_string());
+        }
+        if rows.len() < limits::CHECK_ROWS {
+            break;
+        }
+    }
+    let rows = sql.query(
+        "SELECT p.subject, p.last_node, p.session_id, s.id FROM amem_place p LEFT JOIN amem_session s \
+         ON s.tenant_id = p.tenant_id AND s.id = p.session_id WHERE p.tenant_id = $1",
+        params![tenant.as_str()],
+    )?;
+    for row in &rows {
+        let node_missing = row.opt_int(1)?.is_some_and(|node| !scan.contains_node(node));
+        let session_missing = row.opt_int(2)?.is_some() && row.opt_int(3)?.is_none();
+        let subject = row.text(0)?;
+        violations.add_if(node_missing || session_missing, "callers who are where nothing is", || {
+            subject.to_owned()
+        });
+    }
+    let mut mark = 0;
+    loop {
+        let rows = sql.query(
+            "SELECT mark, node_id FROM amem_erased WHERE tenant_id = $1 AND mark > $2 ORDER BY mark LIMIT $3",
+            params![tenant.as_str(), mark, limits::CHECK_ROWS as i64],
+        )?;
+        for row in &rows {
+            let (next, id) = (row.int(0)?, row.int(1)?);
+            violations.add_if(
+                next != mark + 1 || scan.contains_node(id),
+                "forgotten nodes that are still there",
+                || id.to_string(),
+            );
+            mark = next;
+            scan.counters.deleted += 1;
+        }
+        if rows.len() < limits::CHECK_ROWS {
+            return Ok(());
+        }
+    }
+}
+
+fn check_counters(sql: &mut dyn Sql, scan: &Scan, violations: &mut Violations) -> Result<()> {
+    let (stored, actual) = (counters::read(sql)?, &scan.counters);
+    let mut compare = |name: &str, stored: i64, actual: i64| {
+        violations.add_if(stored != actual, "counters that are wrong", || {
+            format!("{name} is {stored}, there are {actual}")
+        });
+    };
+    for event_type in EventType::ALL {
+        compare(
+            event_type.as_str(),
+            stored.node_count_of_type(event_type),
+            actual.node_count_of_type(event_type),
+        );
+    }
+    compare("edges", stored.edges, actual.edges);
+    compare("supersedes", stored.edges_supersedes, actual.edges_supersedes);
+    compare("contradicts", stored.edges_contradicts, actual.edges_contradicts);
+    compare("sessions", stored.sessions, actual.sessions);
+    compare("sessions with nodes", stored.sessions_with_nodes, actual.sessions_with_nodes);
+    compare("forgotten", stored.deleted, actual.deleted);
+    let newest = scan.nodes.last().copied().unwrap_or(-1);
+    violations.add_if(stored.next_id <= newest, "counters that are wrong", || {
+        format!("the next id is {}, and node {newest} exists", stored.next_id)
+    });
+    violations.add_if(stored.next_session < actual.next_session, "counters that are wrong", || {
+        format!("the next session is {}, and one before {} exists", stored.next_session, actual.next_session)
+    });
+    Ok(())
+}
+
+/// Each list is a range of an index: as many must be in it as the walk saw.
+fn check_lists(sql: &mut dyn Sql, scan: &Scan, violations: &mut Violations) -> Result<()> {
+    let tenant = sql.tenant().clone();
+    let all = scan.nodes.len() as i64;
+    let mut lists: Vec<(String, String, i64)> = vec![
+        ("by session".into(), "amem_node WHERE tenant_id = $1 AND session_id >= 0".into(), all),
+        ("by time".into(), "amem_node WHERE tenant_id = $1 AND created_at >= 0".into(), all),
+        ("by confidence".into(), "amem_node WHERE tenant_id = $1 AND confidence >= 0".into(), all),
+        (
+            "by accesses".into(),
+            "amem_node WHERE tenant_id = $1 AND access_count > 0".into(),
+            scan.accessed_nodes,
+        ),
+        (
+            "by importance".into(),
+            "amem_node WHERE tenant_id = $1 AND tier >= 0 AND superseded_by IS NULL".into(),
+            all - scan.superseded.len() as i64,
+        ),
+        (
+            "edges by target".into(),
+            "amem_edge WHERE tenant_id = $1 AND target_id >= 0".into(),
+            scan.counters.edges,
+        ),
+    ];
+    for event_type in EventType::ALL {
+        let from = format!("amem_node WHERE tenant_id = $1 AND event_type = {}", event_type.number());
+        lists.push((
+            format!("of type {}", event_type.as_str()),
+            from,
+            scan.counters.node_count_of_type(event_type),
+        ));
+    }
+    for (name, from, expected) in lists {
+        let row = sql.query_opt(&format!("SELECT COUNT(*) FROM {from}"), params![tenant.as_str()])?;
+        let count = row.map(|row| row.int(0)).transpose()?.unwrap_or_default();
+        violations.add_if(count != expected, "lists that do not agree with the graph", || {
+            format!("{name}: {count} instead of {expected}")
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::testing::{TestEnv, test_envs, test_envs_with_data};
+
+    async fn corrupt(env: &TestEnv, statement: &'static str) {
+        env.test_store
+            .store
+            .write_unaudited(&env.test_store.tenant, move |tx| {
+                tx.execute(statement, &[])?;
+                Ok(())
+            })
+            .await
+            .unwrap();
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn integrity_check_of_valid_graph_finds_nothing() {
+        for env in test_envs().await {
+            assert_eq!(env.violations().await, Vec::<String>::new(), "an empty one");
+        }
+        for env in test_envs_with_data().await {
+            env.read("amem://node/1").await.unwrap();
+            env.call("memory_forget", json!({"node_id": 2, "reason": "a test"})).await.unwrap();
+            env.call("session_end", json!({})).await.unwrap();
+            let report = env.amem.check_integrity(&env.test_store.tenant).await.unwrap();
+            assert_eq!((report.nodes, report.violations), (4, Vec::new()));
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn integrity_check_reports_each_corruption() {
+        for (statement, kind, example) in [
+            ("UPDATE amem_stats SET facts = 7", "counters that are wrong", "fact is 7, there are 1"),
+            ("UPDATE amem_stats SET edges = 0", "counters that are wrong", "edges is 0, there are 6"),
+            (
+                "UPDATE amem_stats SET next_id = 2",
+                "counters that are wrong",
+                "the next id is 2, and node 3 exists",
+            ),
+            (
+                "UPDATE amem_stats SET sessions_used = 9",
+                "counters that are wrong",
+                "sessions with nodes is 9",
+            ),
+            ("UPDATE amem_stats SET erased = 1", "counters that are wrong", "forgotten is 1, there are 0"),
+            ("DELETE FROM amem_node WHERE id = 1", "edges to nodes that do not exist", "0 → 1"),
+            ("DELETE FROM amem_node WHERE id = 1", "edges from nodes that do not exist", "1 → 0"),
+            (
+                "DELETE FROM amem_node WHERE id = 1",
+                "sessions that count their nodes wrong",
+                "1 says 4 and has 3",
+            ),
+            ("DELETE FROM amem_node WHERE id = 2", "callers who are where nothing is", "agent_1"),
+            ("DELETE FROM amem_session", "sessions that have nodes but no row", "1"),
+            ("UPDATE amem_session SET episode_id = 99", "sessions whose episode does not exist", "1"),
+            ("UPDATE amem_node SET event_type = 9 WHERE id = 2", "nodes of no type", "2"),
+            (
+                "UPDATE amem_node SET effective_access = 5 WHERE id = 2",
+                "nodes whose importance is out of order",
+                "2",
+            ),
+            ("UPDATE amem_node SET confidence = 5 WHERE id = 2", "nodes with a confidence beyond", "2 has 5"),
+            ("UPDATE amem_node SET superseded_by = NULL", "not superseded by what their edges say", "0"),
+            (
+                "UPDATE amem_node SET superseded_by = 2 WHERE id = 0",
+                "not superseded by what their edges say",
+                "0 says 2",
+            ),
+            ("UPDATE amem_edge SET weight = 2 WHERE source_id = 1", "edges with a weight beyond", "1 → 0"),
+            (
+                "UPDATE amem_edge SET target_id = 3 WHERE source_id = 3",
+                "edges from a node to itself",
+                "3 → 3",
+            ),
+            (
+                "UPDATE amem_node SET outgoing = '' WHERE id = 0",
+                "do not say of their outgoing edges what",
+                ": 1 (0)",
+            ),
+            (
+                "UPDATE amem_edge SET weight = 0.25 WHERE source_id = 1",
+                "do not say of their outgoing edges what",
+                ": 1 (1)",
+            ),
+            (
+                "DELETE FROM amem_edge WHERE source_id = 3",
+                "do not say of their outgoing edges what",
+                ": 1 (3)",
+            ),
+            (
+                "INSERT INTO amem_vector (tenant_id, node_id, vector) SELECT tenant_id, 50, created_by FROM amem_node WHERE id = 0",
+                "vectors of no node",
+                "50",
+            ),
+            (
+                "INSERT INTO amem_erased (tenant_id, mark, node_id) SELECT tenant_id, 1, id FROM amem_node WHERE id = 1",
+                "forgotten nodes that are still there",
+                "1",
+            ),
+        ] {
+            // One backend is enough for what is plain SQL on both; the sound graph is tested on each.
+            let env = test_envs_with_data().await.remove(0);
+            corrupt(&env, statement).await;
+            let violations = env.violations().await;
+            let reported =
+                violations.iter().any(|violation| violation.contains(kind) && violation.contains(example));
+            assert!(reported, "{statement}: {violations:#?}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn integrity_check_covers_text_index() {
+        for env in test_envs().await {
+            for call in 0..3 {
+                let nodes: Vec<_> = (0..900)
+                    .map(|node| json!({"event_type": "fact", "content": format!("entry {}", call * 900 + node)}))
+                    .collect();
+                env.call("memory_add_many", json!({"nodes": nodes, "chain": false})).await.unwrap();
+            }
+            env.amem.wait_for_index().await.unwrap();
+            assert!(env.has_index());
+            env.call("memory_forget", json!({"node_id": 7, "reason": "not yet out of the index"}))
+                .await
+                .unwrap();
+            assert_eq!(env.violations().await, Vec::<String>::new());
+            corrupt(&env, "DELETE FROM amem_node WHERE id = 8").await;
+            let report = env.amem.check_integrity(&env.test_store.tenant).await.unwrap();
+            assert_eq!(report.index_violations, ["1 nodes are in it that do not exist, the first is 8"]);
+            let folder = env.amem.index_folder(&env.test_store.tenant);
+            let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+            let term_file = files
+                .into_iter()
+                .find(|path| path.extension().is_some_and(|extension| extension == "term"))
+                .unwrap();
+            let mut bytes = std::fs::read(&term_file).unwrap();
+            bytes[10] ^= 1;
+            std::fs::write(&term_file, bytes).unwrap();
+            let report = env.amem.check_integrity(&env.test_store.tenant).await.unwrap();
+            assert!(report.index_violations[0].contains("checksum"), "{:?}", report.index_violations);
+            // What it says to do is enough.
+            std::fs::remove_dir_all(&folder).unwrap();
+            let found = env.call("memory_search", json!({"query": "1234", "mode": "text"})).await.unwrap();
+            assert_eq!(found["nodes"][0]["id"], 1_234);
+            env.amem.wait_for_index().await.unwrap();
+            assert_eq!(
+                env.amem.check_integrity(&env.test_store.tenant).await.unwrap().index_violations,
+                Vec::<String>::new()
+            );
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! What can happen to a graph, done to the model and to the real one.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Model, ModelSession};
+use crate::edge::EdgeType;
+use crate::event_type::EventType;
+use crate::testing::{TestEnv, caller};
+use quad_core::{Principal, TenantId};
+
+/// One thing that happens. Numbers choose among what is there.
+#[derive(Clone, Debug)]
+pub(super) enum Operation {
+    Add { subject: usize, node: NodeSpec },
+    AddMany { subject: usize, nodes: Vec<NodeSpec>, chain: bool },
+    Correct { subject: usize, old: usize },
+    Link { source: usize, target: usize, edge_type: usize, weight: f64 },
+    Unlink { edge: usize },
+    Forget { node: usize },
+    Read { node: usize },
+    Start { subject: usize, session: Option<u32> },
+    End { subject: usize, episode: bool },
+}
+
+/// A node to add.
+#[derive(Clone, Debug)]
+pub(super) struct NodeSpec {
+    event_type: usize,
+    confidence: f64,
+    edges: Vec<(usize, usize, f64)>,
+}
+
+fn node_spec() -> impl Strategy<Value = NodeSpec> {
+    let confidence = prop::sample::select(vec![0.0, 0.3, 0.5, 0.72, 0.8, 0.9, 1.0]);
+    let weight = prop::sample::select(vec![-1.0, 0.0, 0.5, 1.0, 5.0]);
+    let edges = prop::collection::vec((0..40_usize, 0..7_usize, weight), 0..4);
+    (0..6_usize, confidence, edges).prop_map(|(event_type, confidence, edges)| NodeSpec {
+        event_type,
+        confidence,
+        edges,
+    })
+}
+
+pub(super) fn operations() -> impl Strategy<Value = Vec<Operation>> {
+    let subject = 0..2_usize;
+    let node = 0..40_usize;
+    let operation = prop_oneof![
+        6 => (subject.clone(), node_spec()).prop_map(|(subject, node)| Operation::Add { subject, node }),
+        2 => (subject.clone(), prop::collection::vec(node_spec(), 1..5), any::<bool>())
+            .prop_map(|(subject, nodes, chain)| Operation::AddMany { subject, nodes, chain }),
+        2 => (subject.clone(), node.clone()).prop_map(|(subject, old)| Operation::Correct { subject, old }),
+        3 => (node.clone(), node.clone(), 0..7_usize, 0.0..1.0_f64)
+            .prop_map(|(source, target, edge_type, weight)| Operation::Link { source, target, edge_type, weight }),
+        1 => (0..80_usize).prop_map(|edge| Operation::Unlink { edge }),
+        2 => node.clone().prop_map(|node| Operation::Forget { node }),
+        3 => node.prop_map(|node| Operation::Read { node }),
+        1 => (subject.clone(), prop::option::of(0..6_u32))
+            .prop_map(|(subject, session)| Operation::Start { subject, session }),
+        1 => (subject, any::<bool>()).prop_map(|(subject, episode)| Operation::End { subject, episode }),
+    ];
+    prop::collection::vec(operation, 1..40)
+}
+
+/// A caller of the model.
+pub(super) fn principal(tenant: &TenantId, subject: usize) -> Principal {
+    caller(tenant, &format!("agent_{subject}"), "*:*")
+}
+
+impl NodeSpec {
+    fn arguments(&self, model: &Model, content: &str, position: Option<usize>) -> Value {
+        let ids: Vec<i64> = model.nodes.keys().copied().collect();
+        let edges: Vec<Value> = self
+            .edges
+            .iter()
+            .filter_map(|edge| {
+                let mut value = json!({"edge_type": EdgeType::ALL[edge.1].as_str(), "weight": edge.2});
+                match target(edge.0, &ids, position) {
+                    Target::Id(id) => value["target_id"] = id.into(),
+                    Target::BatchIndex(earlier) => value["target_index"] = earlier.into(),
+                    Target::None => return None,
+                }
+                Some(value)
+            })
+            .collect();
+        json!({"event_type": EventType::ALL[self.event_type].as_str(), "content": content,
+            "confidence": self.confidence, "edges": edges})
+    }
+
+    fn apply(&self, model: &mut Model, id: i64, existing_ids: &[i64], position: Option<usize>, first: i64) {
+        for edge in &self.edges {
+            let target = match target(edge.0, existing_ids, position) {
+                Target::Id(id) => id,
+                Target::BatchIndex(earlier) => first + earlier as i64,
+                Target::None => continue,
+            };
+            model.link(id, target, EdgeType::ALL[edge.1], edge.2);
+        }
+    }
+}
+
+enum Target {
+    Id(i64),
+    BatchIndex(usize),
+    None,
+}
+
+/// Where an edge of a new node leads: to a node that was there, or to an earlier one of the same call.
+fn target(choice: usize, ids: &[i64], position: Option<usize>) -> Target {
+    match position {
+        Some(position) if position > 0 && choice.is_multiple_of(3) => Target::BatchIndex(choice % position),
+        _ if ids.is_empty() => Target::None,
+        _ => Target::Id(ids[choice % ids.len()]),
+    }
+}
+
+impl Operation {
+    /// Does it to both, and compares what the real one answers.
+    pub(super) async fn run(&self, env: &TestEnv, tenant: &TenantId, model: &mut Model) {
+        let ids: Vec<i64> = model.nodes.keys().copied().collect();
+        let pick = |choice: usize| (!ids.is_empty()).then(|| ids[choice % ids.len()]);
+        match self {
+            Operation::Add { subject, node } => {
+                let content = format!("node {}", model.next_id);
+                let arguments = node.arguments(model, &content, None);
+                let added = env.call_as(&principal(tenant, *subject), "memory_add", arguments).await.unwrap();
+                let before = model.edges.len();
+                let id =
+                    model.add(*subject, EventType::ALL[node.event_type], &content, node.confidence, true);
+                node.apply(model, id, &ids, None, id);
+                assert_eq!(added["node_id"], id);
+                assert_eq!(added["edges_created"], model.edges.len() - before);
+            }
+            Operation::AddMany { subject, nodes, chain } => {
+                let first = model.next_id;
+                let content = |position: usize| format!("node {}", first + position as i64);
+                let arguments: Vec<Value> = nodes
+                    .iter()
+                    .enumerate()
+                    .map(|(position, node)| node.arguments(model, &content(position), Some(position)))
+                    .collect();
+                let arguments = json!({"nodes": arguments, "chain": chain});
+                let added =
+                    env.call_as(&principal(tenant, *subject), "memory_add_many", arguments).await.unwrap();
+                let before = model.edges.len();
+                for (position, node) in nodes.iter().enumerate() {
+                    model.add(
+                        *subject,
+                        EventType::ALL[node.event_type],
+                        &content(position),
+                        node.confidence,
+                        *chain,
+                    );
+                }
+                for (position, node) in nodes.iter().enumerate() {
+                    node.apply(model, first + position as i64, &ids, Some(position), first);
+                }
+                assert_eq!(added["count"], nodes.len());
+                assert_eq!(added["node_ids"][0], first);
+                assert_eq!(added["edges_created"], model.edges.len() - before);
+            }
+            Operation::Correct { subject, old } => {
+                let Some(old) = pick(*old) else { return };
+                let content = format!("node {}", model.next_id);
+                let arguments = json!({"old_node_id": old, "new_content": content, "confidence": 0.6});
+                let result =
+                    env.call_as(&principal(tenant, *subject), "memory_correct", arguments).await.unwrap();
+                let id = model.add(*subject, EventType::Correction, &content, 0.6, false);
+                model.link(id, old, EdgeType::Supersedes, 1.0);
+                assert_eq!(result["new_node_id"], id);
+            }
+            Operation::Link { source, target, edge_type, weight } => {
+                let (Some(source), Some(target)) = (pick(*source), pick(*target)) else { return };
+                let edge_type = EdgeType::ALL[*edge_type];
+                let arguments = json!({"source_id": source, "target_id": target, "edge_type": edge_type.as_str(), "weight": weight});
+                let result = env.call_as(&principal(tenant, 0), "memory_link", arguments).await;
+                let exists = model.edges.contains_key(&(source, target, edge_type));
+                let is_cycle =
+                    edge_type == EdgeType::Supersedes && !exists && model.supersedes(target, source);
+                if source == target || is_cycle {
+                    let code = if source == target { "VALIDATION_ERROR" } else { "SUPERSEDES_CYCLE" };
+                    assert_eq!(result.unwrap_err().code(), code);
+                } else {
+                    assert_eq!(result.unwrap()["result"], if exists { "updated" } else { "created" });
+                    model.link(source, target, edge_type, *weight);
+                }
+            }
+            Operation::Unlink { edge } => {
+                let keys: Vec<_> = model.edges.keys().copied().collect();
+                if keys.is_empty() {
+                    return;
+                }
+                let (source, target, edge_type) = keys[edge % keys.len()];
+                let arguments = json!({"source_id": source, "target_id": target, "edge_type": edge_type.as_str(), "remove": true});
+                let result = env.call_as(&principal(tenant, 0), "memory_link", arguments).await.unwrap();
+                assert_eq!(result["result"], "removed");
+                model.edges.remove(&(source, target, edge_type));
+            }
+            Operation::Forget { node } => {
+                let Some(id) = pick(*node) else { return };
+                let arguments = json!({"node_id": id, "reason": "the test says so"});
+                let result = env.call_as(&principal(tenant, 0), "memory_forget", arguments).await.unwrap();
+                let degree = model.edges.keys().filter(|(s, t, _)| *s == id || *t == id).count();
+                assert_eq!((&result["forgotten"], &result["edges_removed"]), (&json!(true), &json!(degree)));
+                model.delete(id);
+            }
+            Operation::Read { node } => {
+                let Some(id) = pick(*node) else { return };
+                let document = super::comparison::read(env, tenant, &format!("amem://node/{id}")).await;
+                let node = model.nodes.get_mut(&id).unwrap();
+                node.accesses += 1;
+                assert_eq!(document["access_count"], node.accesses);
+            }
+            Operation::Start { subject, session } => {
+                let arguments = json!({"session_id": session});
+                let arguments = if session.is_some() { arguments } else { json!({}) };
+                let started =
+                    env.call_as(&principal(tenant, *subject), "session_start", arguments).await.unwrap();
+                let id = session.unwrap_or(model.next_session);
+                model.next_session = model.next_session.max(id + 1);
+                model.sessions.entry(id).or_default().ended = false;
+                let state = model.caller_states.entry(*subject).or_default();
+                assert_eq!(started["previous_session"], json!(state.session));
+                (state.session, state.last_node) = (Some(id), None);
+                assert_eq!(started["session_id"], id);
+            }
+            Operation::End { subject, episode } => {
+                let arguments = json!({"create_episode": episode, "summary": "over"});
+                let ended = env.call_as(&principal(tenant, *subject), "session_end", arguments).await;
+                let Some(id) = model.caller_states.get(subject).and_then(|state| state.session) else {
+                    assert_eq!(ended.unwrap_err().code(), "NO_SESSION");
+                    return;
+                };
+                if model.sessions[&id].ended {
+                    assert_eq!(ended.unwrap_err().code(), "SESSION_ENDED");
+                    return;
+                }
+                let ended = ended.unwrap();
+                let members: Vec<i64> =
+                    model.nodes.iter().filter(|(_, node)| node.session == id).map(|(id, _)| *id).collect();
+                let mut session = ModelSession { ended: true, ..model.sessions[&id] };
+                if *episode {
+                    let episode_id = model.add(*subject, EventType::Episode, "over", 1.0, false);
+                    members.iter().for_each(|member| model.link(*member, episode_id, EdgeType::PartOf, 1.0));
+                    session.episode = Some(episode_id);
+                    assert_eq!(ended["episode_node_id"], episode_id);
+                    assert_eq!(ended["nodes_linked"], members.len());
+                }
+                model.sessions.insert(id, session);
+                model.caller_states.insert(*subject, super::ModelCallerState::default());
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The graph as the search engine reads it: nodes by rising id, and what was forgotten.
+
+use std::collections::BTreeSet;
+
+use quad_core::{Result, TenantId};
+use quad_store::{Sql, Store, Value as Cell, batch, params};
+use tokio::runtime::Handle;
+
+use crate::conversation;
+use crate::search::docs::{DocPage, PageRequest};
+use crate::search::{Doc, DocSnapshot, DocSource};
+
+/// The nodes of one snapshot.
+pub(crate) struct SnapshotDocs<'s> {
+    pub sql: &'s mut dyn Sql,
+    /// Whether nodes that another one supersedes may be shown.
+    pub include_superseded: bool,
+}
+
+impl DocSnapshot for SnapshotDocs<'_> {
+    fn docs_after(&mut self, id: Option<u64>, limit: usize) -> Result<Vec<Doc>> {
+        let tenant = self.sql.tenant().clone();
+        let after = id.map_or(-1, |id| i64::try_from(id).unwrap_or(i64::MAX));
+        let rows = self.sql.query(
+            "SELECT n.id, n.event_type, n.session_id, n.created_at, n.content, v.vector FROM amem_node n \
+             LEFT JOIN amem_vector v ON v.tenant_id = n.tenant_id AND v.node_id = n.id \
+             WHERE n.tenant_id = $1 AND n.id > $2 ORDER BY n.id LIMIT $3",
+            params![tenant.as_str(), after, limit as i64],
+        )?;
+        rows.iter()
+            .map(|row| {
+                let vector = match row.value(5) {
+                    Cell::Blob(bytes) => Some(decode_vector(bytes)),
+                    _ => None,
+                };
+                Ok(Doc {
+                    id: u64::try_from(row.int(0)?).unwrap_or_default(),
+                    event_type: u8::try_from(row.int(1)?).unwrap_or_default(),
+                    session_id: u32::try_from(row.int(2)?).unwrap_or_default(),
+                    created_at: row.int(3)?,
+                    content: conversation::searchable_text(row.text(4)?),
+                    vector,
+                })
+            })
+            .collect()
+    }
+
+    fn deleted_after(&mut self, after_mark: i64, limit: usize) -> Result<Vec<(i64, u64)>> {
+        let tenant = self.sql.tenant().clone();
+        let rows = self.sql.query(
+            "SELECT mark, node_id FROM amem_erased WHERE tenant_id = $1 AND mark > $2 ORDER BY mark LIMIT $3",
+            params![tenant.as_str(), after_mark, limit as i64],
+        )?;
+        rows.iter().map(|row| Ok((row.int(0)?, u64::try_from(row.int(1)?).unwrap_or_default()))).collect()
+    }
+
+    fn visible(&mut self, ids: &[u64]) -> Result<Vec<bool>> {
+        let tenant = self.sql.tenant().clone();
+        let condition = if self.include_superseded { "" } else { " AND superseded_by IS NULL" };
+        let mut visible = BTreeSet::new();
+        for chunk in batch::chunks(ids) {
+            let placeholders = batch::placeholders(chunk.len(), 2);
+            let mut cells = vec![Cell::from(tenant.as_str())];
+            cells.extend(chunk.iter().map(|id| Cell::Int(i64::try_from(*id).unwrap_or(i64::MAX))));
+            let query = format!(
+                "SELECT id FROM amem_node WHERE tenant_id = $1 AND id IN ({placeholders}){condition}"
+            );
+            for row in &self.sql.query(&query, &cells)? {
+                visible.insert(u64::try_from(row.int(0)?).unwrap_or_default());
+            }
+        }
+        Ok(ids.iter().map(|id| visible.contains(id)).collect())
+    }
+}
+
+/// The numbers of a stored vector.
+pub(crate) fn decode_vector(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])).collect()
+}
+
+/// The store, for the engine's own thread.
+pub(crate) struct StoreDocs {
+    pub store: Store,
+    pub runtime: Handle,
+}
+
+impl DocSource for StoreDocs {
+    fn read_page(&self, tenant: &TenantId, request: PageRequest) -> Result<DocPage> {
+        let page = self.store.read(tenant, move |sql| {
+            DocPage::read(&mut SnapshotDocs { sql, include_superseded: true }, request)
+        });
+        self.runtime.block_on(page)
+    }
+}

@@ -1,0 +1,477 @@
+//! Walks: breadth first from one node, level by level, along some types of edges, within a bound.
+//!
+//! A walk has one order: level by level, within a level by the node that was expanded first, its outgoing edges before its
+//! incoming ones, each by the other end's id. So a page can go on where the one before it ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+use quad_core::{JsonObjectWriter, ReadSet, Result, cursor};
+
+use crate::edge::{Direction, Edge, EdgeType, EdgeTypeSet};
+use crate::event_type::EventType;
+use crate::graph_cache::GraphReader;
+use crate::list::PageBudget;
+use crate::node::{Node, NodeId, OutputField};
+use crate::{errors, limits, tags};
+
+/// Levels of a neighbourhood unless the caller says otherwise.
+pub(crate) const DEFAULT_DEPTH: usize = 2;
+
+/// Which edges a walk follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EdgeFilter {
+    /// From source to target.
+    pub outgoing: EdgeTypeSet,
+    /// From target to source.
+    pub incoming: EdgeTypeSet,
+}
+
+impl EdgeFilter {
+    /// Everything in both directions.
+    pub(crate) const ALL: EdgeFilter = EdgeFilter { outgoing: EdgeTypeSet::ALL, incoming: EdgeTypeSet::ALL };
+
+    /// From a node to what depends on it: what was caused by it, and what it is evidence for.
+    pub(crate) fn dependents() -> EdgeFilter {
+        EdgeFilter {
+            outgoing: EdgeTypeSet::single(EdgeType::Supports),
+            incoming: EdgeTypeSet::single(EdgeType::CausedBy),
+        }
+    }
+
+    /// The same ways, walked from the other end.
+    pub(crate) fn reversed(self) -> EdgeFilter {
+        EdgeFilter { outgoing: self.incoming, incoming: self.outgoing }
+    }
+}
+
+/// A node that was reached.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct VisitedNode {
+    /// Without its accesses.
+    pub node: Arc<Node>,
+    pub depth: usize,
+    /// The edge along which it was found; none for the start.
+    pub via: Option<Edge>,
+}
+
+/// What a walk is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TraversalOptions {
+    pub start: NodeId,
+    pub edge_filter: EdgeFilter,
+    pub max_depth: usize,
+    pub min_confidence: f64,
+    /// How many nodes are wanted, those of earlier pages and the start included.
+    pub max_nodes: usize,
+}
+
+/// What a walk found.
+#[derive(Clone, Debug)]
+pub(crate) struct Traversal {
+    pub visited: Vec<VisitedNode>,
+    /// Whether there is at least one more.
+    pub has_more: bool,
+}
+
+/// A node's edges in the order in which a walk follows them, each with the end that it leads to.
+type NextEdges = Vec<(NodeId, Edge)>;
+
+/// The steps from each of these nodes.
+pub(crate) fn expand(
+    graph: &mut GraphReader<'_>,
+    ids: &[NodeId],
+    edge_filter: EdgeFilter,
+) -> Result<Vec<(NodeId, NextEdges)>> {
+    let mut outgoing = graph.edges(ids, Direction::Outgoing, edge_filter.outgoing)?;
+    let mut incoming = graph.edges(ids, Direction::Incoming, edge_filter.incoming)?;
+    let edges_by_node = ids.iter().map(|id| {
+        let forward = outgoing.remove(id).unwrap_or_default().into_iter();
+        let backward = incoming.remove(id).unwrap_or_default().into_iter();
+        let forward = forward.map(|edge| (Direction::Outgoing.far_end(&edge), edge));
+        let backward = backward.map(|edge| (Direction::Incoming.far_end(&edge), edge));
+        (*id, forward.chain(backward).collect())
+    });
+    Ok(edges_by_node.collect())
+}
+
+/// Walks. The way is found along the edges, and then all nodes are fetched at once; only a walk that passes by what is not sure
+/// enough must look at each node first.
+pub(crate) fn traverse(graph: &mut GraphReader<'_>, options: &TraversalOptions) -> Result<Traversal> {
+    let mut seen: HashSet<NodeId> = HashSet::from([options.start]);
+    let mut level = vec![options.start];
+    let mut visited: Vec<(NodeId, usize, Option<Edge>)> = vec![(options.start, 0, None)];
+    let mut has_more = false;
+    'levels: for depth in 1..=options.max_depth {
+        let mut next = Vec::new();
+        for chunk in level.chunks(limits::EXPANSION_CHUNK_NODES) {
+            if !options.edge_filter.outgoing.is_empty() {
+                // They are all told of in the end, and what leaves them comes with them.
+                graph.load_nodes(chunk)?;
+            }
+            let mut found: Vec<(NodeId, Edge)> = Vec::new();
+            for (_, edges) in expand(graph, chunk, options.edge_filter)? {
+                found.extend(edges.into_iter().filter(|(id, _)| seen.insert(*id)));
+            }
+            for chunk in found.chunks(limits::EXPANSION_CHUNK_NODES) {
+                let skipped = below_confidence(graph, chunk, options.min_confidence)?;
+                for (id, via) in chunk.iter().filter(|(id, _)| !skipped.contains(id)) {
+                    if visited.len() >= options.max_nodes {
+                        has_more = true;
+                        break 'levels;
+                    }
+                    next.push(*id);
+                    visited.push((*id, depth, Some(*via)));
+                }
+            }
+        }
+        if next.is_empty() {
+            break;
+        }
+        level = next;
+    }
+    let mut loaded = Vec::with_capacity(visited.len());
+    for chunk in visited.chunks(limits::EXPANSION_CHUNK_NODES) {
+        let ids: Vec<NodeId> = chunk.iter().map(|(id, ..)| *id).collect();
+        graph.load_nodes(&ids)?;
+        for (id, depth, via) in chunk {
+            match graph.node(*id).cloned() {
+                Some(node) => loaded.push(VisitedNode { node, depth: *depth, via: *via }),
+                None if via.is_none() => return Err(errors::node_not_found(*id)),
+                None => {}
+            }
+        }
+    }
+    Ok(Traversal { visited: loaded, has_more })
+}
+
+/// Those of these nodes that are not sure enough to be reached.
+fn below_confidence(
+    graph: &mut GraphReader<'_>,
+    found: &[(NodeId, Edge)],
+    min_confidence: f64,
+) -> Result<BTreeSet<NodeId>> {
+    if min_confidence <= 0.0 {
+        return Ok(BTreeSet::new());
+    }
+    let ids: Vec<NodeId> = found.iter().map(|(id, _)| *id).collect();
+    graph.load_nodes(&ids)?;
+    let is_confident = |id: &NodeId| graph.node(*id).is_some_and(|node| node.confidence >= min_confidence);
+    Ok(ids.into_iter().filter(|id| !is_confident(id)).collect())
+}
+
+/// A page of a walk: which of its nodes are shown.
+#[derive(Clone, Debug)]
+pub(crate) struct TraversalPage {
+    pub traversal: Traversal,
+    pub offset: usize,
+    pub end: usize,
+    pub next_cursor: Option<String>,
+    /// Whether the walk has come to the end of what it may visit.
+    pub exhausted: bool,
+}
+
+/// Walks up to the end of a page.
+pub(crate) fn traverse_page(
+    graph: &mut GraphReader<'_>,
+    mut options: TraversalOptions,
+    scope: &str,
+    offset: usize,
+    limit: usize,
+) -> Result<TraversalPage> {
+    options.max_nodes = (offset + limit).min(limits::MAX_TRAVERSAL_NODES);
+    let traversal = traverse(graph, &options)?;
+    let mut budget = PageBudget::new(limit);
+    let page_len =
+        traversal.visited.iter().skip(offset).take_while(|visited| budget.try_take(&visited.node)).count();
+    let end = (offset + page_len).min(traversal.visited.len());
+    let is_cut = end < traversal.visited.len();
+    let exhausted = traversal.has_more && !is_cut && end >= limits::MAX_TRAVERSAL_NODES;
+    let next_cursor = ((traversal.has_more || is_cut) && !exhausted && page_len > 0)
+        .then(|| cursor::encode(scope, &end.to_string()));
+    Ok(TraversalPage { traversal, offset, end, next_cursor, exhausted })
+}
+
+impl TraversalPage {
+    /// The nodes of the page.
+    pub(crate) fn nodes(&self) -> &[VisitedNode] {
+        self.traversal.visited.get(self.offset..self.end).unwrap_or_default()
+    }
+
+    /// What the page rests on: every node whose edges were followed.
+    pub(crate) fn add_dependencies(&self, basis: ReadSet) -> ReadSet {
+        depend_on_nodes(basis, self.traversal.visited.iter().map(|visited| visited.node.id))
+    }
+
+    /// Says how to go on, where there is more.
+    pub(crate) fn put_cursor(&self, document: &mut JsonObjectWriter) {
+        if let Some(next) = &self.next_cursor {
+            document.put("next_cursor", next);
+        }
+        if self.exhausted {
+            let max = limits::MAX_TRAVERSAL_NODES;
+            document.put("exhausted", true);
+            document.put(
+                "message",
+                format!("A walk visits at most {max} nodes; go on from one of the last ones"),
+            );
+        }
+    }
+}
+
+fn depend_on_nodes(mut basis: ReadSet, ids: impl ExactSizeIterator<Item = NodeId>) -> ReadSet {
+    if ids.len() > limits::MAX_NODE_TAGS {
+        // Any change of the graph might be one of so many.
+        return basis.with_tag(tags::counters()).with_tag(tags::any_node()).with_tag(tags::nodes());
+    }
+    basis.tags.extend(ids.map(tags::node));
+    basis.with_tag(tags::any_node())
+}
+
+/// The offset inside a cursor.
+pub(crate) fn decode_offset(scope: &str, cursor: Option<&str>) -> Result<usize> {
+    let Some(cursor) = cursor else { return Ok(0) };
+    let key = cursor::decode(scope, cursor)?;
+    key.parse().map_err(|_| errors::invalid_argument("cursor", "is not of this walk"))
+}
+
+/// A node, what lies around it, and the edges between these.
+#[derive(Clone, Debug)]
+pub(crate) struct Neighborhood {
+    center: NodeId,
+    depth: usize,
+    page: TraversalPage,
+    edges: Vec<Edge>,
+}
+
+impl Neighborhood {
+    /// The name under which its cursors are sealed.
+    pub(crate) fn cursor_scope(center: NodeId, depth: usize) -> String {
+        format!("amem context {center} {depth}")
+    }
+
+    /// A page from `offset` on. An edge stands on the page of its later end.
+    pub(crate) fn load(
+        graph: &mut GraphReader<'_>,
+        center: NodeId,
+        depth: usize,
+        offset: usize,
+    ) -> Result<Neighborhood> {
+        let options = TraversalOptions {
+            start: center,
+            edge_filter: EdgeFilter::ALL,
+            max_depth: depth,
+            min_confidence: 0.0,
+            max_nodes: 0,
+        };
+        let page = traverse_page(
+            graph,
+            options,
+            &Neighborhood::cursor_scope(center, depth),
+            offset,
+            limits::NEIGHBORHOOD_PAGE_NODES,
+        )?;
+        let positions: BTreeMap<NodeId, usize> = page
+            .traversal
+            .visited
+            .iter()
+            .enumerate()
+            .map(|(position, visited)| (visited.node.id, position))
+            .collect();
+        let page_ids: Vec<NodeId> = page.nodes().iter().map(|visited| visited.node.id).collect();
+        let mut edges: BTreeMap<(NodeId, NodeId, EdgeType), Edge> = BTreeMap::new();
+        let mut edges_of_page = |direction| -> Result<BTreeMap<NodeId, Vec<Edge>>> {
+            let mut edges = BTreeMap::new();
+            for chunk in page_ids.chunks(limits::EXPANSION_CHUNK_NODES) {
+                edges.extend(graph.edges(chunk, direction, EdgeTypeSet::ALL)?);
+            }
+            Ok(edges)
+        };
+        let outgoing = edges_of_page(Direction::Outgoing)?;
+        // On a first page every edge has its source there, and is among those that the source lists, unless that has more than
+        // it lists.
+        let sources_have_all_edges =
+            offset == 0 && outgoing.values().all(|edges| edges.len() < limits::MAX_EDGES_PER_EXPANSION);
+        let incoming =
+            if sources_have_all_edges { BTreeMap::new() } else { edges_of_page(Direction::Incoming)? };
+        for (direction, edges_by_node) in [(Direction::Outgoing, outgoing), (Direction::Incoming, incoming)] {
+            for (id, node_edges) in edges_by_node {
+                let end_of_own = positions.get(&id).map_or(0, |position| position + 1);
+                let end = if sources_have_all_edges { page.end } else { end_of_own };
+                let ends_here = |edge: &Edge| {
+                    positions.get(&direction.far_end(edge)).is_some_and(|position| *position < end)
+                };
+                edges.extend(node_edges.into_iter().filter(ends_here).map(|edge| (edge.key(), edge)));
+            }
+        }
+        Ok(Neighborhood { center, depth, page, edges: edges.into_values().collect() })
+    }
+
+    /// The document.
+    pub(crate) fn document(&self, now: i64) -> JsonObjectWriter {
+        const FIELDS: [OutputField; 6] = [
+            OutputField::Id,
+            OutputField::EventType,
+            OutputField::Content,
+            OutputField::Confidence,
+            OutputField::Session,
+            OutputField::SupersededBy,
+        ];
+        let nodes = self.page.nodes();
+        let mut document = JsonObjectWriter::default();
+        document.put("center_id", self.center.0);
+        document.put("depth", self.depth);
+        document.put("node_count", nodes.len());
+        document.put("edge_count", self.edges.len());
+        document.put_array("nodes", nodes, |object, visited| visited.node.write_json(object, &FIELDS, now));
+        document.put_array("edges", &self.edges, |object, edge| edge.write_json(object));
+        self.page.put_cursor(&mut document);
+        document
+    }
+
+    /// What it rests on.
+    pub(crate) fn add_dependencies(&self, basis: ReadSet) -> ReadSet {
+        self.page.add_dependencies(basis)
+    }
+}
+
+/// The result of `memory_traverse`.
+pub(crate) fn traversal_document(start: NodeId, page: &TraversalPage, now: i64) -> JsonObjectWriter {
+    const FIELDS: [OutputField; 4] =
+        [OutputField::Id, OutputField::EventType, OutputField::Content, OutputField::Confidence];
+    let mut document = JsonObjectWriter::default();
+    document.put("start_id", start.0);
+    document.put("visited_count", page.nodes().len());
+    document.put_array("visited", page.nodes(), |object, visited| {
+        visited.node.write_json(object, &FIELDS, now);
+        object.put("depth", visited.depth);
+        visited.node.write_json(object, &[OutputField::SupersededBy], now);
+    });
+    let edges = page.nodes().iter().filter_map(|visited| visited.via.as_ref());
+    document.put_array("edges_traversed", edges, |object, edge| edge.write_json(object));
+    page.put_cursor(&mut document);
+    document
+}
+
+/// The result of `memory_causal`: everything that was reached but the root.
+pub(crate) fn causal_document(root: NodeId, page: &TraversalPage, now: i64) -> JsonObjectWriter {
+    const FIELDS: [OutputField; 4] =
+        [OutputField::Id, OutputField::EventType, OutputField::Content, OutputField::Confidence];
+    let dependents: Vec<&VisitedNode> = page.nodes().iter().filter(|visited| visited.depth > 0).collect();
+    let of_type =
+        |event_type| dependents.iter().filter(|visited| visited.node.event_type == event_type).count();
+    let mut document = JsonObjectWriter::default();
+    document.put("root_id", root.0);
+    document.put("dependent_count", dependents.len());
+    document.put("affected_decisions", of_type(EventType::Decision));
+    document.put("affected_inferences", of_type(EventType::Inference));
+    document.put_array("dependents", dependents, |object, visited| {
+        visited.node.write_json(object, &FIELDS, now);
+        object.put("depth", visited.depth);
+    });
+    page.put_cursor(&mut document);
+    document
+}
+
+/// The shortest path between two nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum PathResult {
+    /// The nodes from one end to the other, and the edges between them.
+    Found { nodes: Vec<NodeId>, edges: Vec<Edge> },
+    /// There is none of that length.
+    None,
+    /// The search came to the end of what it may visit.
+    LimitReached,
+}
+
+/// One end of a search, growing towards the other.
+struct Frontier {
+    edge_filter: EdgeFilter,
+    /// Each node with the edge and the node that it was reached from.
+    parents: BTreeMap<NodeId, Option<(NodeId, Edge)>>,
+    level: Vec<NodeId>,
+}
+
+impl Frontier {
+    fn new(start: NodeId, edge_filter: EdgeFilter) -> Frontier {
+        Frontier { edge_filter, parents: BTreeMap::from([(start, None)]), level: vec![start] }
+    }
+
+    /// Grows by one level and returns the nodes where it met the other.
+    fn expand(&mut self, graph: &mut GraphReader<'_>, other: &Frontier) -> Result<BTreeSet<NodeId>> {
+        let mut next = Vec::new();
+        let mut meeting_nodes = BTreeSet::new();
+        for chunk in self.level.chunks(limits::EXPANSION_CHUNK_NODES) {
+            for (from, edges) in expand(graph, chunk, self.edge_filter)? {
+                for (to, edge) in edges {
+                    if self.parents.contains_key(&to) {
+                        continue;
+                    }
+                    self.parents.insert(to, Some((from, edge)));
+                    next.push(to);
+                    if other.parents.contains_key(&to) {
+                        meeting_nodes.insert(to);
+                    }
+                }
+            }
+            if self.parents.len() + other.parents.len() > limits::MAX_TRAVERSAL_NODES {
+                break;
+            }
+        }
+        self.level = next;
+        Ok(meeting_nodes)
+    }
+
+    /// The way from a node back to where this front began.
+    fn backtrack(&self, from: NodeId) -> (Vec<NodeId>, Vec<Edge>) {
+        let (mut nodes, mut edges, mut at) = (Vec::new(), Vec::new(), from);
+        while let Some(Some((before, edge))) = self.parents.get(&at) {
+            edges.push(*edge);
+            nodes.push(*before);
+            at = *before;
+        }
+        (nodes, edges)
+    }
+}
+
+/// Looks for a shortest path, from both ends at once: where the two fronts first meet, no path is shorter.
+pub(crate) fn shortest_path(
+    graph: &mut GraphReader<'_>,
+    from: NodeId,
+    to: NodeId,
+    edge_filter: EdgeFilter,
+    max_length: usize,
+) -> Result<PathResult> {
+    graph.ensure_exists(from)?;
+    graph.ensure_exists(to)?;
+    if from == to {
+        return Ok(PathResult::Found { nodes: vec![from], edges: Vec::new() });
+    }
+    let mut forward = Frontier::new(from, edge_filter);
+    let mut backward = Frontier::new(to, edge_filter.reversed());
+    for _ in 0..max_length {
+        if forward.level.is_empty() || backward.level.is_empty() {
+            return Ok(PathResult::None);
+        }
+        let meeting_nodes = if forward.level.len() <= backward.level.len() {
+            forward.expand(graph, &backward)?
+        } else {
+            backward.expand(graph, &forward)?
+        };
+        if let Some(middle) = meeting_nodes.first() {
+            let (mut nodes, mut edges) = forward.backtrack(*middle);
+            nodes.reverse();
+            edges.reverse();
+            nodes.push(*middle);
+            let (rest_nodes, rest_edges) = backward.backtrack(*middle);
+            nodes.extend(rest_nodes);
+            edges.extend(rest_edges);
+            return Ok(PathResult::Found { nodes, edges });
+        }
+        if forward.parents.len() + backward.parents.len() > limits::MAX_TRAVERSAL_NODES {
+            return Ok(PathResult::LimitReached);
+        }
+    }
+    Ok(PathResult::None)
+}
