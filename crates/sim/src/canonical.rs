@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 /// A value, compact and with its keys sorted at every depth.
-pub fn to_string(value: &Value) -> String {
+pub fn canonical_json(value: &Value) -> String {
     match value {
         Value::Object(map) => {
             let mut keys: Vec<&String> = map.keys().collect();
             keys.sort();
-            let entry = |key: &String| format!("{}:{}", Value::from(key.as_str()), to_string(&map[key]));
+            let entry = |key: &String| format!("{}:{}", Value::from(key.as_str()), canonical_json(&map[key]));
             format!("{{{}}}", keys.into_iter().map(entry).collect::<Vec<_>>().join(","))
         }
-        Value::Array(items) => format!("[{}]", items.iter().map(to_string).collect::<Vec<_>>().join(",")),
+        Value::Array(items) => format!("[{}]", items.iter().map(canonical_json).collect::<Vec<_>>().join(",")),
         scalar => scalar.to_string(),
     }
 }
@@ -28,9 +28,9 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn keys_are_sorted_and_text_is_escaped() {
+    fn canonical_json_sorts_keys_and_escapes_text() {
         let value = json!({"b": [{"z": 1, "a": "\"\n"}], "a": null});
-        assert_eq!(to_string(&value), r#"{"a":null,"b":[{"a":"\"\n","z":1}]}"#);
+        assert_eq!(canonical_json(&value), r#"{"a":null,"b":[{"a":"\"\n","z":1}]}"#);
         assert_eq!(&sha256_hex(b"")[..8], "e3b0c442");
     }
 }

@@ -9,15 +9,15 @@ use crate::node::Node;
 use crate::plan::Era;
 
 /// The revision of each era that is spoken here.
-const MODERN: &str = "2026-07-28";
-const LEGACY: &str = "2025-11-25";
+const MODERN_REVISION: &str = "2026-07-28";
+const LEGACY_REVISION: &str = "2025-11-25";
 
 /// Where a read's proof stands in its answer.
-pub const RECEIPT: &str = "dev.quadrivium/receipt";
+pub const RECEIPT_META_KEY: &str = "dev.quadrivium/receipt";
 
 /// Where a request goes, and as whom.
 #[derive(Clone, Copy, Debug)]
-pub struct Line<'a> {
+pub struct Client<'a> {
     /// The node.
     pub node: &'a Node,
     /// The token.
@@ -30,50 +30,50 @@ pub struct Line<'a> {
 
 /// What an answer means.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum Outcome {
     /// What was asked for.
     Result(Value),
     /// A refusal that is final: it happened not.
-    Refused(Value),
+    Rejected(Value),
     /// The credential was not accepted.
-    Barred,
+    Unauthorized,
     /// A fault of the server's own: it may have happened or not.
-    Faulty(Value),
+    ServerError(Value),
     /// No answer, or half of one: it may have happened or not.
-    Lost(String),
+    NoReply(String),
 }
 
 /// An answer, and the very text of it.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// What it means.
-    pub answer: Answer,
+    pub outcome: Outcome,
     /// The status, the body and, of the headers, those that say something about the data.
     pub text: String,
     /// The session that was opened.
     pub session: Option<String>,
 }
 
-impl Line<'_> {
+impl Client<'_> {
     /// Asks and waits for the answer. Each request has a connection of its own, so that none is ever sent twice.
-    pub fn ask(&self, method: &str, params: &Value) -> Reply {
-        let request = self.request(method, params);
-        reply(HttpClient::new(&self.node.authority).send(&request))
+    pub fn call(&self, method: &str, params: &Value) -> Reply {
+        let request = self.rpc_request(method, params);
+        parse_reply(HttpClient::new(&self.node.authority).send(&request))
     }
 
     /// The request of a message.
-    pub fn request(&self, method: &str, params: &Value) -> Request {
+    pub fn rpc_request(&self, method: &str, params: &Value) -> Request {
         let mut params = params.clone();
         if let (Era::Modern, Some(params)) = (self.era, params.as_object_mut()) {
             let meta = json!({
-                "io.modelcontextprotocol/protocolVersion": MODERN,
+                "io.modelcontextprotocol/protocolVersion": MODERN_REVISION,
                 "io.modelcontextprotocol/clientCapabilities": {},
                 "io.modelcontextprotocol/clientInfo": {"name": "quad-sim", "version": "1"},
             });
             params.insert("_meta".to_owned(), meta);
         }
         let mut request = self
-            .dressed("POST", &self.node.path)
+            .base_request("POST", &self.node.path)
             .header("Content-Type", "application/json")
             .header("Accept", "application/json, text/event-stream");
         if self.era == Era::Modern {
@@ -92,34 +92,34 @@ impl Line<'_> {
     }
 
     /// The request that opens the stream of a legacy session.
-    pub fn stream(&self) -> Request {
-        self.dressed("GET", &self.node.path).header("Accept", "text/event-stream")
+    pub fn stream_request(&self) -> Request {
+        self.base_request("GET", &self.node.path).header("Accept", "text/event-stream")
     }
 
     /// Opens a legacy session.
     pub fn initialize(&self) -> Reply {
         let info = json!({"name": "quad-sim", "version": "1"});
-        self.ask("initialize", &json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": info}))
+        self.call("initialize", &json!({"protocolVersion": LEGACY_REVISION, "capabilities": {}, "clientInfo": info}))
     }
 
     /// Reads an address as plain HTTP. What is told apart from the contents comes in the same places as in a result.
-    pub fn read_plainly(&self, uri: &str) -> Reply {
-        let path = format!("/v1/resources?uri={}", percent_encoded(uri));
+    pub fn read_http(&self, uri: &str) -> Reply {
+        let path = format!("/v1/resources?uri={}", percent_encode(uri));
         let request = Request::new("GET", &path).header("Authorization", &format!("Bearer {}", self.token));
-        let sent = HttpClient::new(&self.node.authority).send(&request);
-        let Ok(response) = &sent else { return reply(sent) };
+        let result = HttpClient::new(&self.node.authority).send(&request);
+        let Ok(response) = &result else { return parse_reply(result) };
         if response.status != 200 {
-            return reply(sent);
+            return parse_reply(result);
         }
         let receipt = json!({"event": response.header("quad-event")});
-        let result = json!({"contents": [{"text": response.text()}], "_meta": {RECEIPT: receipt}});
-        Reply { answer: Answer::Result(result), text: response.text(), session: None }
+        let rpc_result = json!({"contents": [{"text": response.text()}], "_meta": {RECEIPT_META_KEY: receipt}});
+        Reply { outcome: Outcome::Result(rpc_result), text: response.text(), session: None }
     }
 
-    fn dressed(&self, method: &str, path: &str) -> Request {
+    fn base_request(&self, method: &str, path: &str) -> Request {
         let version = match self.era {
-            Era::Modern => MODERN,
-            Era::Legacy => LEGACY,
+            Era::Modern => MODERN_REVISION,
+            Era::Legacy => LEGACY_REVISION,
         };
         let mut request = Request::new(method, path)
             .header("Authorization", &format!("Bearer {}", self.token))
@@ -132,48 +132,48 @@ impl Line<'_> {
 }
 
 /// The text of the only content of a read, as JSON.
-pub fn contents(result: &Value) -> Option<Value> {
+pub fn content_json(result: &Value) -> Option<Value> {
     serde_json::from_str(result["contents"][0]["text"].as_str()?).ok()
 }
 
-fn reply(sent: io::Result<Response>) -> Reply {
-    let response = match sent {
+fn parse_reply(result: io::Result<Response>) -> Reply {
+    let response = match result {
         Ok(response) => response,
         Err(error) => {
-            return Reply { answer: Answer::Lost(error.to_string()), text: String::new(), session: None };
+            return Reply { outcome: Outcome::NoReply(error.to_string()), text: String::new(), session: None };
         }
     };
     let text = format!("{} {}", response.status, response.text());
     let session = response.header("mcp-session-id").map(str::to_owned);
-    let answer = match (response.status, serde_json::from_slice::<Value>(&response.body)) {
-        (401, _) => Answer::Barred,
-        (_, Ok(message)) => meaning(message),
+    let outcome = match (response.status, serde_json::from_slice::<Value>(&response.body)) {
+        (401, _) => Outcome::Unauthorized,
+        (_, Ok(message)) => classify(message),
         // The process died while it wrote.
-        (_, Err(error)) => Answer::Lost(format!("{error} in {text:?}")),
+        (_, Err(error)) => Outcome::NoReply(format!("{error} in {text:?}")),
     };
-    Reply { answer, text, session }
+    Reply { outcome, text, session }
 }
 
-fn meaning(message: Value) -> Answer {
-    let refusal = |error: &Value, kind: &Value| {
-        if kind == "internal" { Answer::Faulty(error.clone()) } else { Answer::Refused(error.clone()) }
+fn classify(message: Value) -> Outcome {
+    let error_outcome = |error: &Value, kind: &Value| {
+        if kind == "internal" { Outcome::ServerError(error.clone()) } else { Outcome::Rejected(error.clone()) }
     };
     let result = &message["result"];
     if result["isError"] == true {
         let error = &result["structuredContent"]["error"];
-        return refusal(error, &error["kind"]);
+        return error_outcome(error, &error["kind"]);
     }
     if result.is_object() {
-        return Answer::Result(result.clone());
+        return Outcome::Result(result.clone());
     }
     // An error of the protocol, or the bare envelope of plain HTTP.
     let error = if message["error"].is_object() { &message["error"] } else { &message };
     let envelope = if error["data"].is_object() { &error["data"] } else { error };
-    refusal(envelope, &envelope["kind"])
+    error_outcome(envelope, &envelope["kind"])
 }
 
 /// Everything but letters, digits and a few marks, escaped.
-fn percent_encoded(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -190,15 +190,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_understood() {
-        let refused = meaning(json!({"error": {"code": -32602, "data": {"kind": "not_found"}}}));
-        assert!(matches!(refused, Answer::Refused(error) if error["kind"] == "not_found"));
-        let failed = meaning(
+    fn classify_maps_errors_to_outcomes() {
+        let rejected = classify(json!({"error": {"code": -32602, "data": {"kind": "not_found"}}}));
+        assert!(matches!(rejected, Outcome::Rejected(error) if error["kind"] == "not_found"));
+        let failed = classify(
             json!({"result": {"isError": true, "structuredContent": {"error": {"kind": "internal"}}}}),
         );
-        assert!(matches!(failed, Answer::Faulty(_)));
-        assert!(matches!(meaning(json!({"result": {"isError": false}})), Answer::Result(_)));
-        assert!(matches!(meaning(json!({"error": {"kind": "scope"}})), Answer::Refused(_)));
-        assert_eq!(percent_encoded("bkend://a?b=1"), "bkend%3A%2F%2Fa%3Fb%3D1");
+        assert!(matches!(failed, Outcome::ServerError(_)));
+        assert!(matches!(classify(json!({"result": {"isError": false}})), Outcome::Result(_)));
+        assert!(matches!(classify(json!({"error": {"kind": "scope"}})), Outcome::Rejected(_)));
+        assert_eq!(percent_encode("bkend://a?b=1"), "bkend%3A%2F%2Fa%3Fb%3D1");
     }
 }

@@ -7,15 +7,15 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::listener::{Listener, Waited};
+use crate::listener::{Listener, WaitResult};
 use crate::model::Data;
 use crate::node::Node;
-use crate::place::Place;
+use crate::place::Sandbox;
 use crate::plan::{Action, Agent, Era, Fault, Plan, Round};
 use crate::random::Random;
-use crate::stage::Stage;
+use crate::stage::RoundContext;
 use crate::trail;
-use crate::world::{ENVIRONMENT, ORGANIZATION, PROJECT, TABLES_URI, Tenant, Who, World};
+use crate::world::{ENVIRONMENT, ORGANIZATION, PROJECT, TABLES_URI, Tenant, Caller, SimState};
 
 /// What a run did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,13 +23,13 @@ pub struct Summary {
     /// Steps of the schedule.
     pub steps: usize,
     /// Steps that had nothing to act on.
-    pub passed_over: usize,
+    pub skipped_steps: usize,
     /// Calls that were answered.
     pub answered: usize,
     /// Calls that were not.
     pub unanswered: usize,
     /// Notifications after which a read was checked.
-    pub notices_followed: usize,
+    pub notifications_checked: usize,
     /// Kills of a node.
     pub kills: usize,
     /// Audit events that were checked.
@@ -37,184 +37,184 @@ pub struct Summary {
 }
 
 /// Plays a plan.
-pub fn run(place: &Place, plan: &Plan, verbose: bool) -> Result<Summary, Failure> {
-    let world = Mutex::new(World::default());
-    let mut nodes = [Node::start(place, 0)?, Node::start(place, 1)?];
-    make_tenants(&Stage { place, nodes: &nodes, world: &world, fault: Fault::None }, plan)?;
-    let mut standing: Vec<Option<Standing>> = (0..plan.tenants).map(|_| None).collect();
+pub fn run(sandbox: &Sandbox, plan: &Plan, verbose: bool) -> Result<Summary, Failure> {
+    let state = Mutex::new(SimState::default());
+    let mut nodes = [Node::start(sandbox, 0)?, Node::start(sandbox, 1)?];
+    create_tenants(&RoundContext { sandbox, nodes: &nodes, state: &state, fault: Fault::None }, plan)?;
+    let mut subscriptions: Vec<Option<StandingSubscription>> = (0..plan.tenants).map(|_| None).collect();
     for round in &plan.rounds {
         if verbose {
             print!("{round}");
         }
-        play(place, &mut nodes, &world, round, &mut standing)?;
+        run_round(sandbox, &mut nodes, &state, round, &mut subscriptions)?;
     }
-    standing.clear();
-    finish(place, &mut nodes, &world, plan)
+    subscriptions.clear();
+    finish(sandbox, &mut nodes, &state, plan)
 }
 
 /// A tenant's standing subscription to its list of tables.
-struct Standing {
+struct StandingSubscription {
     listener: Listener,
     node: usize,
 }
 
 /// The agent that keeps the standing subscription.
-const LISTENING: Agent = Agent::Reader;
+const SUBSCRIBER: Agent = Agent::Reader;
 
-fn make_tenants(stage: &Stage<'_>, plan: &Plan) -> Result<(), Failure> {
+fn create_tenants(context: &RoundContext<'_>, plan: &Plan) -> Result<(), Failure> {
     // Another stream of numbers than the planner's, so that markers are no part of the schedule.
     let mut random = Random::new(plan.seed ^ 0x6d61_726b);
-    for number in 0..plan.tenants {
-        let (name, marker) = (format!("t{number}"), format!("mark{number}x{:016x}", random.draw()));
-        stage.place.run(0, &["tenant", "add", &name])?;
+    for tenant_index in 0..plan.tenants {
+        let (name, marker) = (format!("t{tenant_index}"), format!("mark{tenant_index}x{:016x}", random.next_u64()));
+        context.sandbox.run_quad(0, &["tenant", "add", &name])?;
         let lines = [
             json!({"kind": "organization", "id": ORGANIZATION, "name": format!("organization {marker}")}),
             json!({"kind": "project", "id": PROJECT, "organizationId": ORGANIZATION,
                 "name": format!("project {marker}")}),
             json!({"kind": "environment", "id": ENVIRONMENT, "projectId": PROJECT, "name": "dev"}),
         ];
-        let file = stage.place.folder().join(format!("{name}.load.jsonl"));
+        let file = context.sandbox.folder().join(format!("{name}.load.jsonl"));
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        std::fs::write(&file, text).map_err(|error| Failure::broken("writing a file", error))?;
-        stage.place.run(0, &["bkend", "load", &file.display().to_string(), "--tenant", &name])?;
+        std::fs::write(&file, text).map_err(|error| Failure::environment_error("writing a file", error))?;
+        context.sandbox.run_quad(0, &["bkend", "load", &file.display().to_string(), "--tenant", &name])?;
         let data = Data { marker, tables: BTreeMap::new() };
-        stage.world().tenants.push(Tenant {
+        context.lock_state().tenants.push(Tenant {
             name,
             data,
             credentials: BTreeMap::new(),
-            ledger: Default::default(),
+            audit_expectations: Default::default(),
             last_table_change: None,
         });
         for agent in Agent::ALL {
-            stage.mint(Who { tenant: number, agent })?;
+            context.mint_token(Caller { tenant: tenant_index, agent })?;
         }
     }
     Ok(())
 }
 
-fn play(
-    place: &Place,
+fn run_round(
+    sandbox: &Sandbox,
     nodes: &mut [Node; 2],
-    world: &Mutex<World>,
+    state: &Mutex<SimState>,
     round: &Round,
-    standing: &mut [Option<Standing>],
+    subscriptions: &mut [Option<StandingSubscription>],
 ) -> Result<(), Failure> {
-    let first = round.steps.first().map_or(0, |step| step.number);
-    let quiet = Stage { place, nodes, world, fault: Fault::None };
-    for (tenant, known) in standing.iter_mut().enumerate() {
-        if known.is_none() {
-            let (node, era) = round.listening[tenant];
-            let who = Who { tenant, agent: LISTENING };
-            let listener = quiet.listen(who, node, era, TABLES_URI).map_err(|failure| failure.at(first))?;
-            let listener = listener.map_err(|answer| {
-                Failure::new("a subscription to the tables", format!("{answer:?}")).at(first)
+    let first_step = round.steps.first().map_or(0, |step| step.number);
+    let faultless_context = RoundContext { sandbox, nodes, state, fault: Fault::None };
+    for (tenant, subscription) in subscriptions.iter_mut().enumerate() {
+        if subscription.is_none() {
+            let (node, era) = round.subscriptions[tenant];
+            let caller = Caller { tenant, agent: SUBSCRIBER };
+            let listener = faultless_context.subscribe(caller, node, era, TABLES_URI).map_err(|failure| failure.with_step(first_step))?;
+            let listener = listener.map_err(|outcome| {
+                Failure::new("a subscription to the tables", format!("{outcome:?}")).with_step(first_step)
             })?;
-            *known = Some(Standing { listener, node });
+            *subscription = Some(StandingSubscription { listener, node });
         }
-        quiet.with(tenant, |tenant| tenant.last_table_change = None);
+        faultless_context.with_tenant(tenant, |tenant| tenant.last_table_change = None);
     }
-    let stage = Stage { place, nodes, world, fault: round.fault };
-    let outcomes: Vec<Result<(), Failure>> = std::thread::scope(|scope| {
-        let stage = &stage;
-        let fault = scope.spawn(move || strike(stage).map_err(|failure| failure.at(first)));
-        let steps: Vec<_> = round.steps.iter().map(|step| scope.spawn(move || stage.perform(step))).collect();
-        let joined = steps.into_iter().chain([fault]).map(|thread| {
-            thread.join().unwrap_or_else(|_| Err(Failure::broken("a step's thread", "it panicked")))
+    let context = RoundContext { sandbox, nodes, state, fault: round.fault };
+    let results: Vec<Result<(), Failure>> = std::thread::scope(|scope| {
+        let context = &context;
+        let fault_thread = scope.spawn(move || inject_fault(context).map_err(|failure| failure.with_step(first_step)));
+        let step_threads: Vec<_> = round.steps.iter().map(|step| scope.spawn(move || context.perform(step))).collect();
+        let joined_results = step_threads.into_iter().chain([fault_thread]).map(|thread| {
+            thread.join().unwrap_or_else(|_| Err(Failure::environment_error("a step's thread", "it panicked")))
         });
-        joined.collect()
+        joined_results.collect()
     });
-    outcomes.into_iter().collect::<Result<(), Failure>>()?;
-    let severed = stage.is_severed();
-    if let Some(node) = round.fault.killed() {
-        nodes[node] = Node::start(place, node).map_err(|failure| failure.at(first))?;
+    results.into_iter().collect::<Result<(), Failure>>()?;
+    let connections_dropped = context.connections_dropped();
+    if let Some(node) = round.fault.killed_node() {
+        nodes[node] = Node::start(sandbox, node).map_err(|failure| failure.with_step(first_step))?;
     }
-    let stage = Stage { place, nodes, world, fault: if severed { round.fault } else { Fault::None } };
-    settle(&stage, round).map_err(|failure| failure.at(first))?;
-    check_standing(&stage, round, standing).map_err(|failure| failure.at(first))
+    let context = RoundContext { sandbox, nodes, state, fault: if connections_dropped { round.fault } else { Fault::None } };
+    wait_until_quiet(&context, round).map_err(|failure| failure.with_step(first_step))?;
+    check_subscriptions(&context, round, subscriptions).map_err(|failure| failure.with_step(first_step))
 }
 
 /// Lets happen what goes wrong.
-fn strike(stage: &Stage<'_>) -> Result<(), Failure> {
-    let pause = |after_us| std::thread::sleep(Duration::from_micros(after_us));
-    match stage.fault {
+fn inject_fault(context: &RoundContext<'_>) -> Result<(), Failure> {
+    let sleep_us = |after_us| std::thread::sleep(Duration::from_micros(after_us));
+    match context.fault {
         // The watcher does it, when it hears.
-        Fault::None | Fault::KillOnNotice { .. } => Ok(()),
+        Fault::None | Fault::KillOnNotification { .. } => Ok(()),
         Fault::Kill { node, after_us } => {
-            pause(after_us);
-            stage.nodes[node].kill();
+            sleep_us(after_us);
+            context.nodes[node].kill();
             Ok(())
         }
-        Fault::Stop { node, after_us, for_ms } => {
-            pause(after_us);
-            stage.nodes[node].stop(Duration::from_millis(for_ms))
+        Fault::Pause { node, after_us, for_ms } => {
+            sleep_us(after_us);
+            context.nodes[node].pause(Duration::from_millis(for_ms))
         }
-        Fault::Hold { tenant, for_ms } => {
-            let name = stage.with(tenant, |tenant| tenant.name.clone());
-            stage.place.database.hold(&name, Duration::from_millis(for_ms))
+        Fault::HoldLock { tenant, for_ms } => {
+            let name = context.with_tenant(tenant, |tenant| tenant.name.clone());
+            context.sandbox.database.hold_lock(&name, Duration::from_millis(for_ms))
         }
-        Fault::Sever { after_us } => {
-            pause(after_us);
-            stage.place.database.sever()
+        Fault::DropConnections { after_us } => {
+            sleep_us(after_us);
+            context.sandbox.database.terminate_connections()
         }
     }
 }
 
 /// After a round in which something broke: waits until nothing is under way, then looks at everything through both nodes,
 /// and what nobody saw has not happened.
-fn settle(stage: &Stage<'_>, round: &Round) -> Result<(), Failure> {
-    let is_open = stage.world().tenants.iter().any(|tenant| tenant.data.is_open());
-    if !is_open && round.fault.killed().is_none() && !stage.is_severed() {
+fn wait_until_quiet(context: &RoundContext<'_>, round: &Round) -> Result<(), Failure> {
+    let has_unknown_write = context.lock_state().tenants.iter().any(|tenant| tenant.data.has_unknown_write());
+    if !has_unknown_write && round.fault.killed_node().is_none() && !context.connections_dropped() {
         return Ok(());
     }
-    stage.place.database.drain()?;
-    survey_all(stage)?;
-    stage.world().tenants.iter_mut().for_each(|tenant| tenant.data.settle());
+    context.sandbox.database.wait_for_transactions()?;
+    check_all_tenants(context)?;
+    context.lock_state().tenants.iter_mut().for_each(|tenant| tenant.data.resolve_unknown());
     Ok(())
 }
 
-fn survey_all(stage: &Stage<'_>) -> Result<(), Failure> {
-    let tenants = stage.world().tenants.len();
+fn check_all_tenants(context: &RoundContext<'_>) -> Result<(), Failure> {
+    let tenants = context.lock_state().tenants.len();
     for tenant in 0..tenants {
         for node in 0..2 {
             // Either node in either era, by turns.
             let era = if (tenant + node) % 2 == 0 { Era::Modern } else { Era::Legacy };
-            stage.survey(tenant, node, era)?;
+            context.check_all_data(tenant, node, era)?;
         }
     }
     Ok(())
 }
 
 /// Every standing subscription has heard of the last change, unless it had a reason to end.
-fn check_standing(
-    stage: &Stage<'_>,
+fn check_subscriptions(
+    context: &RoundContext<'_>,
     round: &Round,
-    standing: &mut [Option<Standing>],
+    subscriptions: &mut [Option<StandingSubscription>],
 ) -> Result<(), Failure> {
-    for (tenant, known) in standing.iter_mut().enumerate() {
-        let Some(Standing { listener, node }) = known else { continue };
-        stage.refuse_strange_messages(tenant, listener, TABLES_URI)?;
-        let was_withdrawn = round.steps.iter().any(|step| {
+    for (tenant, subscription) in subscriptions.iter_mut().enumerate() {
+        let Some(StandingSubscription { listener, node }) = subscription else { continue };
+        context.check_messages(tenant, listener, TABLES_URI)?;
+        let is_token_revoked = round.steps.iter().any(|step| {
             step.tenant == tenant
-                && step.agent == LISTENING
+                && step.agent == SUBSCRIBER
                 && matches!(step.action, Action::Revoke | Action::Quarantine)
         });
-        if round.fault.killed() == Some(*node) {
-            *known = None;
+        if round.fault.killed_node() == Some(*node) {
+            *subscription = None;
             continue;
         }
-        if was_withdrawn {
-            if !listener.wait_for_end() {
+        if is_token_revoked {
+            if !listener.wait_for_close() {
                 return Err(Failure::new("a stream ends when its token is withdrawn", "it lasts"));
             }
-            *known = None;
+            *subscription = None;
             continue;
         }
-        let Some(changed) = stage.with(tenant, |tenant| tenant.last_table_change) else { continue };
-        let waited = listener.wait(TABLES_URI, changed, || false);
-        if waited != Waited::Heard {
+        let Some(changed_at) = context.with_tenant(tenant, |tenant| tenant.last_table_change) else { continue };
+        let wait_result = listener.wait(TABLES_URI, changed_at, || false);
+        if wait_result != WaitResult::Received {
             return Err(Failure::new(
                 format!("t{tenant} hears at node {node} that its list of tables has changed"),
-                format!("{waited:?}"),
+                format!("{wait_result:?}"),
             ));
         }
     }
@@ -223,31 +223,31 @@ fn check_standing(
 
 /// Looks at everything once more: as it is, after a restart of both nodes, and in the audit trail.
 fn finish(
-    place: &Place,
+    sandbox: &Sandbox,
     nodes: &mut [Node; 2],
-    world: &Mutex<World>,
+    state: &Mutex<SimState>,
     plan: &Plan,
 ) -> Result<Summary, Failure> {
-    survey_all(&Stage { place, nodes, world, fault: Fault::None })?;
+    check_all_tenants(&RoundContext { sandbox, nodes, state, fault: Fault::None })?;
     for node in nodes.iter() {
-        node.end()?;
+        node.terminate()?;
     }
-    *nodes = [Node::start(place, 0)?, Node::start(place, 1)?];
-    let stage = Stage { place, nodes, world, fault: Fault::None };
-    survey_all(&stage)?;
-    let world = stage.world();
-    let kills = plan.rounds.iter().filter(|round| round.fault.killed().is_some()).count();
+    *nodes = [Node::start(sandbox, 0)?, Node::start(sandbox, 1)?];
+    let context = RoundContext { sandbox, nodes, state, fault: Fault::None };
+    check_all_tenants(&context)?;
+    let final_state = context.lock_state();
+    let kills = plan.rounds.iter().filter(|round| round.fault.killed_node().is_some()).count();
     let mut summary = Summary {
-        steps: plan.steps(),
-        passed_over: world.passed_over,
-        notices_followed: world.notices_followed,
+        steps: plan.step_count(),
+        skipped_steps: final_state.skipped_steps,
+        notifications_checked: final_state.notifications_checked,
         kills,
         ..Summary::default()
     };
-    for tenant in &world.tenants {
-        summary.answered += tenant.ledger.answered();
-        summary.unanswered += tenant.ledger.deeds.values().map(|count| count.unknown).sum::<usize>();
-        summary.events += trail::check(place, &tenant.name, &tenant.ledger)?;
+    for tenant in &final_state.tenants {
+        summary.answered += tenant.audit_expectations.answered_calls();
+        summary.unanswered += tenant.audit_expectations.calls.values().map(|count| count.unknown).sum::<usize>();
+        summary.events += trail::check_audit_log(sandbox, &tenant.name, &tenant.audit_expectations)?;
     }
     Ok(summary)
 }

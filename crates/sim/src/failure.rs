@@ -10,22 +10,22 @@ pub struct Failure {
     /// What should have been seen.
     pub expected: String,
     /// What was.
-    pub seen: String,
+    pub observed: String,
 }
 
 impl Failure {
     /// A failure that is not yet tied to a step.
-    pub fn new(expected: impl Into<String>, seen: impl Into<String>) -> Failure {
-        Failure { step: None, expected: expected.into(), seen: seen.into() }
+    pub fn new(expected: impl Into<String>, observed: impl Into<String>) -> Failure {
+        Failure { step: None, expected: expected.into(), observed: observed.into() }
     }
 
     /// Something around the simulation that did not work: a process that would not start, a file that could not be read.
-    pub fn broken(what: impl fmt::Display, error: impl fmt::Display) -> Failure {
-        Failure::new(format!("{what} works"), error.to_string())
+    pub fn environment_error(operation: impl fmt::Display, error: impl fmt::Display) -> Failure {
+        Failure::new(format!("{operation} works"), error.to_string())
     }
 
     /// The same, at a step, unless one is known already.
-    pub fn at(mut self, step: usize) -> Failure {
+    pub fn with_step(mut self, step: usize) -> Failure {
         self.step.get_or_insert(step);
         self
     }
@@ -38,6 +38,6 @@ impl fmt::Display for Failure {
             None => writeln!(f, "step      none in particular")?,
         }
         writeln!(f, "expected  {}", self.expected)?;
-        write!(f, "seen      {}", self.seen)
+        write!(f, "seen      {}", self.observed)
     }
 }

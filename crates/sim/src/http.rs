@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 /// How long a client waits for a byte before it gives up. Nothing is measured by it.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const IO_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The host and port of a server, with connections that stay open between requests.
 #[derive(Debug)]
@@ -66,15 +66,15 @@ impl Request {
         self
     }
 
-    fn has(&self, name: &str) -> bool {
-        find(&self.headers, name).is_some()
+    fn has_header(&self, name: &str) -> bool {
+        find_header(&self.headers, name).is_some()
     }
 }
 
 impl Response {
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
-        find(&self.headers, name)
+        find_header(&self.headers, name)
     }
 
     /// The body as text.
@@ -84,8 +84,8 @@ impl Response {
 }
 
 /// The value of a header.
-pub fn find<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+pub fn find_header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
 }
 
 impl HttpClient {
@@ -100,7 +100,7 @@ impl HttpClient {
             // The server may have closed an idle connection; then nothing of the request was answered.
             match self.exchange(connection, request) {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
-                answered => return answered,
+                result => return result,
             }
         }
         let connection = self.connect()?;
@@ -119,21 +119,21 @@ impl HttpClient {
     fn connect(&self) -> io::Result<BufReader<TcpStream>> {
         let stream = TcpStream::connect(&self.authority)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(IO_TIMEOUT))?;
         Ok(BufReader::new(stream))
     }
 
     fn exchange(&mut self, mut connection: BufReader<TcpStream>, request: &Request) -> io::Result<Response> {
-        let lost = |error: io::Error| match error.kind() {
+        let as_connection_reset = |error: io::Error| match error.kind() {
             io::ErrorKind::BrokenPipe => io::Error::new(io::ErrorKind::ConnectionReset, error),
             _ => error,
         };
-        write_request(connection.get_mut(), &self.authority, request).map_err(lost)?;
+        write_request(connection.get_mut(), &self.authority, request).map_err(as_connection_reset)?;
         let (status, headers) = read_head(&mut connection)?;
         let mut reader = Body::new(connection, &headers);
         let mut body = Vec::new();
         reader.read_to_end(&mut body)?;
-        if find(&headers, "connection") != Some("close") {
+        if find_header(&headers, "connection") != Some("close") {
             self.connection = Some(reader.connection);
         }
         Ok(Response { status, headers, body })
@@ -142,13 +142,13 @@ impl HttpClient {
 
 fn write_request(stream: &mut TcpStream, authority: &str, request: &Request) -> io::Result<()> {
     let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.path);
-    if !request.has("host") {
+    if !request.has_header("host") {
         head.push_str(&format!("Host: {authority}\r\n"));
     }
     for (name, value) in &request.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
-    if let (Some(body), false) = (&request.body, request.has("content-length")) {
+    if let (Some(body), false) = (&request.body, request.has_header("content-length")) {
         head.push_str(&format!("Content-Length: {}\r\n", body.len()));
     }
     head.push_str("\r\n");
@@ -185,7 +185,7 @@ enum Framing {
     Length(usize),
     /// Bytes left of the chunk; `None` before the first.
     Chunks(Option<usize>),
-    Over,
+    End,
 }
 
 /// A body that is being read.
@@ -196,8 +196,8 @@ pub struct Body {
 
 impl Body {
     fn new(connection: BufReader<TcpStream>, headers: &[(String, String)]) -> Body {
-        let length = find(headers, "content-length").and_then(|length| length.parse().ok());
-        let framing = match (find(headers, "transfer-encoding"), length) {
+        let length = find_header(headers, "content-length").and_then(|length| length.parse().ok());
+        let framing = match (find_header(headers, "transfer-encoding"), length) {
             (Some("chunked"), _) => Framing::Chunks(None),
             (_, Some(length)) => Framing::Length(length),
             // 202 and 204 have no body and need not say so.
@@ -207,7 +207,7 @@ impl Body {
     }
 
     /// A second handle of the socket, to close it while somebody reads.
-    pub fn handle(&self) -> io::Result<TcpStream> {
+    pub fn try_clone_socket(&self) -> io::Result<TcpStream> {
         self.connection.get_ref().try_clone()
     }
 
@@ -237,30 +237,30 @@ impl Body {
 
 impl Read for Body {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = match self.framing {
-            Framing::Over | Framing::Length(0) => return Ok(0),
-            Framing::Length(left) => left,
-            Framing::Chunks(Some(left)) if left > 0 => left,
-            Framing::Chunks(before) => {
-                if before.is_some() {
+        let remaining = match self.framing {
+            Framing::End | Framing::Length(0) => return Ok(0),
+            Framing::Length(length) => length,
+            Framing::Chunks(Some(chunk_remaining)) if chunk_remaining > 0 => chunk_remaining,
+            Framing::Chunks(previous_chunk) => {
+                if previous_chunk.is_some() {
                     read_line(&mut self.connection)?;
                 }
                 let size = read_line(&mut self.connection)?;
                 let size = usize::from_str_radix(&size, 16).map_err(io::Error::other)?;
                 if size == 0 {
                     read_line(&mut self.connection)?;
-                    self.framing = Framing::Over;
+                    self.framing = Framing::End;
                     return Ok(0);
                 }
                 self.framing = Framing::Chunks(Some(size));
                 size
             }
         };
-        let room = buffer.len().min(left);
-        let count = self.connection.read(&mut buffer[..room])?;
+        let read_len = buffer.len().min(remaining);
+        let count = self.connection.read(&mut buffer[..read_len])?;
         self.framing = match self.framing {
-            Framing::Chunks(_) => Framing::Chunks(Some(left - count)),
-            _ => Framing::Length(left - count),
+            Framing::Chunks(_) => Framing::Chunks(Some(remaining - count)),
+            _ => Framing::Length(remaining - count),
         };
         Ok(count)
     }

@@ -2,55 +2,55 @@
 
 use serde_json::{Value, json};
 
-use crate::client::Answer;
+use crate::client::Outcome;
 use crate::failure::Failure;
 use crate::plan::{Action, Agent, Era, Step};
-use crate::stage::Stage;
-use crate::world::{Standing, TABLES_URI, Who, rows_uri};
+use crate::stage::RoundContext;
+use crate::world::{TokenState, TABLES_URI, Caller, rows_uri};
 
-impl Stage<'_> {
+impl RoundContext<'_> {
     /// Asks for another tenant's table and row, and for ones that nobody has: both answers must be the same, byte for byte
     /// but for the ids themselves.
-    pub(crate) fn trespass(
+    pub(crate) fn check_cross_tenant(
         &self,
         step: &Step,
         owner: usize,
         table: usize,
         row: usize,
     ) -> Result<(), Failure> {
-        let who = Who { tenant: step.tenant, agent: step.agent };
-        let theirs = self.with(owner, |owner| owner.table_id(table).zip(owner.row_id(table, row)));
-        let Some(theirs) = theirs else { return self.pass_over() };
-        let invented = (format!("tbl_SIM{:023}", step.number), format!("rec_SIM{:023}", step.number));
-        let mark = self.with(step.tenant, |tenant| tenant.data.marker.clone());
-        for probe in 0.. {
-            let asked = |ids: &(String, String)| request(probe, ids, step.agent, &mark);
-            let (Some((method, real)), Some((_, unreal))) = (asked(&theirs), asked(&invented)) else {
+        let caller = Caller { tenant: step.tenant, agent: step.agent };
+        let foreign_ids = self.with_tenant(owner, |owner| owner.table_id(table).zip(owner.row_id(table, row)));
+        let Some(foreign_ids) = foreign_ids else { return self.skip_step() };
+        let unknown_ids = (format!("tbl_SIM{:023}", step.number), format!("rec_SIM{:023}", step.number));
+        let mark = self.with_tenant(step.tenant, |tenant| tenant.data.marker.clone());
+        for request_index in 0.. {
+            let request_for = |ids: &(String, String)| cross_tenant_request(request_index, ids, step.agent, &mark);
+            let (Some((method, foreign_params)), Some((_, unknown_params))) = (request_for(&foreign_ids), request_for(&unknown_ids)) else {
                 break;
             };
-            let told = |params: &Value, (table, row): &(String, String)| -> Result<_, Failure> {
-                let reply = self.ask_for_text(who, step.node, step.era, method, params)?;
+            let send = |params: &Value, (table, row): &(String, String)| -> Result<_, Failure> {
+                let reply = self.call_for_reply(caller, step.node, step.era, method, params)?;
                 let text = reply.text.replace(table.as_str(), "TABLE").replace(row.as_str(), "ROW");
-                Ok((reply.answer, text))
+                Ok((reply.outcome, text))
             };
-            let (answer, seen) = told(&real, &theirs)?;
-            let (nothing, expected) = told(&unreal, &invented)?;
+            let (outcome, observed) = send(&foreign_params, &foreign_ids)?;
+            let (unknown_outcome, expected) = send(&unknown_params, &unknown_ids)?;
             let is_busy =
-                |answer: &Answer| matches!(answer, Answer::Refused(error) if error["kind"] == "limit");
-            if is_busy(&answer) || is_busy(&nothing) {
+                |outcome: &Outcome| matches!(outcome, Outcome::Rejected(error) if error["kind"] == "limit");
+            if is_busy(&outcome) || is_busy(&unknown_outcome) {
                 continue;
             }
-            match (answer, nothing) {
-                (Answer::Refused(error), Answer::Refused(_))
-                    if error["kind"] == "not_found" && seen == expected => {}
-                (Answer::Refused(error), Answer::Refused(_)) if error["kind"] == "not_found" => {
+            match (outcome, unknown_outcome) {
+                (Outcome::Rejected(error), Outcome::Rejected(_))
+                    if error["kind"] == "not_found" && observed == expected => {}
+                (Outcome::Rejected(error), Outcome::Rejected(_)) if error["kind"] == "not_found" => {
                     return Err(Failure::new(
-                        format!("{method} {real} is answered as if it did not exist: {expected}"),
-                        seen,
+                        format!("{method} {foreign_params} is answered as if it did not exist: {expected}"),
+                        observed,
                     ));
                 }
-                (Answer::Result(_) | Answer::Refused(_), Answer::Result(_) | Answer::Refused(_)) => {
-                    return Err(Failure::new(format!("{method} {real}: not found"), seen));
+                (Outcome::Result(_) | Outcome::Rejected(_), Outcome::Result(_) | Outcome::Rejected(_)) => {
+                    return Err(Failure::new(format!("{method} {foreign_params}: not found"), observed));
                 }
                 // One of them did not get through, or the credential was withdrawn meanwhile.
                 _ => {}
@@ -60,62 +60,62 @@ impl Stage<'_> {
     }
 
     /// Withdraws an agent's credential, tries it everywhere once that is acknowledged, and lets the agent in again.
-    pub(crate) fn withdraw(&self, step: &Step) -> Result<(), Failure> {
-        let who = Who { tenant: step.tenant, agent: step.agent };
-        let id = self.stand(who, Standing::Doomed);
+    pub(crate) fn revoke_and_check(&self, step: &Step) -> Result<(), Failure> {
+        let caller = Caller { tenant: step.tenant, agent: step.agent };
+        let id = self.set_token_state(caller, TokenState::Revoking);
         match step.action {
-            Action::Revoke => self.command(step.tenant, &["token", "revoke", &id])?,
-            _ => self.command(step.tenant, &["agent", "quarantine", who.agent.name()])?,
+            Action::Revoke => self.run_quad_for_tenant(step.tenant, &["token", "revoke", &id])?,
+            _ => self.run_quad_for_tenant(step.tenant, &["agent", "quarantine", caller.agent.name()])?,
         };
-        self.stand(who, Standing::Dead);
+        self.set_token_state(caller, TokenState::Revoked);
         for node in [step.node, 1 - step.node] {
             for era in [Era::Modern, Era::Legacy] {
-                self.try_everything(who, node, era)?;
+                self.try_all_calls(caller, node, era)?;
             }
         }
         match step.action {
-            Action::Revoke => self.mint(who)?,
+            Action::Revoke => self.mint_token(caller)?,
             _ => {
-                self.command(step.tenant, &["agent", "restore", who.agent.name()])?;
-                self.stand(who, Standing::Good);
+                self.run_quad_for_tenant(step.tenant, &["agent", "restore", caller.agent.name()])?;
+                self.set_token_state(caller, TokenState::Valid);
             }
         }
         for node in [1 - step.node, step.node] {
-            self.ask(who, node, step.era, "resources/read", &json!({"uri": "bkend://orgs"}))?;
+            self.call(caller, node, step.era, "resources/read", &json!({"uri": "bkend://orgs"}))?;
         }
         Ok(())
     }
 
     /// Gives an agent a new token.
-    pub(crate) fn mint(&self, who: Who) -> Result<(), Failure> {
-        let (name, scopes) = (who.agent.name(), who.agent.scopes());
-        let minted = self.command(
-            who.tenant,
+    pub(crate) fn mint_token(&self, caller: Caller) -> Result<(), Failure> {
+        let (name, scopes) = (caller.agent.name(), caller.agent.scopes());
+        let output = self.run_quad_for_tenant(
+            caller.tenant,
             &["token", "mint", "--subject", name, "--kind", "agent", "--scope", scopes],
         )?;
-        let told = |field: &str| minted[field].as_str().map(str::to_owned);
-        let (Some(token), Some(id)) = (told("token"), told("id")) else {
-            return Err(Failure::new("a token and its id", minted.to_string()));
+        let string_field = |field: &str| output[field].as_str().map(str::to_owned);
+        let (Some(token), Some(id)) = (string_field("token"), string_field("id")) else {
+            return Err(Failure::new("a token and its id", output.to_string()));
         };
-        self.with(who.tenant, |tenant| {
-            let credential = tenant.credentials.entry(who.agent).or_insert(crate::world::Credential {
+        self.with_tenant(caller.tenant, |tenant| {
+            let credential = tenant.credentials.entry(caller.agent).or_insert(crate::world::Credential {
                 token: String::new(),
                 id: String::new(),
-                standing: Standing::Good,
-                changes: 0,
+                state: TokenState::Valid,
+                change_count: 0,
             });
-            (credential.token, credential.id, credential.standing) = (token, id, Standing::Good);
-            credential.changes += 1;
+            (credential.token, credential.id, credential.state) = (token, id, TokenState::Valid);
+            credential.change_count += 1;
         });
         Ok(())
     }
 
     /// Notes how an agent's credential stands, and returns its id.
-    fn stand(&self, who: Who, standing: Standing) -> String {
-        self.with(who.tenant, |tenant| match tenant.credentials.get_mut(&who.agent) {
+    fn set_token_state(&self, caller: Caller, state: TokenState) -> String {
+        self.with_tenant(caller.tenant, |tenant| match tenant.credentials.get_mut(&caller.agent) {
             Some(credential) => {
-                credential.standing = standing;
-                credential.changes += 1;
+                credential.state = state;
+                credential.change_count += 1;
                 credential.id.clone()
             }
             None => String::new(),
@@ -125,8 +125,8 @@ impl Stage<'_> {
     /// Every kind of call that leaves an event, none of which may be answered: whoever is told anything but 401 fails the
     /// judgement. What leaves no event (`initialize`, `ping`, `server/discover`) touches no data and is not asked: a node may
     /// answer it, for up to a minute, from what it knew of the token.
-    fn try_everything(&self, who: Who, node: usize, era: Era) -> Result<(), Failure> {
-        let table = self.with(who.tenant, |tenant| {
+    fn try_all_calls(&self, caller: Caller, node: usize, era: Era) -> Result<(), Failure> {
+        let table = self.with_tenant(caller.tenant, |tenant| {
             tenant.data.tables.keys().find_map(|table| tenant.table_id(*table)).unwrap_or_default()
         });
         let data = json!({"key": "row of nobody", "revision": 1, "mark": "nobody"});
@@ -139,10 +139,10 @@ impl Stage<'_> {
             ("tools/call", create),
         ];
         for (method, params) in calls {
-            self.ask(who, node, era, method, &params)?;
+            self.call(caller, node, era, method, &params)?;
         }
-        self.ask_plainly(who, node, "bkend://orgs")?;
-        if let Ok(listener) = self.listen(who, node, era, "bkend://orgs")? {
+        self.read_http(caller, node, "bkend://orgs")?;
+        if let Ok(listener) = self.subscribe(caller, node, era, "bkend://orgs")? {
             return Err(Failure::new("no stream for a withdrawn token", format!("{listener:?}")));
         }
         Ok(())
@@ -150,26 +150,26 @@ impl Stage<'_> {
 }
 
 /// The requests of a trespasser.
-fn request(
-    probe: usize,
+fn cross_tenant_request(
+    request_index: usize,
     (table, row): &(String, String),
     agent: Agent,
     mark: &str,
 ) -> Option<(&'static str, Value)> {
-    let read = |uri: String| ("resources/read", json!({"uri": uri}));
-    let call = |name: &str, arguments: Value| ("tools/call", json!({"name": name, "arguments": arguments}));
+    let read_request = |uri: String| ("resources/read", json!({"uri": uri}));
+    let tool_call = |name: &str, arguments: Value| ("tools/call", json!({"name": name, "arguments": arguments}));
     let ids = json!({"tableId": table, "recordId": row});
-    Some(match probe {
-        0 => read(format!("{TABLES_URI}/{table}")),
-        1 => read(rows_uri(table)),
-        2 => read(format!("bkend://tables/{table}")),
-        3 => call("backend_table_get", json!({"tableId": table})),
-        4 => call("backend_data_get", ids),
+    Some(match request_index {
+        0 => read_request(format!("{TABLES_URI}/{table}")),
+        1 => read_request(rows_uri(table)),
+        2 => read_request(format!("bkend://tables/{table}")),
+        3 => tool_call("backend_table_get", json!({"tableId": table})),
+        4 => tool_call("backend_data_get", ids),
         5 if agent == Agent::Writer => {
             let data = json!({"mark": mark, "revision": 999_999});
-            call("backend_data_update", json!({"tableId": table, "recordId": row, "data": data}))
+            tool_call("backend_data_update", json!({"tableId": table, "recordId": row, "data": data}))
         }
-        6 if agent == Agent::Writer => call("backend_data_delete", ids),
+        6 if agent == Agent::Writer => tool_call("backend_data_delete", ids),
         _ => return None,
     })
 }

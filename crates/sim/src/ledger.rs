@@ -8,7 +8,7 @@ use crate::canonical;
 
 /// What a call asked for, as its audit event tells it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Deed {
+pub struct CallKey {
     /// Who.
     pub actor: String,
     /// The method.
@@ -17,22 +17,22 @@ pub struct Deed {
     pub target: String,
 }
 
-impl Deed {
+impl CallKey {
     /// A call with these parameters.
-    pub fn of(actor: &str, method: &str, params: &Value) -> Deed {
+    pub fn from_request(actor: &str, method: &str, params: &Value) -> CallKey {
         let target = match method {
             "tools/call" => {
-                let hash = canonical::sha256_hex(canonical::to_string(&params["arguments"]).as_bytes());
+                let hash = canonical::sha256_hex(canonical::canonical_json(&params["arguments"]).as_bytes());
                 format!("{} {hash}", params["name"].as_str().unwrap_or_default())
             }
             "resources/read" | "resources/subscribe" => params["uri"].as_str().unwrap_or_default().to_owned(),
             _ => String::new(),
         };
-        Deed { actor: actor.to_owned(), method: method.to_owned(), target }
+        CallKey { actor: actor.to_owned(), method: method.to_owned(), target }
     }
 
     /// The call that an audit event records.
-    pub fn recorded(record: &Value) -> Deed {
+    pub fn from_audit_record(record: &Value) -> CallKey {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let inputs = &record["inputs"];
         let method = text(&inputs["method"]);
@@ -41,17 +41,17 @@ impl Deed {
             "resources/read" | "resources/subscribe" => text(&inputs["uri"]),
             _ => String::new(),
         };
-        Deed { actor: text(&record["actor"]), method, target }
+        CallKey { actor: text(&record["actor"]), method, target }
     }
 }
 
 /// How often a call was answered, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct CallCounts {
     /// Answered with what was asked for.
     pub ok: usize,
     /// Refused.
-    pub refused: usize,
+    pub rejected: usize,
     /// Never answered, or with a fault of the server's own: it left one event or none.
     pub unknown: usize,
 }
@@ -60,7 +60,7 @@ pub struct Count {
 #[derive(Clone, Debug)]
 pub struct Receipt {
     /// The event that recorded it.
-    pub event: String,
+    pub event_id: String,
     /// Its place, where the answer told it.
     pub sequence: Option<i64>,
     /// What was shown, where the answer told it.
@@ -71,24 +71,24 @@ pub struct Receipt {
 
 /// Every call of one tenant's agents.
 #[derive(Clone, Debug, Default)]
-pub struct Ledger {
+pub struct AuditExpectations {
     /// How often each was made.
-    pub deeds: BTreeMap<Deed, Count>,
+    pub calls: BTreeMap<CallKey, CallCounts>,
     /// The proofs of reads.
     pub receipts: Vec<Receipt>,
     /// The last place in the chain of which an answer told: what is asked later comes later.
-    pub sequence: i64,
+    pub last_sequence: i64,
 }
 
-impl Ledger {
+impl AuditExpectations {
     /// The count of a call.
-    pub fn count(&mut self, deed: Deed) -> &mut Count {
-        self.deeds.entry(deed).or_default()
+    pub fn counts_mut(&mut self, key: CallKey) -> &mut CallCounts {
+        self.calls.entry(key).or_default()
     }
 
     /// How many calls were answered.
-    pub fn answered(&self) -> usize {
-        self.deeds.values().map(|count| count.ok + count.refused).sum()
+    pub fn answered_calls(&self) -> usize {
+        self.calls.values().map(|counts| counts.ok + counts.rejected).sum()
     }
 }
 
@@ -98,17 +98,17 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_call_and_its_event_are_one_deed() {
+    fn call_key_matches_its_audit_record() {
         let arguments = json!({"tableId": "t", "data": {"b": 1, "a": 2}});
-        let asked = Deed::of("writer", "tools/call", &json!({"name": "x", "arguments": arguments}));
+        let call_key = CallKey::from_request("writer", "tools/call", &json!({"name": "x", "arguments": arguments}));
         let hash = canonical::sha256_hex(br#"{"data":{"a":2,"b":1},"tableId":"t"}"#);
         let record = json!({"actor": "writer",
             "inputs": {"method": "tools/call", "tool": "x", "args_hash": hash}});
-        assert_eq!(asked, Deed::recorded(&record));
-        let read = Deed::of("reader", "resources/read", &json!({"uri": "bkend://orgs"}));
+        assert_eq!(call_key, CallKey::from_audit_record(&record));
+        let read_key = CallKey::from_request("reader", "resources/read", &json!({"uri": "bkend://orgs"}));
         let record =
             json!({"actor": "reader", "inputs": {"method": "resources/read", "uri": "bkend://orgs"}});
-        assert_eq!(read, Deed::recorded(&record));
-        assert_ne!(read, asked);
+        assert_eq!(read_key, CallKey::from_audit_record(&record));
+        assert_ne!(read_key, call_key);
     }
 }

@@ -49,13 +49,13 @@ pub struct FailedRun {
     /// The command that plays the same schedule.
     pub command: String,
     /// Where everything was left.
-    pub left: String,
+    pub artifacts: String,
 }
 
 impl std::fmt::Display for FailedRun {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let FailedRun { seed, failure, command, left } = self;
-        write!(f, "seed      {seed}\n{failure}\nagain     {command}\nleft at   {left}")
+        let FailedRun { seed, failure, command, artifacts } = self;
+        write!(f, "seed      {seed}\n{failure}\nagain     {command}\nleft at   {artifacts}")
     }
 }
 
@@ -67,7 +67,7 @@ pub struct Options<'a> {
     /// The database.
     pub backend: Backend,
     /// The URL of a PostgreSQL server, where one is needed.
-    pub server: Option<&'a str>,
+    pub server_url: Option<&'a str>,
     /// How many steps.
     pub steps: usize,
     /// Whether to print the schedule.
@@ -76,21 +76,21 @@ pub struct Options<'a> {
 
 /// Runs one seed.
 pub fn run(seed: u64, options: Options<'_>) -> Result<Summary, Box<FailedRun>> {
-    let Options { quad, backend, server, steps, verbose } = options;
+    let Options { quad, backend, server_url, steps, verbose } = options;
     let plan = planner::plan(seed, steps, backend);
-    let failed = |failure, left| {
+    let failed_run = |failure, artifacts| {
         let command = format!("quad-sim --seed {seed} --steps {steps} --backend {backend}");
-        Box::new(FailedRun { seed, failure, command, left })
+        Box::new(FailedRun { seed, failure, command, artifacts })
     };
-    let place = Place::open(quad, backend, server, seed)
-        .map_err(|failure| failed(failure, "nothing was begun".to_owned()))?;
-    match driver::run(&place, &plan, verbose) {
+    let sandbox = Sandbox::create(quad, backend, server_url, seed)
+        .map_err(|failure| failed_run(failure, "nothing was begun".to_owned()))?;
+    match driver::run(&sandbox, &plan, verbose) {
         Ok(summary) => {
-            place.clean_up().map_err(|failure| failed(failure, "the database".to_owned()))?;
+            sandbox.clean_up().map_err(|failure| failed_run(failure, "the database".to_owned()))?;
             Ok(summary)
         }
-        Err(failure) => Err(failed(failure, place.keep())),
+        Err(failure) => Err(failed_run(failure, sandbox.keep_files())),
     }
 }
 
-use place::Place;
+use place::Sandbox;

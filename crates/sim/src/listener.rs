@@ -6,106 +6,106 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Line};
-use crate::http::{HttpClient, PATIENCE};
+use crate::client::{Outcome, Client};
+use crate::http::{HttpClient, IO_TIMEOUT};
 use crate::plan::Era;
 
 /// An open stream.
 #[derive(Debug)]
 pub struct Listener {
-    heard: Arc<Ears>,
+    buffer: Arc<StreamBuffer>,
     socket: TcpStream,
 }
 
 #[derive(Debug, Default)]
-struct Ears {
-    heard: Mutex<Heard>,
-    news: Condvar,
+struct StreamBuffer {
+    received: Mutex<Received>,
+    changed: Condvar,
 }
 
 /// What came over a stream.
 #[derive(Debug, Default)]
-struct Heard {
+struct Received {
     /// When which address was said to have changed.
     updates: Vec<(Instant, String)>,
     /// Every message, as it came.
     messages: Vec<String>,
-    over: bool,
+    is_closed: bool,
 }
 
 /// What waiting for a notification ended with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waited {
+pub enum WaitResult {
     /// It came.
-    Heard,
+    Received,
     /// The stream ended first.
-    Over,
+    Closed,
     /// Neither, for a long time.
-    Silence,
+    TimedOut,
     /// Whoever waited has lost interest.
-    Enough,
+    Cancelled,
 }
 
 /// What an attempt to listen came to: a stream, or the answer that kept it from opening. With it the calls that were
 /// made, as the audit trail tells them, and whether each was answered.
-pub struct Opening {
+pub struct SubscribeResult {
     /// The stream, or why there is none.
-    pub outcome: Result<Listener, Answer>,
+    pub listener: Result<Listener, Outcome>,
     /// Method, parameters and answer of each call.
-    pub calls: Vec<(&'static str, Value, Answer)>,
+    pub calls: Vec<(&'static str, Value, Outcome)>,
 }
 
 impl Listener {
     /// Subscribes to one address.
-    pub fn open(line: Line<'_>, uri: &str) -> Opening {
-        match line.era {
-            Era::Modern => modern(line, uri),
-            Era::Legacy => legacy(line, uri),
+    pub fn subscribe(client: Client<'_>, uri: &str) -> SubscribeResult {
+        match client.era {
+            Era::Modern => subscribe_modern(client, uri),
+            Era::Legacy => subscribe_legacy(client, uri),
         }
     }
 
     /// Waits until that address is said to have changed, after `since`. `enough` may end it sooner.
-    pub fn wait(&self, uri: &str, since: Instant, enough: impl Fn() -> bool) -> Waited {
-        let deadline = Instant::now() + PATIENCE;
-        let mut heard = self.heard.heard.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn wait(&self, uri: &str, since: Instant, is_cancelled: impl Fn() -> bool) -> WaitResult {
+        let deadline = Instant::now() + IO_TIMEOUT;
+        let mut received = self.buffer.received.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if heard.updates.iter().any(|(at, known)| *at >= since && known == uri) {
-                return Waited::Heard;
+            if received.updates.iter().any(|(at, updated_uri)| *at >= since && updated_uri == uri) {
+                return WaitResult::Received;
             }
-            if heard.over {
-                return Waited::Over;
+            if received.is_closed {
+                return WaitResult::Closed;
             }
-            if enough() {
-                return Waited::Enough;
+            if is_cancelled() {
+                return WaitResult::Cancelled;
             }
             if Instant::now() >= deadline {
-                return Waited::Silence;
+                return WaitResult::TimedOut;
             }
             // Woken by news; looks up from time to time to ask whether it is enough.
-            let waited = self.heard.news.wait_timeout(heard, std::time::Duration::from_millis(20));
-            heard = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let guard = self.buffer.changed.wait_timeout(received, std::time::Duration::from_millis(20));
+            received = guard.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     /// Waits until the stream ends. False if it does not.
-    pub fn wait_for_end(&self) -> bool {
-        self.wait("", Instant::now(), || false) == Waited::Over
+    pub fn wait_for_close(&self) -> bool {
+        self.wait("", Instant::now(), || false) == WaitResult::Closed
     }
 
     /// Whether the stream has ended.
-    pub fn is_over(&self) -> bool {
-        self.heard.heard.lock().unwrap_or_else(PoisonError::into_inner).over
+    pub fn is_closed(&self) -> bool {
+        self.buffer.received.lock().unwrap_or_else(PoisonError::into_inner).is_closed
     }
 
     /// Every message so far, as it came.
     pub fn messages(&self) -> Vec<String> {
-        self.heard.heard.lock().unwrap_or_else(PoisonError::into_inner).messages.clone()
+        self.buffer.received.lock().unwrap_or_else(PoisonError::into_inner).messages.clone()
     }
 
     /// How often any address was said to have changed after `since`.
     pub fn updates_since(&self, since: Instant) -> usize {
-        let heard = self.heard.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.updates.iter().filter(|(at, _)| *at >= since).count()
+        let received = self.buffer.received.lock().unwrap_or_else(PoisonError::into_inner);
+        received.updates.iter().filter(|(at, _)| *at >= since).count()
     }
 }
 
@@ -117,106 +117,106 @@ impl Drop for Listener {
 }
 
 /// One request that is its own stream. It counts from the acknowledgement on.
-fn modern(line: Line<'_>, uri: &str) -> Opening {
+fn subscribe_modern(client: Client<'_>, uri: &str) -> SubscribeResult {
     let method = "subscriptions/listen";
     let params = json!({"notifications": {"resourceSubscriptions": [uri]}});
-    let opened = read_stream(line, line.request(method, &params));
-    let (outcome, answer) = match opened {
-        Err(answer) => (Err(answer.clone()), answer),
-        Ok(listener) => match listener.first() {
+    let stream = read_stream(client, client.rpc_request(method, &params));
+    let (listener, outcome) = match stream {
+        Err(outcome) => (Err(outcome.clone()), outcome),
+        Ok(stream_listener) => match stream_listener.first_message() {
             None => {
-                let lost = Answer::Lost("the stream ended before its acknowledgement".to_owned());
-                (Err(lost.clone()), lost)
+                let no_reply = Outcome::NoReply("the stream ended before its acknowledgement".to_owned());
+                (Err(no_reply.clone()), no_reply)
             }
             Some(message) => {
                 let accepted = message["params"]["notifications"]["resourceSubscriptions"].clone();
                 if accepted == json!([uri]) {
-                    (Ok(listener), Answer::Result(message))
+                    (Ok(stream_listener), Outcome::Result(message))
                 } else {
                     // What cannot be read now is left out of the acknowledgement.
-                    (Err(Answer::Refused(message.clone())), Answer::Result(message))
+                    (Err(Outcome::Rejected(message.clone())), Outcome::Result(message))
                 }
             }
         },
     };
-    Opening { outcome, calls: vec![(method, params, answer)] }
+    SubscribeResult { listener, calls: vec![(method, params, outcome)] }
 }
 
 /// A session, its stream, and a subscription in it.
-fn legacy(line: Line<'_>, uri: &str) -> Opening {
-    let opened = line.initialize();
-    let Some(session) = opened.session else {
-        return Opening { outcome: Err(opened.answer), calls: Vec::new() };
+fn subscribe_legacy(client: Client<'_>, uri: &str) -> SubscribeResult {
+    let reply = client.initialize();
+    let Some(session) = reply.session else {
+        return SubscribeResult { listener: Err(reply.outcome), calls: Vec::new() };
     };
-    let line = Line { session: Some(&session), ..line };
-    let listener = match read_stream(line, line.stream()) {
+    let client = Client { session: Some(&session), ..client };
+    let listener = match read_stream(client, client.stream_request()) {
         Ok(listener) => listener,
-        Err(answer) => {
-            return Opening { outcome: Err(answer.clone()), calls: vec![("stream", json!({}), answer)] };
+        Err(outcome) => {
+            return SubscribeResult { listener: Err(outcome.clone()), calls: vec![("stream", json!({}), outcome)] };
         }
     };
-    let mut calls = vec![("stream", json!({}), Answer::Result(Value::Null))];
+    let mut calls = vec![("stream", json!({}), Outcome::Result(Value::Null))];
     let params = json!({"uri": uri});
-    let answer = line.ask("resources/subscribe", &params).answer;
-    calls.push(("resources/subscribe", params, answer.clone()));
-    let outcome = if matches!(answer, Answer::Result(_)) { Ok(listener) } else { Err(answer) };
-    Opening { outcome, calls }
+    let outcome = client.call("resources/subscribe", &params).outcome;
+    calls.push(("resources/subscribe", params, outcome.clone()));
+    let listener_result = if matches!(outcome, Outcome::Result(_)) { Ok(listener) } else { Err(outcome) };
+    SubscribeResult { listener: listener_result, calls }
 }
 
 /// Sends a request whose answer is a stream, and starts to read it.
-fn read_stream(line: Line<'_>, request: crate::http::Request) -> Result<Listener, Answer> {
-    let lost = |error: std::io::Error| Answer::Lost(error.to_string());
-    let opened = HttpClient::new(&line.node.authority).open(&request).map_err(lost)?;
-    if opened.status == 401 {
-        return Err(Answer::Barred);
+fn read_stream(client: Client<'_>, request: crate::http::Request) -> Result<Listener, Outcome> {
+    let no_reply = |error: std::io::Error| Outcome::NoReply(error.to_string());
+    let response = HttpClient::new(&client.node.authority).open(&request).map_err(no_reply)?;
+    if response.status == 401 {
+        return Err(Outcome::Unauthorized);
     }
-    let mut body = opened.body;
-    if opened.status != 200 {
+    let mut body = response.body;
+    if response.status != 200 {
         let mut text = String::new();
         let _ = std::io::Read::read_to_string(&mut body, &mut text);
         let message: Value = serde_json::from_str(&text).unwrap_or_default();
         let envelope = [&message["error"]["data"], &message["error"], &message];
         let envelope = envelope.into_iter().find(|part| part["kind"].is_string()).cloned();
         return Err(match envelope {
-            Some(envelope) if envelope["kind"] == "internal" => Answer::Faulty(envelope),
-            Some(envelope) => Answer::Refused(envelope),
-            None => Answer::Lost(format!("{} {text}", opened.status)),
+            Some(envelope) if envelope["kind"] == "internal" => Outcome::ServerError(envelope),
+            Some(envelope) => Outcome::Rejected(envelope),
+            None => Outcome::NoReply(format!("{} {text}", response.status)),
         });
     }
-    let socket = body.handle().map_err(lost)?;
+    let socket = body.try_clone_socket().map_err(no_reply)?;
     // Nothing may come for as long as nothing changes.
-    socket.set_read_timeout(None).map_err(lost)?;
-    let heard = Arc::new(Ears::default());
-    let ears = heard.clone();
+    socket.set_read_timeout(None).map_err(no_reply)?;
+    let buffer = Arc::new(StreamBuffer::default());
+    let thread_buffer = buffer.clone();
     std::thread::spawn(move || {
         while let Ok(Some(text)) = body.next_event() {
             let message: Value = serde_json::from_str(&text).unwrap_or_default();
-            let mut heard = ears.heard.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut received = thread_buffer.received.lock().unwrap_or_else(PoisonError::into_inner);
             if message["method"] == "notifications/resources/updated" {
                 let uri = message["params"]["uri"].as_str().unwrap_or_default().to_owned();
-                heard.updates.push((Instant::now(), uri));
+                received.updates.push((Instant::now(), uri));
             }
-            heard.messages.push(text);
-            ears.news.notify_all();
+            received.messages.push(text);
+            thread_buffer.changed.notify_all();
         }
-        ears.heard.lock().unwrap_or_else(PoisonError::into_inner).over = true;
-        ears.news.notify_all();
+        thread_buffer.received.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
+        thread_buffer.changed.notify_all();
     });
-    Ok(Listener { heard, socket })
+    Ok(Listener { buffer, socket })
 }
 
 impl Listener {
     /// The first message, or nothing if the stream ends without one.
-    fn first(&self) -> Option<Value> {
-        let deadline = Instant::now() + PATIENCE;
-        let mut heard = self.heard.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        while heard.messages.is_empty() {
-            if heard.over || Instant::now() >= deadline {
+    fn first_message(&self) -> Option<Value> {
+        let deadline = Instant::now() + IO_TIMEOUT;
+        let mut received = self.buffer.received.lock().unwrap_or_else(PoisonError::into_inner);
+        while received.messages.is_empty() {
+            if received.is_closed || Instant::now() >= deadline {
                 return None;
             }
-            let waited = self.heard.news.wait_timeout(heard, PATIENCE);
-            heard = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let guard = self.buffer.changed.wait_timeout(received, IO_TIMEOUT);
+            received = guard.unwrap_or_else(PoisonError::into_inner).0;
         }
-        serde_json::from_str(&heard.messages[0]).ok()
+        serde_json::from_str(&received.messages[0]).ok()
     }
 }

@@ -38,8 +38,8 @@ struct Cli {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let beside = || std::env::current_exe().ok().map(|this| this.with_file_name("quad"));
-    let Some(quad) = cli.quad.or_else(beside).filter(|quad| quad.is_file()) else {
+    let default_quad_path = || std::env::current_exe().ok().map(|path| path.with_file_name("quad"));
+    let Some(quad) = cli.quad.or_else(default_quad_path).filter(|quad| quad.is_file()) else {
         eprintln!(
             "error: there is no quad to test\nhint: build it (cargo build -p quad), or name it with --quad"
         );
@@ -51,29 +51,29 @@ fn main() -> ExitCode {
     }
     for seed in cli.seed..cli.seed.saturating_add(cli.seeds) {
         let plan = planner::plan(seed, cli.steps, cli.backend);
-        println!("seed {seed} on {}: {} steps, schedule {}", cli.backend, plan.steps(), &plan.hash()[..16]);
+        println!("seed {seed} on {}: {} steps, schedule {}", cli.backend, plan.step_count(), &plan.hash()[..16]);
         let options = Options {
             quad: &quad,
             backend: cli.backend,
-            server: cli.database_url.as_deref(),
+            server_url: cli.database_url.as_deref(),
             steps: cli.steps,
             verbose: cli.verbose,
         };
-        let began = Instant::now();
+        let started_at = Instant::now();
         match quad_sim::run(seed, options) {
-            Ok(done) => println!(
+            Ok(summary) => println!(
                 "  held: {} calls answered and {} not, {} kills, {} notifications followed, {} events checked, \
                  {} steps passed over, {:.1} s",
-                done.answered,
-                done.unanswered,
-                done.kills,
-                done.notices_followed,
-                done.events,
-                done.passed_over,
-                began.elapsed().as_secs_f64()
+                summary.answered,
+                summary.unanswered,
+                summary.kills,
+                summary.notifications_checked,
+                summary.events,
+                summary.skipped_steps,
+                started_at.elapsed().as_secs_f64()
             ),
-            Err(failed) => {
-                println!("FAILED\n{failed}");
+            Err(failed_run) => {
+                println!("FAILED\n{failed_run}");
                 return ExitCode::from(1);
             }
         }

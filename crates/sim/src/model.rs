@@ -15,29 +15,29 @@ pub struct Object {
     /// By number; the first is the state before it was made.
     revisions: Vec<Revision>,
     /// The oldest that may still be seen.
-    floor: usize,
+    min_revision: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Revision {
     present: bool,
-    fate: Fate,
+    status: WriteStatus,
 }
 
 /// What became of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum WriteStatus {
     /// No answer yet, or none ever.
-    Open,
+    Unknown,
     /// Acknowledged, or seen.
-    Done,
+    Committed,
     /// Refused, or found not to have happened.
-    Void,
+    Rejected,
 }
 
 /// What a reader saw of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum Observation {
     /// It was not there.
     Absent,
     /// It was there, in this revision.
@@ -46,93 +46,93 @@ pub enum Sight {
 
 impl Default for Object {
     fn default() -> Object {
-        Object { revisions: vec![Revision { present: false, fate: Fate::Done }], floor: 0 }
+        Object { revisions: vec![Revision { present: false, status: WriteStatus::Committed }], min_revision: 0 }
     }
 }
 
 impl Object {
     /// The oldest revision that may still be seen.
-    pub fn floor(&self) -> usize {
-        self.floor
+    pub fn min_revision(&self) -> usize {
+        self.min_revision
     }
 
     /// A write is about to be sent; its number.
-    pub fn issue(&mut self, present: bool) -> usize {
-        self.revisions.push(Revision { present, fate: Fate::Open });
+    pub fn begin_write(&mut self, present: bool) -> usize {
+        self.revisions.push(Revision { present, status: WriteStatus::Unknown });
         self.revisions.len() - 1
     }
 
     /// The write was acknowledged, or its effect was seen.
-    pub fn done(&mut self, revision: usize) {
-        if let Some(known) = self.revisions.get_mut(revision) {
-            known.fate = Fate::Done;
-            self.floor = self.floor.max(revision);
+    pub fn mark_committed(&mut self, revision: usize) {
+        if let Some(entry) = self.revisions.get_mut(revision) {
+            entry.status = WriteStatus::Committed;
+            self.min_revision = self.min_revision.max(revision);
         }
     }
 
     /// The write was refused.
-    pub fn void(&mut self, revision: usize) {
-        if let Some(known) = self.revisions.get_mut(revision) {
-            known.fate = Fate::Void;
+    pub fn mark_rejected(&mut self, revision: usize) {
+        if let Some(entry) = self.revisions.get_mut(revision) {
+            entry.status = WriteStatus::Rejected;
         }
     }
 
     /// Whether a write has no answer.
-    pub fn is_open(&self) -> bool {
-        self.revisions.iter().any(|revision| revision.fate == Fate::Open)
+    pub fn has_unknown_write(&self) -> bool {
+        self.revisions.iter().any(|revision| revision.status == WriteStatus::Unknown)
     }
 
     /// Nothing is under way any more: what has not been seen by now did not happen.
-    pub fn settle(&mut self) {
+    pub fn resolve_unknown(&mut self) {
         for revision in &mut self.revisions {
-            if revision.fate == Fate::Open {
-                revision.fate = Fate::Void;
+            if revision.status == WriteStatus::Unknown {
+                revision.status = WriteStatus::Rejected;
             }
         }
     }
 
     /// Whether it is there for certain.
     pub fn is_present(&self) -> bool {
-        self.states(self.floor).all(|present| present)
+        self.possible_states(self.min_revision).all(|present| present)
     }
 
     /// What it may have been for whoever started to read when the floor was `since`, and reads until now.
-    fn states(&self, since: usize) -> impl Iterator<Item = bool> + '_ {
-        let states = self.revisions.iter().enumerate().skip(since);
-        states.filter(|(_, revision)| revision.fate != Fate::Void).map(|(_, revision)| revision.present)
+    fn possible_states(&self, min_revision: usize) -> impl Iterator<Item = bool> + '_ {
+        let candidates = self.revisions.iter().enumerate().skip(min_revision);
+        candidates.filter(|(_, revision)| revision.status != WriteStatus::Rejected).map(|(_, revision)| revision.present)
     }
 
     /// Whether it may have been there, and whether it may have been missing.
-    pub fn may(&self, since: usize) -> (bool, bool) {
-        (self.states(since).any(|present| present), self.states(since).any(|present| !present))
+    pub fn possible_presence(&self, min_revision: usize) -> (bool, bool) {
+        (self.possible_states(min_revision).any(|present| present), self.possible_states(min_revision).any(|present| !present))
     }
 
     /// Takes what was seen by somebody who started to read when the floor was `since`. What is seen becomes the floor.
-    pub fn see(&mut self, since: usize, sight: Sight) -> Result<(), String> {
-        let seen = match sight {
-            Sight::Present(number) => {
-                let known = self.revisions.get(number);
-                let known = known.ok_or_else(|| format!("revision {number}, which nobody wrote"))?;
-                if !known.present {
+    pub fn check(&mut self, min_revision: usize, observation: Observation) -> Result<(), String> {
+        let revision_seen = match observation {
+            Observation::Present(number) => {
+                let revision = self.revisions.get(number);
+                let revision = revision.ok_or_else(|| format!("revision {number}, which nobody wrote"))?;
+                if !revision.present {
                     return Err(format!("revision {number}, which is a deletion"));
                 }
-                if known.fate == Fate::Void {
+                if revision.status == WriteStatus::Rejected {
                     return Err(format!("revision {number}, which was refused or lost"));
                 }
-                if number < since {
-                    return Err(format!("revision {number}, which is older than {since}"));
+                if number < min_revision {
+                    return Err(format!("revision {number}, which is older than {min_revision}"));
                 }
                 number
             }
-            Sight::Absent => {
-                let missing = self.revisions.iter().enumerate().skip(since);
-                let missing = missing.filter(|(_, known)| !known.present && known.fate != Fate::Void);
-                let first = missing.map(|(number, _)| number).next();
-                first
-                    .ok_or_else(|| format!("nothing, though it is there since revision {since} or before"))?
+            Observation::Absent => {
+                let absences = self.revisions.iter().enumerate().skip(min_revision);
+                let absences = absences.filter(|(_, revision)| !revision.present && revision.status != WriteStatus::Rejected);
+                let first_absence = absences.map(|(number, _)| number).next();
+                first_absence
+                    .ok_or_else(|| format!("nothing, though it is there since revision {min_revision} or before"))?
             }
         };
-        self.done(seen);
+        self.mark_committed(revision_seen);
         Ok(())
     }
 }
@@ -160,21 +160,21 @@ pub struct Row {
 }
 
 /// The floors of a tenant at the moment when somebody starts to read.
-pub type Floors = BTreeMap<usize, TableFloors>;
+pub type MinRevisions = BTreeMap<usize, TableMinRevisions>;
 
 /// The floors of a table.
 #[derive(Clone, Debug, Default)]
-pub struct TableFloors {
+pub struct TableMinRevisions {
     object: usize,
     fields: Vec<usize>,
     rows: BTreeMap<usize, usize>,
 }
 
-impl TableFloors {
+impl TableMinRevisions {
     /// Raises a row's floor: the reader has been told of that revision.
-    pub fn raise_row(&mut self, row: usize, revision: usize) {
-        let floor = self.rows.entry(row).or_default();
-        *floor = (*floor).max(revision);
+    pub fn raise_min_revision(&mut self, row: usize, revision: usize) {
+        let min_revision = self.rows.entry(row).or_default();
+        *min_revision = (*min_revision).max(revision);
     }
 }
 
@@ -194,201 +194,201 @@ impl Data {
     }
 
     /// The floors as they are now.
-    pub fn floors(&self) -> Floors {
-        let of_table = |table: &Table| TableFloors {
-            object: table.object.floor(),
-            fields: table.fields.iter().map(Object::floor).collect(),
-            rows: table.rows.iter().map(|(number, row)| (*number, row.object.floor())).collect(),
+    pub fn min_revisions(&self) -> MinRevisions {
+        let table_min_revisions = |table: &Table| TableMinRevisions {
+            object: table.object.min_revision(),
+            fields: table.fields.iter().map(Object::min_revision).collect(),
+            rows: table.rows.iter().map(|(number, row)| (*number, row.object.min_revision())).collect(),
         };
-        self.tables.iter().map(|(number, table)| (*number, of_table(table))).collect()
+        self.tables.iter().map(|(number, table)| (*number, table_min_revisions(table))).collect()
     }
 
     /// Checks a list of tables: every table that must be there, none that must not, each no older than its floor.
-    pub fn see_tables(&mut self, floors: &Floors, list: &Value) -> Result<(), String> {
+    pub fn check_tables(&mut self, min_revisions: &MinRevisions, list: &Value) -> Result<(), String> {
         let list = list.as_array().ok_or("a list of tables that is no list")?;
-        let mut found = Vec::new();
+        let mut listed_tables = Vec::new();
         for entry in list {
-            let number = self.see_table(floors, entry)?;
-            if found.contains(&number) {
+            let number = self.check_table(min_revisions, entry)?;
+            if listed_tables.contains(&number) {
                 return Err(format!("table {number} twice"));
             }
-            found.push(number);
+            listed_tables.push(number);
         }
         for (number, table) in &mut self.tables {
-            if !found.contains(number) {
-                let since = floors.get(number).map_or(0, |floors| floors.object);
-                let seen = table.object.see(since, Sight::Absent);
-                seen.map_err(|seen| format!("table {number}: {seen}"))?;
+            if !listed_tables.contains(number) {
+                let min_revision = min_revisions.get(number).map_or(0, |table_minimums| table_minimums.object);
+                let result = table.object.check(min_revision, Observation::Absent);
+                result.map_err(|observed| format!("table {number}: {observed}"))?;
             }
         }
         Ok(())
     }
 
     /// Checks one table and returns its number: definition, fields and count of rows.
-    pub fn see_table(&mut self, floors: &Floors, entry: &Value) -> Result<usize, String> {
+    pub fn check_table(&mut self, min_revisions: &MinRevisions, entry: &Value) -> Result<usize, String> {
         let description = entry["description"].as_str().unwrap_or_default().to_owned();
-        let strange = || format!("a table that nobody made: {entry}");
-        let rest = description.strip_prefix(self.marker.as_str()).ok_or_else(strange)?;
+        let unexpected_table = || format!("a table that nobody made: {entry}");
+        let rest = description.strip_prefix(self.marker.as_str()).ok_or_else(unexpected_table)?;
         let words: Vec<&str> = rest.split_whitespace().collect();
-        let ["table", number, "revision", revision] = words[..] else { return Err(strange()) };
+        let ["table", number, "revision", revision] = words[..] else { return Err(unexpected_table()) };
         let (Ok(number), Ok(revision)) = (number.parse::<usize>(), revision.parse::<usize>()) else {
-            return Err(strange());
+            return Err(unexpected_table());
         };
-        let floors = floors.get(&number).cloned().unwrap_or_default();
-        let table = self.tables.get_mut(&number).ok_or_else(strange)?;
-        identify(&mut table.id, &entry["id"]).map_err(|seen| format!("table {number}: {seen}"))?;
-        let told = |seen: String| format!("table {number}: {seen}");
-        table.object.see(floors.object, Sight::Present(revision)).map_err(told)?;
+        let table_minimums = min_revisions.get(&number).cloned().unwrap_or_default();
+        let table = self.tables.get_mut(&number).ok_or_else(unexpected_table)?;
+        match_id(&mut table.id, &entry["id"]).map_err(|observed| format!("table {number}: {observed}"))?;
+        let with_table = |observed: String| format!("table {number}: {observed}");
+        table.object.check(table_minimums.object, Observation::Present(revision)).map_err(with_table)?;
         let fields = entry["fields"].as_array().map(Vec::as_slice).unwrap_or_default();
-        for (place, field) in table.fields.iter_mut().enumerate() {
-            let name = field_name(place);
+        for (index, field) in table.fields.iter_mut().enumerate() {
+            let name = field_name(index);
             let is_there = fields.iter().any(|field| field["name"] == name.as_str());
-            let sight = if is_there { Sight::Present(1) } else { Sight::Absent };
-            let since = floors.fields.get(place).copied().unwrap_or(0);
-            field.see(since, sight).map_err(|seen| format!("table {number}, field {name}: {seen}"))?;
+            let observation = if is_there { Observation::Present(1) } else { Observation::Absent };
+            let min_revision = table_minimums.fields.get(index).copied().unwrap_or(0);
+            field.check(min_revision, observation).map_err(|observed| format!("table {number}, field {name}: {observed}"))?;
         }
         let count = entry["rowCount"].as_u64().or(entry["stats"]["rowCount"].as_u64());
         let count = count.ok_or_else(|| format!("table {number} without a count of rows"))? as usize;
         let bounds = table
             .rows
             .iter()
-            .map(|(row, known)| known.object.may(floors.rows.get(row).copied().unwrap_or(0)));
-        within("rows", count, bounds).map_err(told)?;
+            .map(|(row, row_entry)| row_entry.object.possible_presence(table_minimums.rows.get(row).copied().unwrap_or(0)));
+        check_count("rows", count, bounds).map_err(with_table)?;
         Ok(number)
     }
 
     /// Checks that a table is not there, as somebody saw.
-    pub fn see_no_table(&mut self, floors: &Floors, number: usize) -> Result<(), String> {
-        let since = floors.get(&number).map_or(0, |floors| floors.object);
+    pub fn check_table_absent(&mut self, min_revisions: &MinRevisions, number: usize) -> Result<(), String> {
+        let min_revision = min_revisions.get(&number).map_or(0, |table_minimums| table_minimums.object);
         let Some(table) = self.tables.get_mut(&number) else { return Ok(()) };
-        table.object.see(since, Sight::Absent).map_err(|seen| format!("table {number}: {seen}"))
+        table.object.check(min_revision, Observation::Absent).map_err(|observed| format!("table {number}: {observed}"))
     }
 
     /// Checks a count of tables.
-    pub fn see_table_count(&self, floors: &Floors, count: usize) -> Result<(), String> {
+    pub fn check_table_count(&self, min_revisions: &MinRevisions, count: usize) -> Result<(), String> {
         let bounds = self
             .tables
             .iter()
-            .map(|(number, table)| table.object.may(floors.get(number).map_or(0, |floors| floors.object)));
-        within("tables", count, bounds)
+            .map(|(number, table)| table.object.possible_presence(min_revisions.get(number).map_or(0, |table_minimums| table_minimums.object)));
+        check_count("tables", count, bounds)
     }
 
     /// Checks a page that shows all rows of a table.
-    pub fn see_rows(&mut self, floors: &Floors, number: usize, page: &Value) -> Result<(), String> {
-        let floors = floors.get(&number).cloned().unwrap_or_default();
+    pub fn check_rows(&mut self, min_revisions: &MinRevisions, number: usize, page: &Value) -> Result<(), String> {
+        let table_minimums = min_revisions.get(&number).cloned().unwrap_or_default();
         let items = page["items"].as_array().ok_or("a page of rows without items")?;
         if page["pagination"]["total"].as_u64() != Some(items.len() as u64) {
             return Err(format!("{} rows and the total {}", items.len(), page["pagination"]["total"]));
         }
-        let mut found = Vec::new();
+        let mut listed_rows = Vec::new();
         for item in items {
-            let row = self.see_row_value(&floors, number, item)?;
-            if found.contains(&row) {
+            let row = self.check_row_value(&table_minimums, number, item)?;
+            if listed_rows.contains(&row) {
                 return Err(format!("row {row} of table {number} twice"));
             }
-            found.push(row);
+            listed_rows.push(row);
         }
         let Some(table) = self.tables.get_mut(&number) else { return Ok(()) };
-        let (may_be_there, _) = table.object.may(floors.object);
+        let (may_be_there, _) = table.object.possible_presence(table_minimums.object);
         if !may_be_there {
             return Err(format!("rows of table {number}, which is gone"));
         }
-        for (row, known) in &mut table.rows {
-            if !found.contains(row) {
-                let since = floors.rows.get(row).copied().unwrap_or(0);
-                let seen = known.object.see(since, Sight::Absent);
-                seen.map_err(|seen| format!("row {row} of table {number}: {seen}"))?;
+        for (row, row_entry) in &mut table.rows {
+            if !listed_rows.contains(row) {
+                let min_revision = table_minimums.rows.get(row).copied().unwrap_or(0);
+                let result = row_entry.object.check(min_revision, Observation::Absent);
+                result.map_err(|observed| format!("row {row} of table {number}: {observed}"))?;
             }
         }
         Ok(())
     }
 
     /// Checks one row.
-    pub fn see_row(&mut self, floors: &Floors, table: usize, item: &Value) -> Result<usize, String> {
-        let floors = floors.get(&table).cloned().unwrap_or_default();
-        self.see_row_value(&floors, table, item)
+    pub fn check_row(&mut self, min_revisions: &MinRevisions, table: usize, item: &Value) -> Result<usize, String> {
+        let table_minimums = min_revisions.get(&table).cloned().unwrap_or_default();
+        self.check_row_value(&table_minimums, table, item)
     }
 
-    fn see_row_value(&mut self, floors: &TableFloors, table: usize, item: &Value) -> Result<usize, String> {
-        let strange = || format!("a row that nobody made: {item}");
+    fn check_row_value(&mut self, min_revisions: &TableMinRevisions, table: usize, item: &Value) -> Result<usize, String> {
+        let unexpected_row = || format!("a row that nobody made: {item}");
         let key = item["key"].as_str().and_then(|key| key.strip_prefix("row "));
-        let number: usize = key.and_then(|key| key.parse().ok()).ok_or_else(strange)?;
+        let number: usize = key.and_then(|key| key.parse().ok()).ok_or_else(unexpected_row)?;
         if item["mark"] != self.marker.as_str() {
-            return Err(strange());
+            return Err(unexpected_row());
         }
-        let revision = item["revision"].as_u64().ok_or_else(strange)? as usize;
-        let known = self.tables.get_mut(&table).and_then(|table| table.rows.get_mut(&number));
-        let known = known.ok_or_else(strange)?;
-        let told = |seen: String| format!("row {number} of table {table}: {seen}");
-        identify(&mut known.id, &item["id"]).map_err(told)?;
-        let since = floors.rows.get(&number).copied().unwrap_or(0);
-        known.object.see(since, Sight::Present(revision)).map_err(told)?;
+        let revision = item["revision"].as_u64().ok_or_else(unexpected_row)? as usize;
+        let row_entry = self.tables.get_mut(&table).and_then(|table| table.rows.get_mut(&number));
+        let row_entry = row_entry.ok_or_else(unexpected_row)?;
+        let with_row = |observed: String| format!("row {number} of table {table}: {observed}");
+        match_id(&mut row_entry.id, &item["id"]).map_err(with_row)?;
+        let min_revision = min_revisions.rows.get(&number).copied().unwrap_or(0);
+        row_entry.object.check(min_revision, Observation::Present(revision)).map_err(with_row)?;
         Ok(number)
     }
 
     /// Checks that a row is not there, as somebody saw; its table may be gone as well.
-    pub fn see_no_row(&mut self, floors: &Floors, table: usize, row: usize) -> Result<(), String> {
-        let floors = floors.get(&table).cloned().unwrap_or_default();
-        let Some(known) = self.tables.get_mut(&table) else { return Ok(()) };
-        if known.object.may(floors.object).1 {
+    pub fn check_row_absent(&mut self, min_revisions: &MinRevisions, table: usize, row: usize) -> Result<(), String> {
+        let table_minimums = min_revisions.get(&table).cloned().unwrap_or_default();
+        let Some(table_entry) = self.tables.get_mut(&table) else { return Ok(()) };
+        if table_entry.object.possible_presence(table_minimums.object).1 {
             return Ok(());
         }
-        let since = floors.rows.get(&row).copied().unwrap_or(0);
-        let Some(known) = known.rows.get_mut(&row) else { return Ok(()) };
-        known.object.see(since, Sight::Absent).map_err(|seen| format!("row {row} of table {table}: {seen}"))
+        let min_revision = table_minimums.rows.get(&row).copied().unwrap_or(0);
+        let Some(row_entry) = table_entry.rows.get_mut(&row) else { return Ok(()) };
+        row_entry.object.check(min_revision, Observation::Absent).map_err(|observed| format!("row {row} of table {table}: {observed}"))
     }
 
     /// Whether a write has no answer.
-    pub fn is_open(&self) -> bool {
-        self.objects().any(Object::is_open)
+    pub fn has_unknown_write(&self) -> bool {
+        self.objects().any(Object::has_unknown_write)
     }
 
     /// Nothing is under way any more, and everything has been looked at.
-    pub fn settle(&mut self) {
+    pub fn resolve_unknown(&mut self) {
         for table in self.tables.values_mut() {
-            table.object.settle();
-            table.fields.iter_mut().for_each(Object::settle);
-            table.rows.values_mut().for_each(|row| row.object.settle());
+            table.object.resolve_unknown();
+            table.fields.iter_mut().for_each(Object::resolve_unknown);
+            table.rows.values_mut().for_each(|row| row.object.resolve_unknown());
         }
     }
 
     fn objects(&self) -> impl Iterator<Item = &Object> {
         self.tables.values().flat_map(|table| {
-            let parts = table.fields.iter().chain(table.rows.values().map(|row| &row.object));
-            parts.chain([&table.object])
+            let fields_and_rows = table.fields.iter().chain(table.rows.values().map(|row| &row.object));
+            fields_and_rows.chain([&table.object])
         })
     }
 }
 
 /// The name of an added field.
-pub fn field_name(place: usize) -> String {
-    format!("extra{place}")
+pub fn field_name(index: usize) -> String {
+    format!("extra{index}")
 }
 
 /// Learns an id, which never changes.
-fn identify(known: &mut Option<String>, seen: &Value) -> Result<(), String> {
-    let seen = seen.as_str().ok_or("no id")?;
-    match known {
-        Some(known) if known != seen => Err(format!("the id {seen}, which was {known}")),
+fn match_id(expected_id: &mut Option<String>, value: &Value) -> Result<(), String> {
+    let id = value.as_str().ok_or("no id")?;
+    match expected_id {
+        Some(expected_id) if expected_id != id => Err(format!("the id {id}, which was {expected_id}")),
         _ => {
-            *known = Some(seen.to_owned());
+            *expected_id = Some(id.to_owned());
             Ok(())
         }
     }
 }
 
 /// Whether a count fits things that may be there or not.
-fn within(
-    what: &str,
+fn check_count(
+    noun: &str,
     count: usize,
     bounds: impl Iterator<Item = (bool, bool)> + Clone,
 ) -> Result<(), String> {
-    let most = bounds.clone().filter(|(may_be_there, _)| *may_be_there).count();
-    let least = bounds.filter(|(_, may_be_missing)| !may_be_missing).count();
-    if (least..=most).contains(&count) {
+    let max = bounds.clone().filter(|(may_be_there, _)| *may_be_there).count();
+    let min = bounds.filter(|(_, may_be_missing)| !may_be_missing).count();
+    if (min..=max).contains(&count) {
         return Ok(());
     }
-    Err(format!("{count} {what} counted, where there are {least} to {most}"))
+    Err(format!("{count} {noun} counted, where there are {min} to {max}"))
 }
 
 #[cfg(test)]
@@ -397,68 +397,68 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_was_acknowledged_or_seen_is_the_least_that_is_seen_later() {
+    fn check_rejects_older_than_acknowledged_or_seen() {
         let mut row = Object::default();
-        assert!(row.see(0, Sight::Absent).is_ok());
-        let made = row.issue(true);
-        assert!(row.see(0, Sight::Absent).is_ok(), "not answered yet");
-        assert!(row.see(0, Sight::Present(made)).is_ok(), "but done, perhaps");
-        assert!(row.see(row.floor(), Sight::Absent).is_err(), "once seen it stays");
-        let changed = row.issue(true);
-        row.done(changed);
-        assert!(row.see(changed, Sight::Present(made)).is_err());
-        assert!(row.see(made, Sight::Present(made)).is_ok(), "whoever began before may see the older one");
-        let refused = row.issue(true);
-        row.void(refused);
-        assert!(row.see(changed, Sight::Present(refused)).is_err());
-        let deleted = row.issue(false);
-        assert_eq!(row.may(changed), (true, true));
-        row.done(deleted);
-        assert_eq!(row.may(deleted), (false, true));
-        assert!(row.see(deleted, Sight::Present(changed)).is_err());
-        assert!(row.see(deleted, Sight::Present(9)).is_err());
+        assert!(row.check(0, Observation::Absent).is_ok());
+        let created = row.begin_write(true);
+        assert!(row.check(0, Observation::Absent).is_ok(), "not answered yet");
+        assert!(row.check(0, Observation::Present(created)).is_ok(), "but done, perhaps");
+        assert!(row.check(row.min_revision(), Observation::Absent).is_err(), "once seen it stays");
+        let updated = row.begin_write(true);
+        row.mark_committed(updated);
+        assert!(row.check(updated, Observation::Present(created)).is_err());
+        assert!(row.check(created, Observation::Present(created)).is_ok(), "whoever began before may see the older one");
+        let rejected = row.begin_write(true);
+        row.mark_rejected(rejected);
+        assert!(row.check(updated, Observation::Present(rejected)).is_err());
+        let deleted = row.begin_write(false);
+        assert_eq!(row.possible_presence(updated), (true, true));
+        row.mark_committed(deleted);
+        assert_eq!(row.possible_presence(deleted), (false, true));
+        assert!(row.check(deleted, Observation::Present(updated)).is_err());
+        assert!(row.check(deleted, Observation::Present(9)).is_err());
     }
 
     #[test]
-    fn what_was_not_seen_in_the_end_did_not_happen() {
+    fn resolve_unknown_rejects_unseen_writes() {
         let mut row = Object::default();
-        let made = row.issue(true);
-        row.done(made);
-        let lost = row.issue(true);
-        assert!(row.is_open());
-        row.settle();
-        assert!(row.see(made, Sight::Present(lost)).is_err());
+        let created = row.begin_write(true);
+        row.mark_committed(created);
+        let unanswered = row.begin_write(true);
+        assert!(row.has_unknown_write());
+        row.resolve_unknown();
+        assert!(row.check(created, Observation::Present(unanswered)).is_err());
         assert!(row.is_present());
     }
 
     #[test]
-    fn a_page_is_checked_as_a_whole() {
+    fn check_rows_rejects_missing_duplicate_and_foreign_rows() {
         let mut data = Data { marker: "M".to_owned(), tables: BTreeMap::new() };
         let mut table = Table::default();
-        let made = table.object.issue(true);
-        table.object.done(made);
+        let revision = table.object.begin_write(true);
+        table.object.mark_committed(revision);
         for number in 0..2 {
             let mut row = Row::default();
-            let made = row.object.issue(true);
-            row.object.done(made);
+            let revision = row.object.begin_write(true);
+            row.object.mark_committed(revision);
             table.rows.insert(number, row);
         }
         data.tables.insert(0, table);
         let item = |row: usize, revision: usize, mark: &str| json!({"id": format!("rec_{row}"), "key": format!("row {row}"), "revision": revision, "mark": mark});
         let page = |items: Vec<Value>| json!({"pagination": {"total": items.len()}, "items": items});
-        let floors = data.floors();
-        let mut check = |items: Vec<Value>| data.see_rows(&floors, 0, &page(items));
+        let min_revisions = data.min_revisions();
+        let mut check = |items: Vec<Value>| data.check_rows(&min_revisions, 0, &page(items));
         assert_eq!(check(vec![item(0, 1, "M"), item(1, 1, "M")]), Ok(()));
         assert!(check(vec![item(0, 1, "M")]).is_err(), "one is missing");
         assert!(check(vec![item(0, 1, "M"), item(0, 1, "M")]).is_err(), "one is there twice");
         assert!(check(vec![item(0, 1, "M"), item(1, 1, "N")]).is_err(), "one is another tenant's");
         assert!(check(vec![item(0, 1, "M"), item(1, 2, "M")]).is_err(), "one is newer than anything written");
         assert!(check(vec![item(0, 1, "M"), item(1, 1, "M"), item(2, 1, "M")]).is_err(), "one is nobody's");
-        assert!(data.see_table_count(&floors, 2).is_err());
-        assert!(data.see_no_table(&floors, 0).is_err());
+        assert!(data.check_table_count(&min_revisions, 2).is_err());
+        assert!(data.check_table_absent(&min_revisions, 0).is_err());
         let entry = |rows: usize| json!({"id": "tbl_1", "description": "M table 0 revision 1", "rowCount": rows, "fields": []});
-        assert_eq!(data.see_tables(&floors, &json!([entry(2)])), Ok(()));
-        assert!(data.see_tables(&floors, &json!([entry(1)])).is_err(), "a row is not counted");
-        assert!(data.see_tables(&floors, &json!([])).is_err(), "the table is missing");
+        assert_eq!(data.check_tables(&min_revisions, &json!([entry(2)])), Ok(()));
+        assert!(data.check_tables(&min_revisions, &json!([entry(1)])).is_err(), "a row is not counted");
+        assert!(data.check_tables(&min_revisions, &json!([])).is_err(), "the table is missing");
     }
 }

@@ -10,13 +10,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::place::Place;
+use crate::place::Sandbox;
 
 /// A running `quad serve` on a port of its own.
 #[derive(Debug)]
 pub struct Node {
     /// Its place among the nodes.
-    pub number: usize,
+    pub index: usize,
     /// `127.0.0.1:PORT`.
     pub authority: String,
     /// The path of its endpoint.
@@ -26,29 +26,29 @@ pub struct Node {
 
 impl Node {
     /// Starts one. What it logs is added to a file in the place's folder.
-    pub fn start(place: &Place, number: usize) -> Result<Node, Failure> {
-        let broken =
-            |error: &dyn std::fmt::Display| Failure::broken(format!("starting node {number}"), error);
-        let log = place.folder().join(format!("node{number}.log"));
-        let log = File::options().create(true).append(true).open(log).map_err(|error| broken(&error))?;
-        let mut command = place.quad(number, &["serve", "--listen", "127.0.0.1:0", "--json"]);
-        let child = command.stdout(Stdio::piped()).stderr(log).spawn();
-        let mut child = child.map_err(|error| broken(&error))?;
-        let first = child.stdout.take().map(|output| BufReader::new(output).lines().next());
-        let Some(Some(Ok(first))) = first else {
+    pub fn start(sandbox: &Sandbox, index: usize) -> Result<Node, Failure> {
+        let start_error =
+            |error: &dyn std::fmt::Display| Failure::environment_error(format!("starting node {index}"), error);
+        let log_path = sandbox.folder().join(format!("node{index}.log"));
+        let log_file = File::options().create(true).append(true).open(log_path).map_err(|error| start_error(&error))?;
+        let mut command = sandbox.quad_command(index, &["serve", "--listen", "127.0.0.1:0", "--json"]);
+        let child = command.stdout(Stdio::piped()).stderr(log_file).spawn();
+        let mut child = child.map_err(|error| start_error(&error))?;
+        let first_line = child.stdout.take().map(|output| BufReader::new(output).lines().next());
+        let Some(Some(Ok(first_line))) = first_line else {
             let _ = child.kill();
-            let ended = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-            return Err(broken(&format!("it ended without a word: {ended}")));
+            let exit_status = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+            return Err(start_error(&format!("it ended without a word: {exit_status}")));
         };
-        let endpoint = serde_json::from_str::<Value>(&first).ok();
-        let endpoint = endpoint.as_ref().and_then(|said| said["endpoint"].as_str()?.strip_prefix("http://"));
+        let endpoint = serde_json::from_str::<Value>(&first_line).ok();
+        let endpoint = endpoint.as_ref().and_then(|ready_message| ready_message["endpoint"].as_str()?.strip_prefix("http://"));
         let Some((authority, path)) = endpoint.and_then(|endpoint| endpoint.split_once('/')) else {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(broken(&format!("it printed {first}")));
+            return Err(start_error(&format!("it printed {first_line}")));
         };
         Ok(Node {
-            number,
+            index,
             authority: authority.to_owned(),
             path: format!("/{path}"),
             child: Mutex::new(child),
@@ -64,31 +64,31 @@ impl Node {
     }
 
     /// Asks it to end, and waits until it has.
-    pub fn end(&self) -> Result<(), Failure> {
+    pub fn terminate(&self) -> Result<(), Failure> {
         self.signal(Signal::TERM)?;
-        let ended = self.child().wait().map_err(|error| Failure::broken("ending a node", error))?;
-        if ended.success() {
+        let exit_status = self.child().wait().map_err(|error| Failure::environment_error("ending a node", error))?;
+        if exit_status.success() {
             return Ok(());
         }
-        Err(Failure::new(format!("node {} ends well when it is told to", self.number), ended.to_string()))
+        Err(Failure::new(format!("node {} ends well when it is told to", self.index), exit_status.to_string()))
     }
 
     /// Makes it stand still for a while.
-    pub fn stop(&self, time: Duration) -> Result<(), Failure> {
+    pub fn pause(&self, duration: Duration) -> Result<(), Failure> {
         self.signal(Signal::STOP)?;
-        std::thread::sleep(time);
+        std::thread::sleep(duration);
         self.signal(Signal::CONT)
     }
 
     fn signal(&self, signal: Signal) -> Result<(), Failure> {
-        let broken = |error: &dyn std::fmt::Display| Failure::broken("sending a signal", error);
+        let signal_error = |error: &dyn std::fmt::Display| Failure::environment_error("sending a signal", error);
         let mut child = self.child();
         if let Ok(Some(status)) = child.try_wait() {
-            return Err(Failure::new(format!("node {} is running", self.number), status.to_string()));
+            return Err(Failure::new(format!("node {} is running", self.index), status.to_string()));
         }
-        let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let id = id.ok_or_else(|| broken(&"no process has that id"))?;
-        kill_process(id, signal).map_err(|error| broken(&error))
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| signal_error(&"no process has that id"))?;
+        kill_process(pid, signal).map_err(|error| signal_error(&error))
     }
 
     fn child(&self) -> MutexGuard<'_, Child> {

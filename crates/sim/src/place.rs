@@ -11,27 +11,27 @@ use crate::failure::Failure;
 use crate::plan::Backend;
 
 /// What opens the keys that the nodes on PostgreSQL share.
-const KEY: &str = "the nodes of a simulation share this key";
+const SHARED_KEY: &str = "the nodes of a simulation share this key";
 
 /// A folder, a database and the program under test.
 #[derive(Debug)]
-pub struct Place {
+pub struct Sandbox {
     /// Which database.
     pub backend: Backend,
     /// The database itself.
     pub database: Database,
-    quad: PathBuf,
+    quad_path: PathBuf,
     folder: TempDir,
 }
 
-impl Place {
+impl Sandbox {
     /// A new place. `server` is the URL of the PostgreSQL server, where one is needed.
-    pub fn open(quad: &Path, backend: Backend, server: Option<&str>, seed: u64) -> Result<Place, Failure> {
+    pub fn create(quad_path: &Path, backend: Backend, server_url: Option<&str>, seed: u64) -> Result<Sandbox, Failure> {
         let folder = tempfile::Builder::new().prefix("quad-sim-").tempdir();
-        let folder = folder.map_err(|error| Failure::broken("making a folder", error))?;
-        let database = match (backend, server) {
+        let folder = folder.map_err(|error| Failure::environment_error("making a folder", error))?;
+        let database = match (backend, server_url) {
             (Backend::Sqlite, _) => Database::Sqlite(folder.path().join("data").join("quad.db")),
-            (Backend::Postgres, Some(server)) => Database::create(server, seed)?,
+            (Backend::Postgres, Some(server_url)) => Database::create(server_url, seed)?,
             (Backend::Postgres, None) => {
                 return Err(Failure::new(
                     "a PostgreSQL server to run on",
@@ -39,10 +39,10 @@ impl Place {
                 ));
             }
         };
-        let place = Place { backend, database, quad: quad.to_owned(), folder };
+        let sandbox = Sandbox { backend, database, quad_path: quad_path.to_owned(), folder };
         // The first start makes the tables; two first starts at once are tested elsewhere.
-        place.run(0, &["tenant", "list"])?;
-        Ok(place)
+        sandbox.run_quad(0, &["tenant", "list"])?;
+        Ok(sandbox)
     }
 
     /// The folder of a run.
@@ -59,41 +59,41 @@ impl Place {
     }
 
     /// `quad` as that node would start it, with nothing of the surroundings.
-    pub fn quad(&self, node: usize, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.quad);
+    pub fn quad_command(&self, node: usize, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.quad_path);
         command.args(arguments).env_clear().stdin(Stdio::null()).current_dir(self.folder());
         command.env("HOME", self.folder()).env("QUAD_LOG", "warn").env("QUAD_DATA_DIR", self.data_dir(node));
         if let Database::Postgres { url, .. } = &self.database {
-            command.env("QUAD_DATABASE_URL", url).env("QUAD_KEY", KEY);
+            command.env("QUAD_DATABASE_URL", url).env("QUAD_KEY", SHARED_KEY);
         }
         command
     }
 
     /// Runs a command to its end, which must be a good one, and returns what it printed.
-    pub fn run(&self, node: usize, arguments: &[&str]) -> Result<String, Failure> {
-        let spelt = format!("quad {}", arguments.join(" "));
-        let output = self.quad(node, arguments).output().map_err(|error| Failure::broken(&spelt, error))?;
+    pub fn run_quad(&self, node: usize, arguments: &[&str]) -> Result<String, Failure> {
+        let command_line = format!("quad {}", arguments.join(" "));
+        let output = self.quad_command(node, arguments).output().map_err(|error| Failure::environment_error(&command_line, error))?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-        Err(Failure::broken(spelt, format!("{}: {complaint}", output.status)))
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(Failure::environment_error(command_line, format!("{}: {stderr}", output.status)))
     }
 
     /// The same, for a command that prints JSON.
-    pub fn run_json(&self, node: usize, arguments: &[&str]) -> Result<Value, Failure> {
-        let printed = self.run(node, &[arguments, &["--json"]].concat())?;
-        serde_json::from_str(&printed)
-            .map_err(|error| Failure::broken(format!("what quad {} printed", arguments.join(" ")), error))
+    pub fn run_quad_json(&self, node: usize, arguments: &[&str]) -> Result<Value, Failure> {
+        let stdout = self.run_quad(node, &[arguments, &["--json"]].concat())?;
+        serde_json::from_str(&stdout)
+            .map_err(|error| Failure::environment_error(format!("what quad {} printed", arguments.join(" ")), error))
     }
 
     /// Leaves no trace.
     pub fn clean_up(self) -> Result<(), Failure> {
-        self.database.drop()
+        self.database.drop_database()
     }
 
     /// Leaves everything for whoever looks into a failure, and says where.
-    pub fn keep(self) -> String {
+    pub fn keep_files(self) -> String {
         let folder = self.folder.keep();
         match self.database {
             Database::Sqlite(_) => folder.display().to_string(),

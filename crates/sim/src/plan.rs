@@ -33,7 +33,7 @@ pub struct Round {
     /// What is done.
     pub steps: Vec<Step>,
     /// Where each tenant's standing subscription is opened, if it must be opened anew.
-    pub listening: Vec<(usize, Era)>,
+    pub subscriptions: Vec<(usize, Era)>,
 }
 
 /// What goes wrong.
@@ -49,12 +49,12 @@ pub enum Fault {
         after_us: u64,
     },
     /// A process is killed the moment a watcher hears of a change that it was sent: what was told of must be there.
-    KillOnNotice {
+    KillOnNotification {
         /// Which.
         node: usize,
     },
     /// A process stands still for a while: it neither answers nor hears of anything.
-    Stop {
+    Pause {
         /// Which.
         node: usize,
         /// When.
@@ -63,14 +63,14 @@ pub enum Fault {
         for_ms: u64,
     },
     /// Somebody holds the lock that every commit needs.
-    Hold {
+    HoldLock {
         /// Whose head, where each tenant has its own lock.
         tenant: usize,
         /// How long.
         for_ms: u64,
     },
     /// Every connection to the database breaks, those that look for changes among them. PostgreSQL only.
-    Sever {
+    DropConnections {
         /// When.
         after_us: u64,
     },
@@ -101,7 +101,7 @@ pub enum Agent {
     /// May read tables and rows.
     Reader,
     /// May read down to projects, not to tables.
-    Clerk,
+    Limited,
 }
 
 /// Which protocol a request speaks.
@@ -115,7 +115,7 @@ pub enum Era {
 
 /// By which way rows are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ReadPath {
     /// `resources/read`.
     Resource,
     /// A tool.
@@ -142,7 +142,7 @@ pub enum Action {
     /// Deletes a row of a table.
     DeleteRow(usize, usize),
     /// Reads the rows of a table.
-    ReadRows(usize, Way),
+    ReadRows(usize, ReadPath),
     /// Reads one row of a table.
     ReadRow(usize, usize),
     /// Reads the list of tables.
@@ -154,7 +154,7 @@ pub enum Action {
     /// Reads the context of the whole tenant.
     ReadContext,
     /// Lists what can be read.
-    List,
+    ListResources,
     /// Subscribes to a table's rows, then changes one through that process, and reads once it has heard of it.
     Watch {
         /// The table.
@@ -162,10 +162,10 @@ pub enum Action {
         /// The row.
         row: usize,
         /// The process that is written to.
-        writer: usize,
+        writer_node: usize,
     },
     /// Asks for another tenant's table and row, to read and to change them.
-    Trespass {
+    CrossTenantAccess {
         /// Whose.
         tenant: usize,
         /// The table.
@@ -181,9 +181,9 @@ pub enum Action {
 
 impl Fault {
     /// The process that is killed, if one is.
-    pub fn killed(self) -> Option<usize> {
+    pub fn killed_node(self) -> Option<usize> {
         match self {
-            Fault::Kill { node, .. } | Fault::KillOnNotice { node } => Some(node),
+            Fault::Kill { node, .. } | Fault::KillOnNotification { node } => Some(node),
             _ => None,
         }
     }
@@ -191,14 +191,14 @@ impl Fault {
 
 impl Agent {
     /// All of them.
-    pub const ALL: [Agent; 3] = [Agent::Writer, Agent::Reader, Agent::Clerk];
+    pub const ALL: [Agent; 3] = [Agent::Writer, Agent::Reader, Agent::Limited];
 
     /// Its name, which is its subject.
     pub fn name(self) -> &'static str {
         match self {
             Agent::Writer => "writer",
             Agent::Reader => "reader",
-            Agent::Clerk => "clerk",
+            Agent::Limited => "clerk",
         }
     }
 
@@ -207,14 +207,14 @@ impl Agent {
         match self {
             Agent::Writer => "organization:read project:read environment:read table:* table:data:*",
             Agent::Reader => "organization:read project:read environment:read table:read table:data:read",
-            Agent::Clerk => "organization:read project:read",
+            Agent::Limited => "organization:read project:read",
         }
     }
 }
 
 impl Action {
     /// Whether an agent has the scope for it.
-    pub fn is_open_to(self, agent: Agent) -> bool {
+    pub fn is_allowed_for(self, agent: Agent) -> bool {
         match self {
             Action::CreateTable(_)
             | Action::UpdateTable(_)
@@ -224,17 +224,17 @@ impl Action {
             | Action::UpdateRow(..)
             | Action::DeleteRow(..) => agent == Agent::Writer,
             Action::ReadRows(..) | Action::ReadRow(..) | Action::ReadTables | Action::ReadTable(_) => {
-                agent != Agent::Clerk
+                agent != Agent::Limited
             }
-            Action::ReadEnvironment | Action::Watch { .. } | Action::Trespass { .. } => agent != Agent::Clerk,
-            Action::ReadContext | Action::List | Action::Revoke | Action::Quarantine => true,
+            Action::ReadEnvironment | Action::Watch { .. } | Action::CrossTenantAccess { .. } => agent != Agent::Limited,
+            Action::ReadContext | Action::ListResources | Action::Revoke | Action::Quarantine => true,
         }
     }
 }
 
 impl Plan {
     /// How many steps there are.
-    pub fn steps(&self) -> usize {
+    pub fn step_count(&self) -> usize {
         self.rounds.iter().map(|round| round.steps.len()).sum()
     }
 
@@ -254,7 +254,7 @@ impl fmt::Display for Plan {
 impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "round:")?;
-        for (tenant, (node, era)) in self.listening.iter().enumerate() {
+        for (tenant, (node, era)) in self.subscriptions.iter().enumerate() {
             write!(f, " t{tenant} listens at node {node} ({era})")?;
         }
         writeln!(f, "; {}", self.fault)?;
@@ -274,12 +274,12 @@ impl fmt::Display for Fault {
         match self {
             Fault::None => write!(f, "nothing goes wrong"),
             Fault::Kill { node, after_us } => write!(f, "node {node} is killed after {after_us} µs"),
-            Fault::KillOnNotice { node } => write!(f, "node {node} is killed once it has told of a change"),
-            Fault::Stop { node, after_us, for_ms } => {
+            Fault::KillOnNotification { node } => write!(f, "node {node} is killed once it has told of a change"),
+            Fault::Pause { node, after_us, for_ms } => {
                 write!(f, "node {node} stands still after {after_us} µs for {for_ms} ms")
             }
-            Fault::Hold { tenant, for_ms } => write!(f, "commits of t{tenant} are held up for {for_ms} ms"),
-            Fault::Sever { after_us } => write!(f, "the database drops every connection after {after_us} µs"),
+            Fault::HoldLock { tenant, for_ms } => write!(f, "commits of t{tenant} are held up for {for_ms} ms"),
+            Fault::DropConnections { after_us } => write!(f, "the database drops every connection after {after_us} µs"),
         }
     }
 }
@@ -312,17 +312,17 @@ impl fmt::Display for Action {
             Action::CreateRow(table, row) => write!(f, "create row {row} of table {table}"),
             Action::UpdateRow(table, row) => write!(f, "update row {row} of table {table}"),
             Action::DeleteRow(table, row) => write!(f, "delete row {row} of table {table}"),
-            Action::ReadRows(table, way) => write!(f, "read the rows of table {table} ({way:?})"),
+            Action::ReadRows(table, path) => write!(f, "read the rows of table {table} ({path:?})"),
             Action::ReadRow(table, row) => write!(f, "read row {row} of table {table}"),
             Action::ReadTables => write!(f, "read the tables"),
             Action::ReadTable(table) => write!(f, "read table {table}"),
             Action::ReadEnvironment => write!(f, "read the environment"),
             Action::ReadContext => write!(f, "read the context"),
-            Action::List => write!(f, "list the resources"),
-            Action::Watch { table, row, writer } => {
-                write!(f, "watch the rows of table {table}, update row {row} at node {writer}, read")
+            Action::ListResources => write!(f, "list the resources"),
+            Action::Watch { table, row, writer_node } => {
+                write!(f, "watch the rows of table {table}, update row {row} at node {writer_node}, read")
             }
-            Action::Trespass { tenant, table, row } => {
+            Action::CrossTenantAccess { tenant, table, row } => {
                 write!(f, "reach for row {row} of table {table} of t{tenant}")
             }
             Action::Revoke => write!(f, "lose its token, try it, get another"),

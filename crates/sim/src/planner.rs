@@ -6,19 +6,19 @@
 
 use std::collections::BTreeSet;
 
-use crate::plan::{Action, Agent, Backend, Era, Fault, Plan, Round, Step, Way};
+use crate::plan::{Action, Agent, Backend, Era, Fault, Plan, Round, Step, ReadPath};
 use crate::random::Random;
 
 /// Steps that run at the same time at most: enough for every pair of kinds to meet, few enough for two cores.
-const STEPS_AT_ONCE: u64 = 6;
+const CONCURRENT_STEPS_MAX: u64 = 6;
 
 /// Tables of a tenant at a time, and rows of a table in all: a page shows all of them, so that one read checks them all.
-const TABLES: usize = 4;
-const ROWS: usize = 60;
+const TABLES_PER_TENANT_MAX: usize = 4;
+const ROWS_PER_TABLE_MAX: usize = 60;
 
 /// Kinds of action, for their weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ActionKind {
     CreateTable,
     UpdateTable,
     AddField,
@@ -32,57 +32,57 @@ enum Kind {
     ReadTable,
     ReadEnvironment,
     ReadContext,
-    List,
+    ListResources,
     Watch,
-    Trespass,
+    CrossTenantAccess,
     Revoke,
     Quarantine,
 }
 
 /// How often each kind is chosen, of a hundred.
-const WEIGHTS: [(u64, Kind); 18] = [
-    (5, Kind::CreateTable),
-    (5, Kind::UpdateTable),
-    (3, Kind::AddField),
-    (2, Kind::DeleteTable),
-    (17, Kind::CreateRow),
-    (18, Kind::UpdateRow),
-    (4, Kind::DeleteRow),
-    (12, Kind::ReadRows),
-    (5, Kind::ReadRow),
-    (5, Kind::ReadTables),
-    (3, Kind::ReadTable),
-    (3, Kind::ReadEnvironment),
-    (1, Kind::ReadContext),
-    (1, Kind::List),
-    (8, Kind::Watch),
-    (5, Kind::Trespass),
-    (2, Kind::Revoke),
-    (1, Kind::Quarantine),
+const WEIGHTS: [(u64, ActionKind); 18] = [
+    (5, ActionKind::CreateTable),
+    (5, ActionKind::UpdateTable),
+    (3, ActionKind::AddField),
+    (2, ActionKind::DeleteTable),
+    (17, ActionKind::CreateRow),
+    (18, ActionKind::UpdateRow),
+    (4, ActionKind::DeleteRow),
+    (12, ActionKind::ReadRows),
+    (5, ActionKind::ReadRow),
+    (5, ActionKind::ReadTables),
+    (3, ActionKind::ReadTable),
+    (3, ActionKind::ReadEnvironment),
+    (1, ActionKind::ReadContext),
+    (1, ActionKind::ListResources),
+    (8, ActionKind::Watch),
+    (5, ActionKind::CrossTenantAccess),
+    (2, ActionKind::Revoke),
+    (1, ActionKind::Quarantine),
 ];
 
 /// Plans so many steps.
 pub fn plan(seed: u64, steps: usize, backend: Backend) -> Plan {
     let mut random = Random::new(seed);
-    let tenants = 2 + random.place(2);
-    let mut planner = Planner { random, backend, tenants: vec![Tenant::default(); tenants], next_step: 1 };
-    let mut rounds = vec![planner.first_round()];
+    let tenant_count = 2 + random.index(2);
+    let mut planner = Planner { random, backend, tenants: vec![PlannedTenant::default(); tenant_count], next_step: 1 };
+    let mut rounds = vec![planner.plan_first_round()];
     while planner.next_step <= steps {
-        let left = steps + 1 - planner.next_step;
-        rounds.push(planner.round(left));
+        let remaining_steps = steps + 1 - planner.next_step;
+        rounds.push(planner.plan_round(remaining_steps));
     }
-    Plan { seed, tenants, rounds }
+    Plan { seed, tenants: tenant_count, rounds }
 }
 
 /// A tenant as it would be.
 #[derive(Clone, Debug, Default)]
-struct Tenant {
+struct PlannedTenant {
     next_table: usize,
-    tables: Vec<Table>,
+    tables: Vec<PlannedTable>,
 }
 
 #[derive(Clone, Debug)]
-struct Table {
+struct PlannedTable {
     number: usize,
     next_row: usize,
     rows: Vec<usize>,
@@ -90,11 +90,11 @@ struct Table {
 
 /// What a round has already laid hands on.
 #[derive(Default)]
-struct Taken {
+struct Reservations {
     /// Tables that nobody else may write to.
-    whole: BTreeSet<(usize, usize)>,
+    tables: BTreeSet<(usize, usize)>,
     /// Tables that are written to, though not as a whole.
-    partly: BTreeSet<(usize, usize)>,
+    partial_tables: BTreeSet<(usize, usize)>,
     rows: BTreeSet<(usize, usize, usize)>,
     credentials: BTreeSet<(usize, Agent)>,
 }
@@ -102,213 +102,213 @@ struct Taken {
 struct Planner {
     random: Random,
     backend: Backend,
-    tenants: Vec<Tenant>,
+    tenants: Vec<PlannedTenant>,
     next_step: usize,
 }
 
 impl Planner {
     /// Every tenant gets a table, under the same name and at the same time.
-    fn first_round(&mut self) -> Round {
+    fn plan_first_round(&mut self) -> Round {
         let steps = (0..self.tenants.len())
             .map(|tenant| {
-                let table = self.new_table(tenant);
-                self.step(tenant, Agent::Writer, Action::CreateTable(table))
+                let table = self.add_table(tenant);
+                self.new_step(tenant, Agent::Writer, Action::CreateTable(table))
             })
             .collect();
-        Round { fault: Fault::None, steps, listening: self.listening() }
+        Round { fault: Fault::None, steps, subscriptions: self.random_subscriptions() }
     }
 
     /// A round of at most so many steps.
-    fn round(&mut self, most: usize) -> Round {
-        let mut fault = self.fault();
-        let mut taken = Taken::default();
+    fn plan_round(&mut self, max_steps: usize) -> Round {
+        let mut fault = self.random_fault();
+        let mut reservations = Reservations::default();
         let mut steps = Vec::new();
-        if let Fault::KillOnNotice { node } = fault {
-            match self.doomed_watch(node, &mut taken) {
+        if let Fault::KillOnNotification { node } = fault {
+            match self.watch_before_kill(node, &mut reservations) {
                 Some(step) => steps.push(step),
                 None => fault = Fault::None,
             }
         }
-        let wanted = most.min(1 + self.random.below(STEPS_AT_ONCE) as usize);
+        let target_len = max_steps.min(1 + self.random.below(CONCURRENT_STEPS_MAX) as usize);
         // Not every choice fits; a round that cannot be filled is smaller.
-        for _ in 0..4 * wanted {
-            if steps.len() == wanted {
+        for _ in 0..4 * target_len {
+            if steps.len() == target_len {
                 break;
             }
-            let tenant = self.random.place(self.tenants.len());
+            let tenant = self.random.index(self.tenants.len());
             let Some(kind) = self.random.weighted(&WEIGHTS) else { continue };
-            if let Some(action) = self.action(kind, tenant, &mut taken) {
-                let agent = self.agent(action);
+            if let Some(action) = self.choose_action(kind, tenant, &mut reservations) {
+                let agent = self.choose_agent(action);
                 if matches!(action, Action::Revoke | Action::Quarantine)
-                    && !taken.credentials.insert((tenant, agent))
+                    && !reservations.credentials.insert((tenant, agent))
                 {
                     continue;
                 }
-                steps.push(self.step(tenant, agent, action));
+                steps.push(self.new_step(tenant, agent, action));
             }
         }
-        Round { fault, steps, listening: self.listening() }
+        Round { fault, steps, subscriptions: self.random_subscriptions() }
     }
 
     /// A watch at the process that is written to: of all streams its own hears first of a change, in time for a kill.
-    fn doomed_watch(&mut self, node: usize, taken: &mut Taken) -> Option<Step> {
-        let tenant = self.random.place(self.tenants.len());
-        let Action::Watch { table, row, .. } = self.action(Kind::Watch, tenant, taken)? else { return None };
-        let action = Action::Watch { table, row, writer: node };
-        let agent = self.agent(action);
-        Some(Step { node, era: Era::Modern, ..self.step(tenant, agent, action) })
+    fn watch_before_kill(&mut self, node: usize, reservations: &mut Reservations) -> Option<Step> {
+        let tenant = self.random.index(self.tenants.len());
+        let Action::Watch { table, row, .. } = self.choose_action(ActionKind::Watch, tenant, reservations)? else { return None };
+        let action = Action::Watch { table, row, writer_node: node };
+        let agent = self.choose_agent(action);
+        Some(Step { node, era: Era::Modern, ..self.new_step(tenant, agent, action) })
     }
 
-    fn listening(&mut self) -> Vec<(usize, Era)> {
-        (0..self.tenants.len()).map(|_| (self.random.place(2), self.era())).collect()
+    fn random_subscriptions(&mut self) -> Vec<(usize, Era)> {
+        (0..self.tenants.len()).map(|_| (self.random.index(2), self.random_era())).collect()
     }
 
-    fn era(&mut self) -> Era {
-        if self.random.chance(50) { Era::Modern } else { Era::Legacy }
+    fn random_era(&mut self) -> Era {
+        if self.random.percent(50) { Era::Modern } else { Era::Legacy }
     }
 
-    fn step(&mut self, tenant: usize, agent: Agent, action: Action) -> Step {
+    fn new_step(&mut self, tenant: usize, agent: Agent, action: Action) -> Step {
         let number = self.next_step;
         self.next_step += 1;
-        Step { number, tenant, agent, node: self.random.place(2), era: self.era(), action }
+        Step { number, tenant, agent, node: self.random.index(2), era: self.random_era(), action }
     }
 
-    fn fault(&mut self) -> Fault {
-        let node = self.random.place(2);
+    fn random_fault(&mut self) -> Fault {
+        let node = self.random.index(2);
         // Most calls take one to ten milliseconds; the moments lie among them.
         let after_us = self.random.below(12_000);
         let for_ms = 20 + self.random.below(400);
-        let tenant = self.random.place(self.tenants.len());
+        let tenant = self.random.index(self.tenants.len());
         match self.random.below(100) {
             0..12 => Fault::Kill { node, after_us },
-            12..24 => Fault::Stop { node, after_us, for_ms },
-            24..36 => Fault::Hold { tenant, for_ms },
-            36..42 => Fault::KillOnNotice { node },
-            42..48 if self.backend == Backend::Postgres => Fault::Sever { after_us },
+            12..24 => Fault::Pause { node, after_us, for_ms },
+            24..36 => Fault::HoldLock { tenant, for_ms },
+            36..42 => Fault::KillOnNotification { node },
+            42..48 if self.backend == Backend::Postgres => Fault::DropConnections { after_us },
             _ => Fault::None,
         }
     }
 
     /// Mostly whoever may, sometimes one who may not.
-    fn agent(&mut self, action: Action) -> Agent {
-        let drawn = Agent::ALL[self.random.place(Agent::ALL.len())];
+    fn choose_agent(&mut self, action: Action) -> Agent {
+        let random_agent = Agent::ALL[self.random.index(Agent::ALL.len())];
         match action {
-            Action::Revoke | Action::Quarantine => drawn,
+            Action::Revoke | Action::Quarantine => random_agent,
             // What is not made, later steps would miss.
             Action::CreateTable(_) | Action::CreateRow(..) => Agent::Writer,
-            Action::Watch { .. } | Action::Trespass { .. } => {
-                if self.random.chance(50) {
+            Action::Watch { .. } | Action::CrossTenantAccess { .. } => {
+                if self.random.percent(50) {
                     Agent::Writer
                 } else {
                     Agent::Reader
                 }
             }
-            _ if action.is_open_to(drawn) || self.random.chance(8) => drawn,
+            _ if action.is_allowed_for(random_agent) || self.random.percent(8) => random_agent,
             _ => Agent::Writer,
         }
     }
 
-    fn new_table(&mut self, tenant: usize) -> usize {
+    fn add_table(&mut self, tenant: usize) -> usize {
         let tenant = &mut self.tenants[tenant];
         let number = tenant.next_table;
         tenant.next_table += 1;
-        tenant.tables.push(Table { number, next_row: 0, rows: Vec::new() });
+        tenant.tables.push(PlannedTable { number, next_row: 0, rows: Vec::new() });
         number
     }
 
     /// An action of that kind, if there is something to act on that this round has not taken yet.
-    fn action(&mut self, kind: Kind, tenant: usize, taken: &mut Taken) -> Option<Action> {
+    fn choose_action(&mut self, kind: ActionKind, tenant: usize, reservations: &mut Reservations) -> Option<Action> {
         match kind {
-            Kind::ReadTables => return Some(Action::ReadTables),
-            Kind::ReadEnvironment => return Some(Action::ReadEnvironment),
-            Kind::ReadContext => return Some(Action::ReadContext),
-            Kind::List => return Some(Action::List),
-            Kind::Revoke => return Some(Action::Revoke),
-            Kind::Quarantine => return Some(Action::Quarantine),
-            Kind::CreateTable => {
-                if self.tenants[tenant].tables.len() >= TABLES {
+            ActionKind::ReadTables => return Some(Action::ReadTables),
+            ActionKind::ReadEnvironment => return Some(Action::ReadEnvironment),
+            ActionKind::ReadContext => return Some(Action::ReadContext),
+            ActionKind::ListResources => return Some(Action::ListResources),
+            ActionKind::Revoke => return Some(Action::Revoke),
+            ActionKind::Quarantine => return Some(Action::Quarantine),
+            ActionKind::CreateTable => {
+                if self.tenants[tenant].tables.len() >= TABLES_PER_TENANT_MAX {
                     return None;
                 }
-                let table = self.new_table(tenant);
-                taken.whole.insert((tenant, table));
+                let table = self.add_table(tenant);
+                reservations.tables.insert((tenant, table));
                 return Some(Action::CreateTable(table));
             }
-            Kind::Trespass => return self.trespass(tenant),
+            ActionKind::CrossTenantAccess => return self.cross_tenant_access(tenant),
             _ => {}
         }
-        let place = self.random.place(self.tenants[tenant].tables.len());
-        let table = self.tenants[tenant].tables.get(place)?.clone();
+        let index = self.random.index(self.tenants[tenant].tables.len());
+        let table = self.tenants[tenant].tables.get(index)?.clone();
         let number = table.number;
         match kind {
-            Kind::ReadRows => {
-                let ways = [Way::Resource, Way::Resource, Way::Tool, Way::Plain];
-                return Some(Action::ReadRows(number, ways[self.random.place(ways.len())]));
+            ActionKind::ReadRows => {
+                let paths = [ReadPath::Resource, ReadPath::Resource, ReadPath::Tool, ReadPath::Plain];
+                return Some(Action::ReadRows(number, paths[self.random.index(paths.len())]));
             }
-            Kind::ReadTable => return Some(Action::ReadTable(number)),
-            Kind::ReadRow => {
-                return self.some_row(&table).map(|row| Action::ReadRow(number, row));
+            ActionKind::ReadTable => return Some(Action::ReadTable(number)),
+            ActionKind::ReadRow => {
+                return self.random_row(&table).map(|row| Action::ReadRow(number, row));
             }
             _ => {}
         }
-        if taken.whole.contains(&(tenant, number)) {
+        if reservations.tables.contains(&(tenant, number)) {
             return None;
         }
-        let rows_are_taken = taken.partly.contains(&(tenant, number));
+        let is_partly_reserved = reservations.partial_tables.contains(&(tenant, number));
         match kind {
-            Kind::UpdateTable | Kind::AddField | Kind::DeleteTable | Kind::Watch if rows_are_taken => None,
-            Kind::UpdateTable => {
-                taken.whole.insert((tenant, number));
+            ActionKind::UpdateTable | ActionKind::AddField | ActionKind::DeleteTable | ActionKind::Watch if is_partly_reserved => None,
+            ActionKind::UpdateTable => {
+                reservations.tables.insert((tenant, number));
                 Some(Action::UpdateTable(number))
             }
             // Rows may be written while the schema changes: that race is worth having.
-            Kind::AddField => taken.partly.insert((tenant, number)).then_some(Action::AddField(number)),
-            Kind::DeleteTable => {
-                taken.whole.insert((tenant, number));
-                self.tenants[tenant].tables.retain(|known| known.number != number);
+            ActionKind::AddField => reservations.partial_tables.insert((tenant, number)).then_some(Action::AddField(number)),
+            ActionKind::DeleteTable => {
+                reservations.tables.insert((tenant, number));
+                self.tenants[tenant].tables.retain(|candidate| candidate.number != number);
                 Some(Action::DeleteTable(number))
             }
-            Kind::Watch => {
-                let row = self.some_row(&table)?;
-                taken.whole.insert((tenant, number));
-                Some(Action::Watch { table: number, row, writer: self.random.place(2) })
+            ActionKind::Watch => {
+                let row = self.random_row(&table)?;
+                reservations.tables.insert((tenant, number));
+                Some(Action::Watch { table: number, row, writer_node: self.random.index(2) })
             }
-            Kind::CreateRow if table.next_row < ROWS => {
+            ActionKind::CreateRow if table.next_row < ROWS_PER_TABLE_MAX => {
                 let row = table.next_row;
-                let known = self.tenants[tenant].tables.get_mut(place)?;
-                known.next_row += 1;
-                known.rows.push(row);
-                taken.partly.insert((tenant, number));
-                taken.rows.insert((tenant, number, row));
+                let planned_table = self.tenants[tenant].tables.get_mut(index)?;
+                planned_table.next_row += 1;
+                planned_table.rows.push(row);
+                reservations.partial_tables.insert((tenant, number));
+                reservations.rows.insert((tenant, number, row));
                 Some(Action::CreateRow(number, row))
             }
-            Kind::UpdateRow | Kind::DeleteRow => {
-                let row = self.some_row(&table)?;
-                if !taken.rows.insert((tenant, number, row)) {
+            ActionKind::UpdateRow | ActionKind::DeleteRow => {
+                let row = self.random_row(&table)?;
+                if !reservations.rows.insert((tenant, number, row)) {
                     return None;
                 }
-                taken.partly.insert((tenant, number));
-                if kind == Kind::UpdateRow {
+                reservations.partial_tables.insert((tenant, number));
+                if kind == ActionKind::UpdateRow {
                     return Some(Action::UpdateRow(number, row));
                 }
-                let known = self.tenants[tenant].tables.get_mut(place)?;
-                known.rows.retain(|known| *known != row);
+                let planned_table = self.tenants[tenant].tables.get_mut(index)?;
+                planned_table.rows.retain(|candidate| *candidate != row);
                 Some(Action::DeleteRow(number, row))
             }
             _ => None,
         }
     }
 
-    fn some_row(&mut self, table: &Table) -> Option<usize> {
-        let place = self.random.place(table.rows.len());
-        table.rows.get(place).copied()
+    fn random_row(&mut self, table: &PlannedTable) -> Option<usize> {
+        let index = self.random.index(table.rows.len());
+        table.rows.get(index).copied()
     }
 
-    fn trespass(&mut self, tenant: usize) -> Option<Action> {
-        let other = (tenant + 1 + self.random.place(self.tenants.len() - 1)) % self.tenants.len();
-        let place = self.random.place(self.tenants[other].tables.len());
-        let table = self.tenants[other].tables.get(place)?.clone();
-        let row = self.some_row(&table)?;
-        Some(Action::Trespass { tenant: other, table: table.number, row })
+    fn cross_tenant_access(&mut self, tenant: usize) -> Option<Action> {
+        let other_tenant = (tenant + 1 + self.random.index(self.tenants.len() - 1)) % self.tenants.len();
+        let index = self.random.index(self.tenants[other_tenant].tables.len());
+        let table = self.tenants[other_tenant].tables.get(index)?.clone();
+        let row = self.random_row(&table)?;
+        Some(Action::CrossTenantAccess { tenant: other_tenant, table: table.number, row })
     }
 }
 
@@ -317,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_is_a_schedule() {
+    fn same_seed_gives_same_schedule() {
         let text = |seed, backend| plan(seed, 300, backend).to_string();
         for seed in 0..20 {
             assert_eq!(text(seed, Backend::Sqlite), text(seed, Backend::Sqlite));
@@ -328,17 +328,17 @@ mod tests {
 
     /// The whole of every table and every row has one writer a round, so that the order of their states is known.
     #[test]
-    fn nothing_is_written_twice_in_a_round() {
+    fn each_object_has_one_writer_per_round() {
         for seed in 0..50 {
             for round in plan(seed, 300, Backend::Postgres).rounds {
-                let (mut whole, mut parts) = (Vec::new(), Vec::new());
+                let (mut tables, mut parts) = (Vec::new(), Vec::new());
                 for step in &round.steps {
                     let tenant = step.tenant;
                     match step.action {
                         Action::CreateTable(table)
                         | Action::UpdateTable(table)
                         | Action::DeleteTable(table)
-                        | Action::Watch { table, .. } => whole.push((tenant, table)),
+                        | Action::Watch { table, .. } => tables.push((tenant, table)),
                         Action::AddField(table) => parts.push((tenant, table, None)),
                         Action::CreateRow(table, row)
                         | Action::UpdateRow(table, row)
@@ -346,21 +346,21 @@ mod tests {
                         _ => {}
                     }
                 }
-                let count = (whole.len(), parts.len());
-                assert!(!parts.iter().any(|(tenant, table, _)| whole.contains(&(*tenant, *table))));
-                whole.sort();
-                whole.dedup();
+                let count = (tables.len(), parts.len());
+                assert!(!parts.iter().any(|(tenant, table, _)| tables.contains(&(*tenant, *table))));
+                tables.sort();
+                tables.dedup();
                 parts.sort();
                 parts.dedup();
-                assert_eq!(count, (whole.len(), parts.len()), "{round}");
+                assert_eq!(count, (tables.len(), parts.len()), "{round}");
             }
         }
     }
 
     #[test]
-    fn everything_is_planned_sooner_or_later() {
+    fn plans_cover_every_action_and_fault() {
         let text: String = (0..5).map(|seed| plan(seed, 400, Backend::Postgres).to_string()).collect();
-        for wanted in [
+        for phrase in [
             "killed",
             "once it has told",
             "stands still",
@@ -390,7 +390,7 @@ mod tests {
             "legacy",
             "modern",
         ] {
-            assert!(text.contains(wanted), "{wanted}");
+            assert!(text.contains(phrase), "{phrase}");
         }
     }
 }

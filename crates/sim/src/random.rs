@@ -11,7 +11,7 @@ impl Random {
     }
 
     /// The next number.
-    pub fn draw(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -21,27 +21,27 @@ impl Random {
 
     /// A number below `limit`; 0 where there is none.
     pub fn below(&mut self, limit: u64) -> u64 {
-        self.draw() % limit.max(1)
+        self.next_u64() % limit.max(1)
     }
 
     /// A place in something of that length.
-    pub fn place(&mut self, length: usize) -> usize {
+    pub fn index(&mut self, length: usize) -> usize {
         self.below(length as u64) as usize
     }
 
     /// Whether something happens that happens so often in a hundred times.
-    pub fn chance(&mut self, percent: u64) -> bool {
+    pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
     /// One of these, each as often as its weight says; none if there is nothing of any weight.
     pub fn weighted<T: Copy>(&mut self, choices: &[(u64, T)]) -> Option<T> {
-        let mut left = self.below(choices.iter().map(|(weight, _)| weight).sum());
+        let mut remaining = self.below(choices.iter().map(|(weight, _)| weight).sum());
         for (weight, choice) in choices {
-            if left < *weight {
+            if remaining < *weight {
                 return Some(*choice);
             }
-            left -= weight;
+            remaining -= weight;
         }
         None
     }
@@ -53,14 +53,14 @@ mod tests {
 
     /// The published first numbers of splitmix64 from 1234567: whoever changes the stream changes every seed's meaning.
     #[test]
-    fn the_stream_is_the_published_one() {
+    fn random_matches_published_splitmix64_vector() {
         let mut random = Random::new(1_234_567);
-        let first: Vec<u64> = (0..3).map(|_| random.draw()).collect();
+        let first: Vec<u64> = (0..3).map(|_| random.next_u64()).collect();
         assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
     }
 
     #[test]
-    fn a_weight_of_nothing_is_never_chosen() {
+    fn weighted_never_returns_zero_weight() {
         let mut random = Random::new(1);
         assert!((0..100).all(|_| random.weighted(&[(0, 'a'), (3, 'b'), (0, 'c')]) == Some('b')));
         assert_eq!(random.weighted::<char>(&[]), None);

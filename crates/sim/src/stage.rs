@@ -5,317 +5,317 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::client::{Answer, Line, RECEIPT, Reply, contents};
+use crate::client::{Outcome, Client, RECEIPT_META_KEY, Reply, content_json};
 use crate::failure::Failure;
-use crate::ledger::{Deed, Receipt};
-use crate::listener::{Listener, Opening};
-use crate::model::Floors;
+use crate::ledger::{CallKey, Receipt};
+use crate::listener::{Listener, SubscribeResult};
+use crate::model::MinRevisions;
 use crate::node::Node;
-use crate::place::Place;
+use crate::place::Sandbox;
 use crate::plan::{Era, Fault};
-use crate::world::{Standing, Tenant, Who, World};
+use crate::world::{TokenState, Tenant, Caller, SimState};
 
 /// How often something is tried again while connections to the database break.
-const ATTEMPTS: usize = 20;
+const ATTEMPTS_MAX: usize = 20;
 
 /// Where the steps of a round happen.
-pub struct Stage<'a> {
+pub struct RoundContext<'a> {
     /// The folder and the database.
-    pub place: &'a Place,
+    pub sandbox: &'a Sandbox,
     /// The two nodes.
     pub nodes: &'a [Node; 2],
     /// What is known.
-    pub world: &'a Mutex<World>,
+    pub state: &'a Mutex<SimState>,
     /// What goes wrong, and so excuses answers that do not come.
     pub fault: Fault,
 }
 
 /// What is known of a caller when it starts to ask.
-pub struct Before {
+pub struct CallerSnapshot {
     token: String,
-    standing: Standing,
-    changes: u64,
-    sequence: i64,
+    token_state: TokenState,
+    change_count: u64,
+    last_sequence: i64,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> RoundContext<'a> {
     /// What is known, for as long as it is held.
-    pub fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn lock_state(&self) -> MutexGuard<'_, SimState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does something with a tenant.
-    pub fn with<T>(&self, tenant: usize, work: impl FnOnce(&mut Tenant) -> T) -> T {
-        work(&mut self.world().tenants[tenant])
+    pub fn with_tenant<T>(&self, tenant: usize, f: impl FnOnce(&mut Tenant) -> T) -> T {
+        f(&mut self.lock_state().tenants[tenant])
     }
 
     /// The floors of a tenant: what whoever asks from now on must see.
-    pub fn floors(&self, tenant: usize) -> Floors {
-        self.with(tenant, |tenant| tenant.data.floors())
+    pub fn min_revisions(&self, tenant: usize) -> MinRevisions {
+        self.with_tenant(tenant, |tenant| tenant.data.min_revisions())
     }
 
     /// Runs a command of `quad` for a tenant.
-    pub fn command(&self, tenant: usize, arguments: &[&str]) -> Result<Value, Failure> {
-        let name = self.with(tenant, |tenant| tenant.name.clone());
+    pub fn run_quad_for_tenant(&self, tenant: usize, arguments: &[&str]) -> Result<Value, Failure> {
+        let name = self.with_tenant(tenant, |tenant| tenant.name.clone());
         let arguments = [arguments, &["--tenant", &name]].concat();
-        let mut outcome = self.place.run_json(0, &arguments);
-        for _ in 1..ATTEMPTS {
-            if outcome.is_ok() || !self.is_severed() {
+        let mut result = self.sandbox.run_quad_json(0, &arguments);
+        for _ in 1..ATTEMPTS_MAX {
+            if result.is_ok() || !self.connections_dropped() {
                 break;
             }
-            outcome = self.place.run_json(0, &arguments);
+            result = self.sandbox.run_quad_json(0, &arguments);
         }
-        outcome
+        result
     }
 
     /// Asks a node something, in somebody's name, and judges the answer.
-    pub fn ask(
+    pub fn call(
         &self,
-        who: Who,
+        caller: Caller,
         node: usize,
         era: Era,
         method: &str,
         params: &Value,
-    ) -> Result<Answer, Failure> {
-        self.ask_for_text(who, node, era, method, params).map(|reply| reply.answer)
+    ) -> Result<Outcome, Failure> {
+        self.call_for_reply(caller, node, era, method, params).map(|reply| reply.outcome)
     }
 
     /// The same, with the text of the answer.
-    pub fn ask_for_text(
+    pub fn call_for_reply(
         &self,
-        who: Who,
+        caller: Caller,
         node: usize,
         era: Era,
         method: &str,
         params: &Value,
     ) -> Result<Reply, Failure> {
-        let before = self.before(who);
-        let line = Line { node: &self.nodes[node], token: &before.token, era, session: None };
-        let mut reply = line.ask(method, params);
-        reply.answer = self.excused(reply.answer);
-        self.judge(who, node, &before, method, params, &reply.answer, &reply.text)?;
+        let snapshot = self.snapshot_caller(caller);
+        let client = Client { node: &self.nodes[node], token: &snapshot.token, era, session: None };
+        let mut reply = client.call(method, params);
+        reply.outcome = self.tolerate_fault(reply.outcome);
+        self.check_reply(caller, node, &snapshot, method, params, &reply.outcome, &reply.text)?;
         Ok(reply)
     }
 
     /// Reads an address as plain HTTP.
-    pub fn ask_plainly(&self, who: Who, node: usize, uri: &str) -> Result<Answer, Failure> {
-        let before = self.before(who);
-        let line = Line { node: &self.nodes[node], token: &before.token, era: Era::Modern, session: None };
-        let mut reply = line.read_plainly(uri);
-        reply.answer = self.excused(reply.answer);
+    pub fn read_http(&self, caller: Caller, node: usize, uri: &str) -> Result<Outcome, Failure> {
+        let snapshot = self.snapshot_caller(caller);
+        let client = Client { node: &self.nodes[node], token: &snapshot.token, era: Era::Modern, session: None };
+        let mut reply = client.read_http(uri);
+        reply.outcome = self.tolerate_fault(reply.outcome);
         let params = serde_json::json!({"uri": uri});
-        self.judge(who, node, &before, "resources/read", &params, &reply.answer, &reply.text)?;
-        Ok(reply.answer)
+        self.check_reply(caller, node, &snapshot, "resources/read", &params, &reply.outcome, &reply.text)?;
+        Ok(reply.outcome)
     }
 
     /// Subscribes to an address. Without a stream the answer says why there is none.
-    pub fn listen(
+    pub fn subscribe(
         &self,
-        who: Who,
+        caller: Caller,
         node: usize,
         era: Era,
         uri: &str,
-    ) -> Result<Result<Listener, Answer>, Failure> {
-        let before = self.before(who);
-        let line = Line { node: &self.nodes[node], token: &before.token, era, session: None };
-        let Opening { outcome, mut calls } = Listener::open(line, uri);
-        let outcome = outcome.map_err(|answer| self.excused(answer));
-        for (_, _, answer) in &mut calls {
-            *answer = self.excused(answer.clone());
+    ) -> Result<Result<Listener, Outcome>, Failure> {
+        let snapshot = self.snapshot_caller(caller);
+        let client = Client { node: &self.nodes[node], token: &snapshot.token, era, session: None };
+        let SubscribeResult { listener, mut calls } = Listener::subscribe(client, uri);
+        let listener = listener.map_err(|outcome| self.tolerate_fault(outcome));
+        for (_, _, outcome) in &mut calls {
+            *outcome = self.tolerate_fault(outcome.clone());
         }
-        if let (Err(answer), true) = (&outcome, calls.is_empty()) {
-            self.judge_credential(who, node, &before, "initialize", answer)?;
+        if let (Err(outcome), true) = (&listener, calls.is_empty()) {
+            self.check_credential(caller, node, &snapshot, "initialize", outcome)?;
         }
-        for (method, params, answer) in &calls {
-            self.judge(who, node, &before, method, params, answer, "")?;
+        for (method, params, outcome) in &calls {
+            self.check_reply(caller, node, &snapshot, method, params, outcome, "")?;
         }
-        Ok(outcome)
+        Ok(listener)
     }
 
     /// Whether the caller's credential was being withdrawn, or has changed since.
-    pub fn is_disturbed(&self, who: Who, before: &Before) -> bool {
-        before.standing != Standing::Good || self.has_changed(who, before)
+    pub fn credential_may_differ(&self, caller: Caller, snapshot: &CallerSnapshot) -> bool {
+        snapshot.token_state != TokenState::Valid || self.credential_changed(caller, snapshot)
     }
 
-    fn has_changed(&self, who: Who, before: &Before) -> bool {
-        self.with(who.tenant, |tenant| tenant.credentials[&who.agent].changes != before.changes)
+    fn credential_changed(&self, caller: Caller, snapshot: &CallerSnapshot) -> bool {
+        self.with_tenant(caller.tenant, |tenant| tenant.credentials[&caller.agent].change_count != snapshot.change_count)
     }
 
     /// What is known of a caller now.
-    pub fn before(&self, who: Who) -> Before {
-        self.with(who.tenant, |tenant| {
-            let credential = &tenant.credentials[&who.agent];
-            Before {
+    pub fn snapshot_caller(&self, caller: Caller) -> CallerSnapshot {
+        self.with_tenant(caller.tenant, |tenant| {
+            let credential = &tenant.credentials[&caller.agent];
+            CallerSnapshot {
                 token: credential.token.clone(),
-                standing: credential.standing,
-                changes: credential.changes,
-                sequence: tenant.ledger.sequence,
+                token_state: credential.state,
+                change_count: credential.change_count,
+                last_sequence: tenant.audit_expectations.last_sequence,
             }
         })
     }
 
     /// Where connections to the database break, whoever is told to try again cannot know how far it got, and even the
     /// refusal may be missing in the trail. An address that could not be read just then is not acknowledged.
-    fn excused(&self, answer: Answer) -> Answer {
-        match answer {
-            Answer::Refused(error)
-                if self.is_severed() && (error["code"] == "BUSY" || error["method"].is_string()) =>
+    fn tolerate_fault(&self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Rejected(error)
+                if self.connections_dropped() && (error["code"] == "BUSY" || error["method"].is_string()) =>
             {
-                Answer::Faulty(error)
+                Outcome::ServerError(error)
             }
-            answer => answer,
+            outcome => outcome,
         }
     }
 
     /// Whether connections to the database break in this round.
-    pub fn is_severed(&self) -> bool {
-        matches!(self.fault, Fault::Sever { .. })
+    pub fn connections_dropped(&self) -> bool {
+        matches!(self.fault, Fault::DropConnections { .. })
     }
 
     /// Whether a node is killed in this round.
     pub fn is_killed(&self, node: usize) -> bool {
-        self.fault.killed() == Some(node)
+        self.fault.killed_node() == Some(node)
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn judge(
+    fn check_reply(
         &self,
-        who: Who,
+        caller: Caller,
         node: usize,
-        before: &Before,
+        snapshot: &CallerSnapshot,
         method: &str,
         params: &Value,
-        answer: &Answer,
+        outcome: &Outcome,
         text: &str,
     ) -> Result<(), Failure> {
-        self.refuse_leaks(who.tenant, method, text)?;
-        self.judge_credential(who, node, before, method, answer)?;
-        if matches!(answer, Answer::Barred) {
+        self.check_no_leak(caller.tenant, method, text)?;
+        self.check_credential(caller, node, snapshot, method, outcome)?;
+        if matches!(outcome, Outcome::Unauthorized) {
             // Refused credentials leave no event of their own.
             return Ok(());
         }
-        let mut world = self.world();
-        let ledger = &mut world.tenants[who.tenant].ledger;
-        let count = ledger.count(Deed::of(who.agent.name(), method, params));
-        match answer {
-            Answer::Result(_) => count.ok += 1,
-            Answer::Refused(_) => count.refused += 1,
-            Answer::Faulty(_) | Answer::Lost(_) => count.unknown += 1,
-            Answer::Barred => {}
+        let mut state = self.lock_state();
+        let expectations = &mut state.tenants[caller.tenant].audit_expectations;
+        let counts = expectations.counts_mut(CallKey::from_request(caller.agent.name(), method, params));
+        match outcome {
+            Outcome::Result(_) => counts.ok += 1,
+            Outcome::Rejected(_) => counts.rejected += 1,
+            Outcome::ServerError(_) | Outcome::NoReply(_) => counts.unknown += 1,
+            Outcome::Unauthorized => {}
         }
-        let (Answer::Result(result), "resources/read") = (answer, method) else { return Ok(()) };
-        let receipt = &result["_meta"][RECEIPT];
-        let told = |name: &str| receipt[name].as_str().map(str::to_owned);
-        let event = told("event").ok_or_else(|| {
+        let (Outcome::Result(result), "resources/read") = (outcome, method) else { return Ok(()) };
+        let receipt = &result["_meta"][RECEIPT_META_KEY];
+        let receipt_field = |name: &str| receipt[name].as_str().map(str::to_owned);
+        let event_id = receipt_field("event").ok_or_else(|| {
             Failure::new(format!("a receipt with every read ({params})"), result["_meta"].to_string())
         })?;
         let sequence = receipt["sequence"].as_i64();
         if let Some(sequence) = sequence {
-            if sequence <= before.sequence {
+            if sequence <= snapshot.last_sequence {
                 return Err(Failure::new(
-                    format!("an event after number {}, of which an earlier answer told", before.sequence),
+                    format!("an event after number {}, of which an earlier answer told", snapshot.last_sequence),
                     format!("{receipt} for {params}"),
                 ));
             }
-            ledger.sequence = ledger.sequence.max(sequence);
+            expectations.last_sequence = expectations.last_sequence.max(sequence);
         }
         let uri = params["uri"].as_str().unwrap_or_default().to_owned();
-        ledger.receipts.push(Receipt { event, sequence, content_hash: told("contentHash"), uri });
+        expectations.receipts.push(Receipt { event_id, sequence, content_hash: receipt_field("contentHash"), uri });
         Ok(())
     }
 
     /// A good token is accepted, a withdrawn one is not; and an answer that does not come has a reason.
-    fn judge_credential(
+    fn check_credential(
         &self,
-        who: Who,
+        caller: Caller,
         node: usize,
-        before: &Before,
+        snapshot: &CallerSnapshot,
         method: &str,
-        answer: &Answer,
+        outcome: &Outcome,
     ) -> Result<(), Failure> {
-        let (name, agent) = (self.with(who.tenant, |tenant| tenant.name.clone()), who.agent.name());
+        let (name, agent) = (self.with_tenant(caller.tenant, |tenant| tenant.name.clone()), caller.agent.name());
         let call = format!("{method} by {agent} of {name} at node {node}");
-        match answer {
-            Answer::Barred if !self.is_disturbed(who, before) => {
+        match outcome {
+            Outcome::Unauthorized if !self.credential_may_differ(caller, snapshot) => {
                 Err(Failure::new(format!("{call}: a good token is accepted"), "401"))
             }
-            Answer::Barred => Ok(()),
-            Answer::Result(seen) | Answer::Refused(seen) if before.standing == Standing::Dead => {
-                Err(Failure::new(format!("{call}: 401, since the token is withdrawn"), seen.to_string()))
+            Outcome::Unauthorized => Ok(()),
+            Outcome::Result(observed) | Outcome::Rejected(observed) if snapshot.token_state == TokenState::Revoked => {
+                Err(Failure::new(format!("{call}: 401, since the token is withdrawn"), observed.to_string()))
             }
-            Answer::Result(_) | Answer::Refused(_) => Ok(()),
-            Answer::Faulty(_) | Answer::Lost(_) if self.is_severed() => Ok(()),
-            Answer::Lost(_) if self.is_killed(node) => Ok(()),
-            Answer::Faulty(seen) => {
-                Err(Failure::new(format!("{call}: no fault of its own"), seen.to_string()))
+            Outcome::Result(_) | Outcome::Rejected(_) => Ok(()),
+            Outcome::ServerError(_) | Outcome::NoReply(_) if self.connections_dropped() => Ok(()),
+            Outcome::NoReply(_) if self.is_killed(node) => Ok(()),
+            Outcome::ServerError(observed) => {
+                Err(Failure::new(format!("{call}: no fault of its own"), observed.to_string()))
             }
-            Answer::Lost(seen) => Err(Failure::new(format!("{call}: an answer"), seen.clone())),
+            Outcome::NoReply(observed) => Err(Failure::new(format!("{call}: an answer"), observed.clone())),
         }
     }
 
     /// Nothing of another tenant's is in what a tenant is told.
-    pub fn refuse_leaks(&self, tenant: usize, what: &str, text: &str) -> Result<(), Failure> {
-        let world = self.world();
-        for (other, marker) in world.foreign_markers(tenant) {
+    pub fn check_no_leak(&self, tenant: usize, source: &str, text: &str) -> Result<(), Failure> {
+        let state = self.lock_state();
+        for (other, marker) in state.other_tenant_markers(tenant) {
             if text.contains(marker) {
-                let name = &world.tenants[tenant].name;
-                return Err(Failure::new(format!("{what} tells {name} nothing of {other}"), text));
+                let name = &state.tenants[tenant].name;
+                return Err(Failure::new(format!("{source} tells {name} nothing of {other}"), text));
             }
         }
         Ok(())
     }
 
     /// Reads everything of a tenant through a node and checks it. Nothing else is under way.
-    pub fn survey(&self, tenant: usize, node: usize, era: Era) -> Result<(), Failure> {
-        let who = Who { tenant, agent: crate::plan::Agent::Writer };
-        let floors = self.floors(tenant);
-        let tables = self.insist(who, node, era, crate::world::TABLES_URI)?;
+    pub fn check_all_data(&self, tenant: usize, node: usize, era: Era) -> Result<(), Failure> {
+        let caller = Caller { tenant, agent: crate::plan::Agent::Writer };
+        let min_revisions = self.min_revisions(tenant);
+        let tables = self.read_with_retry(caller, node, era, crate::world::TABLES_URI)?;
         let Some(tables) = tables else {
             return Err(Failure::new("the list of tables can be read", "not found"));
         };
-        self.with(tenant, |tenant| tenant.data.see_tables(&floors, &tables))
-            .map_err(|seen| self.differs(tenant, node, seen))?;
-        let ids: Vec<(usize, String)> = self.with(tenant, |tenant| {
+        self.with_tenant(tenant, |tenant| tenant.data.check_tables(&min_revisions, &tables))
+            .map_err(|observed| self.data_mismatch(tenant, node, observed))?;
+        let ids: Vec<(usize, String)> = self.with_tenant(tenant, |tenant| {
             let tables = tenant.data.tables.iter();
             tables.filter_map(|(number, table)| Some((*number, table.id.clone()?))).collect()
         });
         for (number, id) in ids {
-            let floors = self.floors(tenant);
-            let page = self.insist(who, node, era, &crate::world::rows_uri(&id))?;
-            self.with(tenant, |tenant| match &page {
-                Some(page) => tenant.data.see_rows(&floors, number, page),
-                None => tenant.data.see_no_table(&floors, number),
+            let min_revisions = self.min_revisions(tenant);
+            let page = self.read_with_retry(caller, node, era, &crate::world::rows_uri(&id))?;
+            self.with_tenant(tenant, |tenant| match &page {
+                Some(page) => tenant.data.check_rows(&min_revisions, number, page),
+                None => tenant.data.check_table_absent(&min_revisions, number),
             })
-            .map_err(|seen| self.differs(tenant, node, seen))?;
+            .map_err(|observed| self.data_mismatch(tenant, node, observed))?;
         }
         Ok(())
     }
 
     /// The failure of a check of the data.
-    pub fn differs(&self, tenant: usize, node: usize, seen: String) -> Failure {
-        let name = self.with(tenant, |tenant| tenant.name.clone());
-        Failure::new(format!("node {node} shows {name} what was acknowledged, or newer"), seen)
+    pub fn data_mismatch(&self, tenant: usize, node: usize, observed: String) -> Failure {
+        let name = self.with_tenant(tenant, |tenant| tenant.name.clone());
+        Failure::new(format!("node {node} shows {name} what was acknowledged, or newer"), observed)
     }
 
     /// Reads an address until it is answered: while connections break, that may take several attempts. `None` where
     /// nothing is found.
-    fn insist(&self, who: Who, node: usize, era: Era, uri: &str) -> Result<Option<Value>, Failure> {
+    fn read_with_retry(&self, caller: Caller, node: usize, era: Era, uri: &str) -> Result<Option<Value>, Failure> {
         let params = serde_json::json!({"uri": uri});
-        for _ in 0..ATTEMPTS {
-            match self.ask(who, node, era, "resources/read", &params)? {
-                Answer::Result(result) => {
-                    let read = contents(&result);
-                    return read
+        for _ in 0..ATTEMPTS_MAX {
+            match self.call(caller, node, era, "resources/read", &params)? {
+                Outcome::Result(result) => {
+                    let content = content_json(&result);
+                    return content
                         .map(Some)
                         .ok_or_else(|| Failure::new("contents in JSON", result.to_string()));
                 }
-                Answer::Refused(error) if error["kind"] == "not_found" => return Ok(None),
-                Answer::Refused(error) if error["kind"] != "limit" => {
+                Outcome::Rejected(error) if error["kind"] == "not_found" => return Ok(None),
+                Outcome::Rejected(error) if error["kind"] != "limit" => {
                     return Err(Failure::new(format!("{uri} can be read"), error.to_string()));
                 }
                 _ => std::thread::sleep(Duration::from_millis(50)),
             }
         }
-        Err(Failure::new(format!("{uri} can be read"), format!("no answer in {ATTEMPTS} attempts")))
+        Err(Failure::new(format!("{uri} can be read"), format!("no answer in {ATTEMPTS_MAX} attempts")))
     }
 }

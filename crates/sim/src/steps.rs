@@ -4,20 +4,20 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::client::{Answer, contents};
+use crate::client::{Outcome, content_json};
 use crate::failure::Failure;
 use crate::model::field_name;
-use crate::plan::{Action, Step, Way};
-use crate::stage::Stage;
-use crate::world::{ENVIRONMENT, ENVIRONMENT_URI, TABLES_URI, Thing, Who, rows_uri};
+use crate::plan::{Action, Step, ReadPath};
+use crate::stage::RoundContext;
+use crate::world::{ENVIRONMENT, ENVIRONMENT_URI, TABLES_URI, ObjectRef, Caller, rows_uri};
 
 /// Refusals that are nobody's fault: it was tried while too much else changed, and nothing was done.
-const MAY_HAPPEN: [&str; 2] = ["BUSY", "SCHEMA_CHANGED"];
+const TRANSIENT_CODES: [&str; 2] = ["BUSY", "SCHEMA_CHANGED"];
 
-impl Stage<'_> {
+impl RoundContext<'_> {
     /// Does a step.
     pub fn perform(&self, step: &Step) -> Result<(), Failure> {
-        let done = match step.action {
+        let result = match step.action {
             Action::CreateTable(_)
             | Action::UpdateTable(_)
             | Action::AddField(_)
@@ -25,29 +25,29 @@ impl Stage<'_> {
             | Action::CreateRow(..)
             | Action::UpdateRow(..)
             | Action::DeleteRow(..) => self.write(step),
-            Action::ReadRows(table, way) => self.read_rows(step, table, way),
+            Action::ReadRows(table, path) => self.read_rows(step, table, path),
             Action::ReadRow(table, row) => self.read_row(step, table, row),
             Action::ReadTables
             | Action::ReadTable(_)
             | Action::ReadEnvironment
             | Action::ReadContext
-            | Action::List => self.read(step),
-            Action::Watch { table, row, writer } => self.watch(step, table, row, writer),
-            Action::Trespass { tenant, table, row } => self.trespass(step, tenant, table, row),
-            Action::Revoke | Action::Quarantine => self.withdraw(step),
+            | Action::ListResources => self.read(step),
+            Action::Watch { table, row, writer_node } => self.watch(step, table, row, writer_node),
+            Action::CrossTenantAccess { tenant, table, row } => self.check_cross_tenant(step, tenant, table, row),
+            Action::Revoke | Action::Quarantine => self.revoke_and_check(step),
         };
-        done.map_err(|failure| failure.at(step.number))
+        result.map_err(|failure| failure.with_step(step.number))
     }
 
     /// A step that has nothing to act on, since what it was for was lost or refused.
-    pub(crate) fn pass_over(&self) -> Result<(), Failure> {
-        self.world().passed_over += 1;
+    pub(crate) fn skip_step(&self) -> Result<(), Failure> {
+        self.lock_state().skipped_steps += 1;
         Ok(())
     }
 
     fn write(&self, step: &Step) -> Result<(), Failure> {
-        let who = Who { tenant: step.tenant, agent: step.agent };
-        let Some((thing, present, tool, mut arguments)) = self.with(step.tenant, |tenant| {
+        let caller = Caller { tenant: step.tenant, agent: step.agent };
+        let Some((object_ref, present, tool, mut arguments)) = self.with_tenant(step.tenant, |tenant| {
             let table_id = |table| tenant.table_id(table);
             Some(match step.action {
                 Action::CreateTable(table) => {
@@ -59,47 +59,47 @@ impl Stage<'_> {
                     // The same name in every tenant, so that what is not kept apart gets mixed up.
                     let arguments =
                         json!({"environmentId": ENVIRONMENT, "name": format!("t{table}"), "fields": fields});
-                    (Thing::Table(table), true, "backend_table_create", arguments)
+                    (ObjectRef::Table(table), true, "backend_table_create", arguments)
                 }
                 Action::UpdateTable(table) => {
                     let arguments = json!({"tableId": table_id(table)?, "body": {}});
-                    (Thing::Table(table), true, "backend_table_update", arguments)
+                    (ObjectRef::Table(table), true, "backend_table_update", arguments)
                 }
                 Action::AddField(table) => {
                     let id = table_id(table)?;
-                    let place = tenant.data.tables.get(&table)?.fields.len();
-                    let field = json!({"name": field_name(place), "type": "string"});
+                    let field_index = tenant.data.tables.get(&table)?.fields.len();
+                    let field = json!({"name": field_name(field_index), "type": "string"});
                     let arguments = json!({"tableId": id, "action": "add", "field": field});
-                    (Thing::Field(table, place), true, "backend_field_manage", arguments)
+                    (ObjectRef::Field(table, field_index), true, "backend_field_manage", arguments)
                 }
                 Action::DeleteTable(table) => {
-                    (Thing::Table(table), false, "backend_table_delete", json!({"tableId": table_id(table)?}))
+                    (ObjectRef::Table(table), false, "backend_table_delete", json!({"tableId": table_id(table)?}))
                 }
                 Action::CreateRow(table, row) => {
                     let data = json!({"key": format!("row {row}"), "mark": tenant.data.marker});
                     let arguments = json!({"tableId": table_id(table)?, "data": data});
-                    (Thing::Row(table, row), true, "backend_data_create", arguments)
+                    (ObjectRef::Row(table, row), true, "backend_data_create", arguments)
                 }
                 Action::UpdateRow(table, row) => {
                     let data = json!({"mark": tenant.data.marker});
                     let id = tenant.row_id(table, row)?;
                     let arguments = json!({"tableId": table_id(table)?, "recordId": id, "data": data});
-                    (Thing::Row(table, row), true, "backend_data_update", arguments)
+                    (ObjectRef::Row(table, row), true, "backend_data_update", arguments)
                 }
                 Action::DeleteRow(table, row) => {
                     let id = tenant.row_id(table, row)?;
                     let arguments = json!({"tableId": table_id(table)?, "recordId": id});
-                    (Thing::Row(table, row), false, "backend_data_delete", arguments)
+                    (ObjectRef::Row(table, row), false, "backend_data_delete", arguments)
                 }
                 _ => return None,
             })
         }) else {
-            return self.pass_over();
+            return self.skip_step();
         };
-        let revision = self.with(step.tenant, |tenant| {
-            let revision = tenant.object(thing).issue(present);
-            match thing {
-                Thing::Table(table) if present => {
+        let revision = self.with_tenant(step.tenant, |tenant| {
+            let revision = tenant.object_mut(object_ref).begin_write(present);
+            match object_ref {
+                ObjectRef::Table(table) if present => {
                     let description = tenant.data.description(table, revision).into();
                     if arguments["body"].is_object() {
                         arguments["body"]["description"] = description;
@@ -107,179 +107,179 @@ impl Stage<'_> {
                         arguments["description"] = description;
                     }
                 }
-                Thing::Row(..) if present => arguments["data"]["revision"] = revision.into(),
+                ObjectRef::Row(..) if present => arguments["data"]["revision"] = revision.into(),
                 _ => {}
             }
             revision
         });
         let sent = Instant::now();
         let params = json!({"name": tool, "arguments": arguments});
-        let answer = self.ask(who, step.node, step.era, "tools/call", &params)?;
-        let is_definition = matches!(thing, Thing::Table(_) | Thing::Field(..));
-        if is_definition && matches!(answer, Answer::Result(_)) {
-            self.with(step.tenant, |tenant| {
+        let outcome = self.call(caller, step.node, step.era, "tools/call", &params)?;
+        let is_definition = matches!(object_ref, ObjectRef::Table(_) | ObjectRef::Field(..));
+        if is_definition && matches!(outcome, Outcome::Result(_)) {
+            self.with_tenant(step.tenant, |tenant| {
                 tenant.last_table_change = tenant.last_table_change.max(Some(sent));
             });
         }
-        self.take_write(step, thing, revision, &answer)
+        self.apply_write_result(step, object_ref, revision, &outcome)
     }
 
     /// Takes the answer to a write.
-    pub(crate) fn take_write(
+    pub(crate) fn apply_write_result(
         &self,
         step: &Step,
-        thing: Thing,
+        object_ref: ObjectRef,
         revision: usize,
-        answer: &Answer,
+        outcome: &Outcome,
     ) -> Result<(), Failure> {
-        match answer {
-            Answer::Result(result) => {
+        match outcome {
+            Outcome::Result(result) => {
                 // A watcher writes in the writer's name, whoever it is itself.
                 let is_watch = matches!(step.action, Action::Watch { .. });
-                if !is_watch && !step.action.is_open_to(step.agent) {
+                if !is_watch && !step.action.is_allowed_for(step.agent) {
                     return Err(Failure::new("a refusal, for lack of the scope", result.to_string()));
                 }
                 let id = result["structuredContent"]["id"].as_str().map(str::to_owned);
-                self.with(step.tenant, |tenant| {
-                    tenant.object(thing).done(revision);
-                    let known = match thing {
-                        Thing::Table(table) => tenant.data.tables.get_mut(&table).map(|table| &mut table.id),
-                        Thing::Row(table, row) => Some(&mut tenant.row(table, row).id),
-                        Thing::Field(..) => None,
+                self.with_tenant(step.tenant, |tenant| {
+                    tenant.object_mut(object_ref).mark_committed(revision);
+                    let known_id = match object_ref {
+                        ObjectRef::Table(table) => tenant.data.tables.get_mut(&table).map(|table| &mut table.id),
+                        ObjectRef::Row(table, row) => Some(&mut tenant.row_mut(table, row).id),
+                        ObjectRef::Field(..) => None,
                     };
-                    if let (Some(known @ None), Some(id)) = (known, id) {
-                        *known = Some(id);
+                    if let (Some(known_id @ None), Some(id)) = (known_id, id) {
+                        *known_id = Some(id);
                     }
                 });
                 Ok(())
             }
-            Answer::Refused(error) => {
-                self.with(step.tenant, |tenant| tenant.object(thing).void(revision));
-                self.expect_refusal(step, error)
+            Outcome::Rejected(error) => {
+                self.with_tenant(step.tenant, |tenant| tenant.object_mut(object_ref).mark_rejected(revision));
+                self.check_rejection(step, error)
             }
-            Answer::Barred => {
-                self.with(step.tenant, |tenant| tenant.object(thing).void(revision));
+            Outcome::Unauthorized => {
+                self.with_tenant(step.tenant, |tenant| tenant.object_mut(object_ref).mark_rejected(revision));
                 Ok(())
             }
             // It may be there or not, until somebody has looked.
-            Answer::Faulty(_) | Answer::Lost(_) => Ok(()),
+            Outcome::ServerError(_) | Outcome::NoReply(_) => Ok(()),
         }
     }
 
-    fn expect_refusal(&self, step: &Step, error: &Value) -> Result<(), Failure> {
-        let lacks_scope = !step.action.is_open_to(step.agent);
-        let may_happen = MAY_HAPPEN.iter().any(|code| error["code"] == *code);
-        if (lacks_scope && error["kind"] == "scope") || (!lacks_scope && may_happen) {
+    fn check_rejection(&self, step: &Step, error: &Value) -> Result<(), Failure> {
+        let lacks_scope = !step.action.is_allowed_for(step.agent);
+        let is_transient = TRANSIENT_CODES.iter().any(|code| error["code"] == *code);
+        if (lacks_scope && error["kind"] == "scope") || (!lacks_scope && is_transient) {
             return Ok(());
         }
         let expected = if lacks_scope { "a refusal, for lack of the scope" } else { "success" };
         Err(Failure::new(format!("{step}: {expected}"), error.to_string()))
     }
 
-    fn read_rows(&self, step: &Step, table: usize, way: Way) -> Result<(), Failure> {
-        let who = Who { tenant: step.tenant, agent: step.agent };
-        let Some(id) = self.with(step.tenant, |tenant| tenant.table_id(table)) else {
-            return self.pass_over();
+    fn read_rows(&self, step: &Step, table: usize, path: ReadPath) -> Result<(), Failure> {
+        let caller = Caller { tenant: step.tenant, agent: step.agent };
+        let Some(id) = self.with_tenant(step.tenant, |tenant| tenant.table_id(table)) else {
+            return self.skip_step();
         };
-        let floors = self.floors(step.tenant);
-        let (answer, page) = match way {
-            Way::Tool => {
+        let min_revisions = self.min_revisions(step.tenant);
+        let (outcome, page) = match path {
+            ReadPath::Tool => {
                 let arguments = json!({"tableId": id, "limit": 100});
                 let params = json!({"name": "backend_data_list", "arguments": arguments});
-                let answer = self.ask(who, step.node, step.era, "tools/call", &params)?;
-                let page = result_of(&answer).map(|result| result["structuredContent"].clone());
-                (answer, page)
+                let outcome = self.call(caller, step.node, step.era, "tools/call", &params)?;
+                let page = result_of(&outcome).map(|result| result["structuredContent"].clone());
+                (outcome, page)
             }
-            Way::Resource => {
+            ReadPath::Resource => {
                 let params = json!({"uri": rows_uri(&id)});
-                let answer = self.ask(who, step.node, step.era, "resources/read", &params)?;
-                let page = result_of(&answer).and_then(contents);
-                (answer, page)
+                let outcome = self.call(caller, step.node, step.era, "resources/read", &params)?;
+                let page = result_of(&outcome).and_then(content_json);
+                (outcome, page)
             }
-            Way::Plain => {
-                let answer = self.ask_plainly(who, step.node, &rows_uri(&id))?;
-                let page = result_of(&answer).and_then(contents);
-                (answer, page)
+            ReadPath::Plain => {
+                let outcome = self.read_http(caller, step.node, &rows_uri(&id))?;
+                let page = result_of(&outcome).and_then(content_json);
+                (outcome, page)
             }
         };
-        self.expect_scope(step, &answer)?;
-        self.with(step.tenant, |tenant| match (&page, &answer) {
-            (Some(page), _) => tenant.data.see_rows(&floors, table, page),
-            (None, Answer::Refused(error)) if error["kind"] == "not_found" => {
-                tenant.data.see_no_table(&floors, table)
+        self.check_scope(step, &outcome)?;
+        self.with_tenant(step.tenant, |tenant| match (&page, &outcome) {
+            (Some(page), _) => tenant.data.check_rows(&min_revisions, table, page),
+            (None, Outcome::Rejected(error)) if error["kind"] == "not_found" => {
+                tenant.data.check_table_absent(&min_revisions, table)
             }
-            (None, answer) => unless_excused(answer),
+            (None, outcome) => check_not_failed(outcome),
         })
-        .map_err(|seen| self.differs(step.tenant, step.node, seen))
+        .map_err(|observed| self.data_mismatch(step.tenant, step.node, observed))
     }
 
     fn read_row(&self, step: &Step, table: usize, row: usize) -> Result<(), Failure> {
-        let who = Who { tenant: step.tenant, agent: step.agent };
-        let ids = self.with(step.tenant, |tenant| tenant.table_id(table).zip(tenant.row_id(table, row)));
-        let Some((table_id, row_id)) = ids else { return self.pass_over() };
-        let floors = self.floors(step.tenant);
+        let caller = Caller { tenant: step.tenant, agent: step.agent };
+        let ids = self.with_tenant(step.tenant, |tenant| tenant.table_id(table).zip(tenant.row_id(table, row)));
+        let Some((table_id, row_id)) = ids else { return self.skip_step() };
+        let min_revisions = self.min_revisions(step.tenant);
         let arguments = json!({"tableId": table_id, "recordId": row_id});
         let params = json!({"name": "backend_data_get", "arguments": arguments});
-        let answer = self.ask(who, step.node, step.era, "tools/call", &params)?;
-        self.expect_scope(step, &answer)?;
-        self.with(step.tenant, |tenant| match &answer {
-            Answer::Result(result) => {
-                tenant.data.see_row(&floors, table, &result["structuredContent"]).and_then(|seen| {
-                    if seen == row { Ok(()) } else { Err(format!("row {seen} instead of {row}")) }
+        let outcome = self.call(caller, step.node, step.era, "tools/call", &params)?;
+        self.check_scope(step, &outcome)?;
+        self.with_tenant(step.tenant, |tenant| match &outcome {
+            Outcome::Result(result) => {
+                tenant.data.check_row(&min_revisions, table, &result["structuredContent"]).and_then(|row_seen| {
+                    if row_seen == row { Ok(()) } else { Err(format!("row {row_seen} instead of {row}")) }
                 })
             }
-            Answer::Refused(error) if error["kind"] == "not_found" => {
-                tenant.data.see_no_row(&floors, table, row)
+            Outcome::Rejected(error) if error["kind"] == "not_found" => {
+                tenant.data.check_row_absent(&min_revisions, table, row)
             }
-            answer => unless_excused(answer),
+            outcome => check_not_failed(outcome),
         })
-        .map_err(|seen| self.differs(step.tenant, step.node, seen))
+        .map_err(|observed| self.data_mismatch(step.tenant, step.node, observed))
     }
 
     /// The addresses that hold lists and counts.
     fn read(&self, step: &Step) -> Result<(), Failure> {
-        let who = Who { tenant: step.tenant, agent: step.agent };
+        let caller = Caller { tenant: step.tenant, agent: step.agent };
         let uri = match step.action {
             Action::ReadTables => TABLES_URI.to_owned(),
-            Action::ReadTable(table) => match self.with(step.tenant, |tenant| tenant.table_id(table)) {
+            Action::ReadTable(table) => match self.with_tenant(step.tenant, |tenant| tenant.table_id(table)) {
                 Some(id) => format!("{TABLES_URI}/{id}"),
-                None => return self.pass_over(),
+                None => return self.skip_step(),
             },
             Action::ReadEnvironment => ENVIRONMENT_URI.to_owned(),
             Action::ReadContext => "bkend://context".to_owned(),
             _ => {
-                self.ask(who, step.node, step.era, "resources/list", &json!({}))?;
+                self.call(caller, step.node, step.era, "resources/list", &json!({}))?;
                 return Ok(());
             }
         };
-        let floors = self.floors(step.tenant);
-        let answer = self.ask(who, step.node, step.era, "resources/read", &json!({"uri": uri}))?;
-        self.expect_scope(step, &answer)?;
-        let value = result_of(&answer).and_then(contents);
-        self.with(step.tenant, |tenant| match (step.action, &value, &answer) {
-            (Action::ReadTables, Some(list), _) => tenant.data.see_tables(&floors, list),
-            (Action::ReadTable(_), Some(table), _) => tenant.data.see_table(&floors, table).map(|_| ()),
-            (Action::ReadTable(table), None, Answer::Refused(error)) if error["kind"] == "not_found" => {
-                tenant.data.see_no_table(&floors, table)
+        let min_revisions = self.min_revisions(step.tenant);
+        let outcome = self.call(caller, step.node, step.era, "resources/read", &json!({"uri": uri}))?;
+        self.check_scope(step, &outcome)?;
+        let value = result_of(&outcome).and_then(content_json);
+        self.with_tenant(step.tenant, |tenant| match (step.action, &value, &outcome) {
+            (Action::ReadTables, Some(list), _) => tenant.data.check_tables(&min_revisions, list),
+            (Action::ReadTable(_), Some(table), _) => tenant.data.check_table(&min_revisions, table).map(|_| ()),
+            (Action::ReadTable(table), None, Outcome::Rejected(error)) if error["kind"] == "not_found" => {
+                tenant.data.check_table_absent(&min_revisions, table)
             }
             (Action::ReadEnvironment, Some(environment), _) => {
                 let count = environment["tableCount"].as_u64().ok_or("no count of tables")?;
-                tenant.data.see_table_count(&floors, count as usize)
+                tenant.data.check_table_count(&min_revisions, count as usize)
             }
             (_, Some(_), _) => Ok(()),
-            (_, None, answer) => unless_excused(answer),
+            (_, None, outcome) => check_not_failed(outcome),
         })
-        .map_err(|seen| self.differs(step.tenant, step.node, seen))
+        .map_err(|observed| self.data_mismatch(step.tenant, step.node, observed))
     }
 
     /// Whoever lacks the scope learns nothing, and whoever has it is not told otherwise.
-    pub(crate) fn expect_scope(&self, step: &Step, answer: &Answer) -> Result<(), Failure> {
-        let is_open = step.action.is_open_to(step.agent);
-        match answer {
-            Answer::Result(result) if !is_open => {
+    pub(crate) fn check_scope(&self, step: &Step, outcome: &Outcome) -> Result<(), Failure> {
+        let is_allowed = step.action.is_allowed_for(step.agent);
+        match outcome {
+            Outcome::Result(result) if !is_allowed => {
                 Err(Failure::new("a refusal, for lack of the scope", result.to_string()))
             }
-            Answer::Refused(error) if is_open == (error["kind"] == "scope") => {
+            Outcome::Rejected(error) if is_allowed == (error["kind"] == "scope") => {
                 Err(Failure::new(format!("{step}: an answer by scope"), error.to_string()))
             }
             _ => Ok(()),
@@ -288,19 +288,19 @@ impl Stage<'_> {
 }
 
 /// The result of an answer.
-pub(crate) fn result_of(answer: &Answer) -> Option<&Value> {
-    match answer {
-        Answer::Result(result) => Some(result),
+pub(crate) fn result_of(outcome: &Outcome) -> Option<&Value> {
+    match outcome {
+        Outcome::Result(result) => Some(result),
         _ => None,
     }
 }
 
 /// An answer without contents: most have been judged already where they came in.
-fn unless_excused(answer: &Answer) -> Result<(), String> {
-    match answer {
-        Answer::Result(result) => Err(format!("an answer without contents: {result}")),
-        Answer::Refused(error)
-            if error["kind"] != "scope" && !MAY_HAPPEN.iter().any(|code| error["code"] == *code) =>
+fn check_not_failed(outcome: &Outcome) -> Result<(), String> {
+    match outcome {
+        Outcome::Result(result) => Err(format!("an answer without contents: {result}")),
+        Outcome::Rejected(error)
+            if error["kind"] != "scope" && !TRANSIENT_CODES.iter().any(|code| error["code"] == *code) =>
         {
             Err(error.to_string())
         }

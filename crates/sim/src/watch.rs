@@ -5,15 +5,15 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::client::{Answer, contents};
+use crate::client::{Outcome, content_json};
 use crate::failure::Failure;
-use crate::listener::{Listener, Waited};
+use crate::listener::{Listener, WaitResult};
 use crate::plan::{Agent, Era, Fault, Step};
-use crate::stage::Stage;
+use crate::stage::RoundContext;
 use crate::steps::result_of;
-use crate::world::{Thing, Who, rows_uri};
+use crate::world::{ObjectRef, Caller, rows_uri};
 
-impl Stage<'_> {
+impl RoundContext<'_> {
     /// Subscribes to a table's rows, changes one of them, and reads through both nodes as soon as the notification is here,
     /// whether or not the writer has had its answer.
     ///
@@ -27,56 +27,56 @@ impl Stage<'_> {
         row: usize,
         writer_node: usize,
     ) -> Result<(), Failure> {
-        let watcher = Who { tenant: step.tenant, agent: step.agent };
-        let writer = Who { tenant: step.tenant, agent: Agent::Writer };
-        let ids = self.with(step.tenant, |tenant| tenant.table_id(table).zip(tenant.row_id(table, row)));
-        let Some((table_id, row_id)) = ids else { return self.pass_over() };
-        let (before, uri) = (self.before(watcher), rows_uri(&table_id));
-        let floors = self.floors(step.tenant);
-        let listener = match self.listen(watcher, step.node, step.era, &uri)? {
+        let watcher = Caller { tenant: step.tenant, agent: step.agent };
+        let writer = Caller { tenant: step.tenant, agent: Agent::Writer };
+        let ids = self.with_tenant(step.tenant, |tenant| tenant.table_id(table).zip(tenant.row_id(table, row)));
+        let Some((table_id, row_id)) = ids else { return self.skip_step() };
+        let (snapshot, uri) = (self.snapshot_caller(watcher), rows_uri(&table_id));
+        let min_revisions = self.min_revisions(step.tenant);
+        let listener = match self.subscribe(watcher, step.node, step.era, &uri)? {
             Ok(listener) => listener,
             // What is not there cannot be listened to; that it is there is checked by a read.
-            Err(Answer::Refused(_)) => {
+            Err(Outcome::Rejected(_)) => {
                 return self
-                    .with(step.tenant, |tenant| tenant.data.see_no_table(&floors, table))
-                    .map_err(|seen| self.differs(step.tenant, step.node, seen));
+                    .with_tenant(step.tenant, |tenant| tenant.data.check_table_absent(&min_revisions, table))
+                    .map_err(|observed| self.data_mismatch(step.tenant, step.node, observed));
             }
             Err(_) => return Ok(()),
         };
-        let opened = Instant::now();
-        let (revision, mark) = self.with(step.tenant, |tenant| {
-            (tenant.object(Thing::Row(table, row)).issue(true), tenant.data.marker.clone())
+        let opened_at = Instant::now();
+        let (revision, mark) = self.with_tenant(step.tenant, |tenant| {
+            (tenant.object_mut(ObjectRef::Row(table, row)).begin_write(true), tenant.data.marker.clone())
         });
         let arguments =
             json!({"tableId": table_id, "recordId": row_id, "data": {"mark": mark, "revision": revision}});
         let params = json!({"name": "backend_data_update", "arguments": arguments});
         // Set once nothing needs to be heard of any more.
-        let failed = AtomicBool::new(false);
-        let (written, heard) = std::thread::scope(|scope| {
-            let writing = scope.spawn(|| {
-                let written = self.ask(writer, writer_node, step.era, "tools/call", &params);
-                let taken = written.and_then(|answer| {
-                    self.take_write(step, Thing::Row(table, row), revision, &answer)?;
-                    Ok(answer)
+        let write_failed = AtomicBool::new(false);
+        let (write_result, wait_result) = std::thread::scope(|scope| {
+            let writer_thread = scope.spawn(|| {
+                let call_result = self.call(writer, writer_node, step.era, "tools/call", &params);
+                let apply_result = call_result.and_then(|outcome| {
+                    self.apply_write_result(step, ObjectRef::Row(table, row), revision, &outcome)?;
+                    Ok(outcome)
                 });
-                failed.store(!matches!(taken, Ok(Answer::Result(_))), Ordering::Release);
-                taken
+                write_failed.store(!matches!(apply_result, Ok(Outcome::Result(_))), Ordering::Release);
+                apply_result
             });
-            let heard = self.follow(step, &listener, &uri, (table, row, revision), opened, &failed);
-            let broken = |_| Err(Failure::broken("a thread that writes", "it panicked"));
-            (writing.join().unwrap_or_else(broken), heard)
+            let follow_result = self.read_after_notification(step, &listener, &uri, (table, row, revision), opened_at, &write_failed);
+            let thread_panicked = |_| Err(Failure::environment_error("a thread that writes", "it panicked"));
+            (writer_thread.join().unwrap_or_else(thread_panicked), follow_result)
         });
-        let (written, heard) = (written?, heard?);
-        self.refuse_strange_messages(step.tenant, &listener, &uri)?;
-        let is_over_for_a_reason = self.is_killed(step.node) || self.is_disturbed(watcher, &before);
-        match (heard, &written) {
-            (Waited::Heard, Answer::Refused(_) | Answer::Barred) if step.era == Era::Modern => {
+        let (write_outcome, wait_result) = (write_result?, wait_result?);
+        self.check_messages(step.tenant, &listener, &uri)?;
+        let may_be_closed = self.is_killed(step.node) || self.credential_may_differ(watcher, &snapshot);
+        match (wait_result, &write_outcome) {
+            (WaitResult::Received, Outcome::Rejected(_) | Outcome::Unauthorized) if step.era == Era::Modern => {
                 Err(Failure::new("no notification, since the write was refused", "one came"))
             }
-            (Waited::Silence, Answer::Result(_)) => {
+            (WaitResult::TimedOut, Outcome::Result(_)) => {
                 Err(Failure::new(format!("{step}: a notification of the acknowledged change"), "none came"))
             }
-            (Waited::Over, _) if !is_over_for_a_reason => {
+            (WaitResult::Closed, _) if !may_be_closed => {
                 Err(Failure::new(format!("{step}: a stream that lasts"), "it ended"))
             }
             _ => Ok(()),
@@ -84,50 +84,50 @@ impl Stage<'_> {
     }
 
     /// Waits for the notification, then reads through both nodes.
-    fn follow(
+    fn read_after_notification(
         &self,
         step: &Step,
         listener: &Listener,
         uri: &str,
         (table, row, revision): (usize, usize, usize),
         since: Instant,
-        failed: &AtomicBool,
-    ) -> Result<Waited, Failure> {
-        let waited = listener.wait(uri, since, || failed.load(Ordering::Acquire));
-        if waited != Waited::Heard {
-            return Ok(waited);
+        write_failed: &AtomicBool,
+    ) -> Result<WaitResult, Failure> {
+        let wait_result = listener.wait(uri, since, || write_failed.load(Ordering::Acquire));
+        if wait_result != WaitResult::Received {
+            return Ok(wait_result);
         }
-        if let (Fault::KillOnNotice { node }, Era::Modern) = (self.fault, step.era) {
+        if let (Fault::KillOnNotification { node }, Era::Modern) = (self.fault, step.era) {
             self.nodes[node].kill();
         }
-        let reader = Who { tenant: step.tenant, agent: step.agent };
-        let mut floors = self.floors(step.tenant);
+        let reader = Caller { tenant: step.tenant, agent: step.agent };
+        let mut min_revisions = self.min_revisions(step.tenant);
         if step.era == Era::Modern {
-            floors.entry(table).or_default().raise_row(row, revision);
+            min_revisions.entry(table).or_default().raise_min_revision(row, revision);
         }
         for node in [1 - step.node, step.node] {
-            let answer = self.ask(reader, node, step.era, "resources/read", &json!({"uri": uri}))?;
-            let Some(page) = result_of(&answer).and_then(contents) else { continue };
-            self.with(step.tenant, |tenant| tenant.data.see_rows(&floors, table, &page)).map_err(|seen| {
-                Failure::new(format!("node {node} shows what the notification told of, or newer"), seen)
+            let outcome = self.call(reader, node, step.era, "resources/read", &json!({"uri": uri}))?;
+            let Some(page) = result_of(&outcome).and_then(content_json) else { continue };
+            self.with_tenant(step.tenant, |tenant| tenant.data.check_rows(&min_revisions, table, &page)).map_err(|observed| {
+                Failure::new(format!("node {node} shows what the notification told of, or newer"), observed)
             })?;
-            self.world().notices_followed += 1;
+            self.lock_state().notifications_checked += 1;
         }
-        Ok(waited)
+        Ok(wait_result)
     }
 
     /// A stream tells of what was subscribed to, and of nothing else.
-    pub(crate) fn refuse_strange_messages(
+    pub(crate) fn check_messages(
         &self,
         tenant: usize,
         listener: &Listener,
         uri: &str,
     ) -> Result<(), Failure> {
         for message in listener.messages() {
-            self.refuse_leaks(tenant, "a notification", &message)?;
+            self.check_no_leak(tenant, "a notification", &message)?;
             let parsed: serde_json::Value = serde_json::from_str(&message).unwrap_or_default();
-            let told = &parsed["params"]["uri"];
-            if parsed["method"] == "notifications/resources/updated" && told != uri {
+            let notified_uri = &parsed["params"]["uri"];
+            if parsed["method"] == "notifications/resources/updated" && notified_uri != uri {
                 return Err(Failure::new(format!("notifications of {uri}"), message));
             }
         }

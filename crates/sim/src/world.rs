@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use crate::ledger::Ledger;
+use crate::ledger::AuditExpectations;
 use crate::model::{Data, Object, Row};
 use crate::plan::Agent;
 
@@ -21,7 +21,7 @@ pub const TABLES_URI: &str = "bkend://orgs/org_sim/projects/proj_sim/environment
 
 /// Whose call it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Who {
+pub struct Caller {
     /// The tenant.
     pub tenant: usize,
     /// The agent.
@@ -30,7 +30,7 @@ pub struct Who {
 
 /// What is written to.
 #[derive(Clone, Copy, Debug)]
-pub enum Thing {
+pub enum ObjectRef {
     /// A table's definition.
     Table(usize),
     /// An added field of a table.
@@ -41,13 +41,13 @@ pub enum Thing {
 
 /// Whether a token is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum TokenState {
     /// It is.
-    Good,
+    Valid,
     /// It is being withdrawn.
-    Doomed,
+    Revoking,
     /// It is withdrawn, and whoever withdrew it has been told so.
-    Dead,
+    Revoked,
 }
 
 /// A token and what is known of it.
@@ -58,9 +58,9 @@ pub struct Credential {
     /// Its id.
     pub id: String,
     /// Whether it is good.
-    pub standing: Standing,
+    pub state: TokenState,
     /// How often any of this has changed.
-    pub changes: u64,
+    pub change_count: u64,
 }
 
 /// A tenant.
@@ -73,40 +73,40 @@ pub struct Tenant {
     /// Its agents' tokens.
     pub credentials: BTreeMap<Agent, Credential>,
     /// The calls of its agents.
-    pub ledger: Ledger,
+    pub audit_expectations: AuditExpectations,
     /// When the last acknowledged change of a table's definition was sent.
     pub last_table_change: Option<Instant>,
 }
 
 /// Everything.
 #[derive(Clone, Debug, Default)]
-pub struct World {
+pub struct SimState {
     /// The tenants.
     pub tenants: Vec<Tenant>,
     /// Steps that had nothing to act on, since what they were for was lost.
-    pub passed_over: usize,
+    pub skipped_steps: usize,
     /// Notifications after which a read was checked.
-    pub notices_followed: usize,
+    pub notifications_checked: usize,
 }
 
 impl Tenant {
     /// Something that is written to; made known with its first write.
-    pub fn object(&mut self, thing: Thing) -> &mut Object {
-        match thing {
-            Thing::Table(table) => &mut self.data.tables.entry(table).or_default().object,
-            Thing::Field(table, field) => {
+    pub fn object_mut(&mut self, object_ref: ObjectRef) -> &mut Object {
+        match object_ref {
+            ObjectRef::Table(table) => &mut self.data.tables.entry(table).or_default().object,
+            ObjectRef::Field(table, field) => {
                 let fields = &mut self.data.tables.entry(table).or_default().fields;
                 if fields.len() <= field {
                     fields.resize_with(field + 1, Object::default);
                 }
                 &mut fields[field]
             }
-            Thing::Row(table, row) => &mut self.row(table, row).object,
+            ObjectRef::Row(table, row) => &mut self.row_mut(table, row).object,
         }
     }
 
     /// A row.
-    pub fn row(&mut self, table: usize, row: usize) -> &mut Row {
+    pub fn row_mut(&mut self, table: usize, row: usize) -> &mut Row {
         self.data.tables.entry(table).or_default().rows.entry(row).or_default()
     }
 
@@ -121,15 +121,15 @@ impl Tenant {
     }
 }
 
-impl World {
+impl SimState {
     /// The markers of every other tenant.
-    pub fn foreign_markers(&self, tenant: usize) -> impl Iterator<Item = (&str, &str)> {
-        let others = self.tenants.iter().enumerate().filter(move |(place, _)| *place != tenant);
+    pub fn other_tenant_markers(&self, tenant: usize) -> impl Iterator<Item = (&str, &str)> {
+        let others = self.tenants.iter().enumerate().filter(move |(index, _)| *index != tenant);
         others.map(|(_, other)| (other.name.as_str(), other.data.marker.as_str()))
     }
 }
 
 /// The address of a table's rows, all on one page.
-pub fn rows_uri(table: &str) -> String {
-    format!("{TABLES_URI}/{table}/rows?limit=100")
+pub fn rows_uri(table_id: &str) -> String {
+    format!("{TABLES_URI}/{table_id}/rows?limit=100")
 }

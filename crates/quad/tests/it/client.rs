@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::combination::Revision;
 use crate::era::{self, CacheHint};
-use crate::http::{HttpClient, PATIENCE, Request, Response};
+use crate::http::{HttpClient, IO_TIMEOUT, Request, Response};
 use crate::place::Process;
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
@@ -225,8 +225,8 @@ impl Client {
             let message = match self.inbox.pop_front() {
                 Some(message) => message,
                 None => match &self.wire {
-                    Wire::Pipe(pipe) => pipe.output.recv_timeout(PATIENCE).ok()?,
-                    Wire::Http(http) => http.events.recv_timeout(PATIENCE).ok()?,
+                    Wire::Pipe(pipe) => pipe.output.recv_timeout(IO_TIMEOUT).ok()?,
+                    Wire::Http(http) => http.events.recv_timeout(IO_TIMEOUT).ok()?,
                 },
             };
             let of = &message["params"]["_meta"][SUBSCRIPTION_ID];
@@ -286,7 +286,7 @@ impl Pipe {
 
     fn answer(&mut self, id: i64, inbox: &mut VecDeque<Value>) -> Value {
         loop {
-            let message = self.output.recv_timeout(PATIENCE).expect("quad stdio did not answer");
+            let message = self.output.recv_timeout(IO_TIMEOUT).expect("quad stdio did not answer");
             if message["id"] == id {
                 return message;
             }
@@ -300,7 +300,7 @@ impl Drop for Pipe {
     fn drop(&mut self) {
         // A client that goes away closes the input, and the server ends by itself. One that has failed is killed.
         self.input = None;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + IO_TIMEOUT;
         while !std::thread::panicking() && matches!(self.process.0.try_wait(), Ok(None)) {
             assert!(Instant::now() < deadline, "quad stdio did not end with its input");
             std::thread::sleep(Duration::from_millis(1));
@@ -372,7 +372,7 @@ impl Http {
     fn stream(&mut self, request: &Request) {
         let mut opened = self.client.open(request).unwrap();
         assert_eq!(opened.status, 200, "{request:?}");
-        let handle = opened.body.handle().unwrap();
+        let handle = opened.body.try_clone_socket().unwrap();
         // Nothing may come for as long as nothing changes.
         handle.set_read_timeout(None).unwrap();
         if let Some(left) = self.stream.replace(handle) {

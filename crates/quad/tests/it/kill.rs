@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::combination::{Backend, Revision};
 use crate::era;
-use crate::http::PATIENCE;
+use crate::http::IO_TIMEOUT;
 use crate::place::{Place, Process};
 use crate::{trail, transcripts};
 
@@ -105,7 +105,7 @@ impl Worker<'_> {
                 let _ = writeln!(input, "{message}");
                 under_way.insert(id, email);
             }
-            let line = lines.recv_timeout(PATIENCE).expect("quad stdio did not answer");
+            let line = lines.recv_timeout(IO_TIMEOUT).expect("quad stdio did not answer");
             self.take(&line, &mut under_way);
             acknowledged += 1;
         }

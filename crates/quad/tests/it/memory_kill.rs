@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::combination::Revision;
 use crate::era;
-use crate::http::PATIENCE;
+use crate::http::IO_TIMEOUT;
 use crate::kill::{Moments, read_lines};
 use crate::place::{Place, Process};
 
@@ -102,7 +102,7 @@ impl Worker<'_> {
                 let _ = writeln!(input, "{message}");
                 under_way.insert(id, sent);
             }
-            let line = lines.recv_timeout(PATIENCE).expect("quad stdio did not answer");
+            let line = lines.recv_timeout(IO_TIMEOUT).expect("quad stdio did not answer");
             self.take(&line, &mut under_way);
         }
         std::thread::sleep(Duration::from_micros(self.moments.below(4_000)));

@@ -28,7 +28,7 @@ fn the_promise_holds_between_two_nodes_on_one_server() {
 
 fn run(backend: Backend, server: Option<&str>) {
     for seed in SEEDS {
-        let options = Options { quad: Path::new(QUAD), backend, server, steps: STEPS, verbose: false };
+        let options = Options { quad: Path::new(QUAD), backend, server_url: server, steps: STEPS, verbose: false };
         match quad_sim::run(seed, options) {
             Ok(done) => {
                 eprintln!("{backend}, seed {seed}: {done:?}");

@@ -707,7 +707,7 @@ impl Ledger {
     fn fault(&mut self, house: &House) -> Option<String> {
         let mut fault = None;
         for (tenant, expected) in &mut self.refused {
-            let deadline = std::time::Instant::now() + crate::http::PATIENCE;
+            let deadline = std::time::Instant::now() + crate::http::IO_TIMEOUT;
             let counted = || refusals(&house.place, tenant).iter().map(count).sum::<u64>();
             let mut found = counted();
             while found < *expected && std::time::Instant::now() < deadline {

@@ -10,7 +10,7 @@ use super::answer::Answer;
 use crate::combination::Revision;
 use crate::era;
 use crate::gate::{self, Provider};
-use crate::http::{HttpClient, OpenResponse, PATIENCE, Request, Response};
+use crate::http::{HttpClient, OpenResponse, IO_TIMEOUT, Request, Response};
 use crate::place::{Place, Server};
 use crate::project::copy_all;
 use crate::transcripts;
@@ -296,7 +296,7 @@ impl House {
     /// Bytes as they are, for what no client would send; and all that comes back.
     pub fn raw(&self, bytes: &str) -> String {
         let mut stream = TcpStream::connect(&self.server.authority).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(IO_TIMEOUT)).unwrap();
         stream.write_all(bytes.as_bytes()).unwrap();
         let mut back = Vec::new();
         stream.read_to_end(&mut back).unwrap();
