@@ -11,7 +11,9 @@ pub fn canonical_json(value: &Value) -> String {
             let entry = |key: &String| format!("{}:{}", Value::from(key.as_str()), canonical_json(&map[key]));
             format!("{{{}}}", keys.into_iter().map(entry).collect::<Vec<_>>().join(","))
         }
-        Value::Array(items) => format!("[{}]", items.iter().map(canonical_json).collect::<Vec<_>>().join(",")),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(canonical_json).collect::<Vec<_>>().join(","))
+        }
         scalar => scalar.to_string(),
     }
 }

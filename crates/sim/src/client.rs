@@ -99,7 +99,10 @@ impl Client<'_> {
     /// Opens a legacy session.
     pub fn initialize(&self) -> Reply {
         let info = json!({"name": "quad-sim", "version": "1"});
-        self.call("initialize", &json!({"protocolVersion": LEGACY_REVISION, "capabilities": {}, "clientInfo": info}))
+        self.call(
+            "initialize",
+            &json!({"protocolVersion": LEGACY_REVISION, "capabilities": {}, "clientInfo": info}),
+        )
     }
 
     /// Reads an address as plain HTTP. What is told apart from the contents comes in the same places as in a result.
@@ -112,7 +115,8 @@ impl Client<'_> {
             return parse_reply(result);
         }
         let receipt = json!({"event": response.header("quad-event")});
-        let rpc_result = json!({"contents": [{"text": response.text()}], "_meta": {RECEIPT_META_KEY: receipt}});
+        let rpc_result =
+            json!({"contents": [{"text": response.text()}], "_meta": {RECEIPT_META_KEY: receipt}});
         Reply { outcome: Outcome::Result(rpc_result), text: response.text(), session: None }
     }
 
@@ -140,7 +144,11 @@ fn parse_reply(result: io::Result<Response>) -> Reply {
     let response = match result {
         Ok(response) => response,
         Err(error) => {
-            return Reply { outcome: Outcome::NoReply(error.to_string()), text: String::new(), session: None };
+            return Reply {
+                outcome: Outcome::NoReply(error.to_string()),
+                text: String::new(),
+                session: None,
+            };
         }
     };
     let text = format!("{} {}", response.status, response.text());
@@ -156,7 +164,11 @@ fn parse_reply(result: io::Result<Response>) -> Reply {
 
 fn classify(message: Value) -> Outcome {
     let error_outcome = |error: &Value, kind: &Value| {
-        if kind == "internal" { Outcome::ServerError(error.clone()) } else { Outcome::Rejected(error.clone()) }
+        if kind == "internal" {
+            Outcome::ServerError(error.clone())
+        } else {
+            Outcome::Rejected(error.clone())
+        }
     };
     let result = &message["result"];
     if result["isError"] == true {

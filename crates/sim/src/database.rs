@@ -35,7 +35,9 @@ impl Database {
         let name = format!("quad_sim_{seed}_{}_{nanos}", std::process::id());
         let (base, _) = server_url.rsplit_once('/').unwrap_or((server_url, ""));
         let url = format!("{base}/{name}");
-        block_on(async { connect(server_url).await?.batch_execute(&format!("CREATE DATABASE {name}")).await })?;
+        block_on(async {
+            connect(server_url).await?.batch_execute(&format!("CREATE DATABASE {name}")).await
+        })?;
         Ok(Database::Postgres { server_url: server_url.to_owned(), name, url })
     }
 
@@ -119,7 +121,9 @@ async fn connect(url: &str) -> Result<Client, tokio_postgres::Error> {
 fn block_on<T>(future: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::environment_error("a runtime", error))?;
-    runtime.block_on(future).map_err(|error| Failure::environment_error("the PostgreSQL server", PgErrorDisplay(&error)))
+    runtime
+        .block_on(future)
+        .map_err(|error| Failure::environment_error("the PostgreSQL server", PgErrorDisplay(&error)))
 }
 
 /// An error with its cause, which this driver keeps to itself.

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::audit_check;
 use crate::failure::Failure;
 use crate::listener::{Listener, WaitResult};
 use crate::model::Data;
 use crate::node::Node;
-use crate::place::Sandbox;
 use crate::plan::{Action, Agent, Era, Fault, Plan, Round};
 use crate::random::Random;
-use crate::stage::RoundContext;
-use crate::trail;
-use crate::world::{ENVIRONMENT, ORGANIZATION, PROJECT, TABLES_URI, Tenant, Caller, SimState};
+use crate::round::RoundContext;
+use crate::sandbox::Sandbox;
+use crate::state::{Caller, ENVIRONMENT, ORGANIZATION, PROJECT, SimState, TABLES_URI, Tenant};
 
 /// What a run did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,7 +65,8 @@ fn create_tenants(context: &RoundContext<'_>, plan: &Plan) -> Result<(), Failure
     // Another stream of numbers than the planner's, so that markers are no part of the schedule.
     let mut random = Random::new(plan.seed ^ 0x6d61_726b);
     for tenant_index in 0..plan.tenants {
-        let (name, marker) = (format!("t{tenant_index}"), format!("mark{tenant_index}x{:016x}", random.next_u64()));
+        let (name, marker) =
+            (format!("t{tenant_index}"), format!("mark{tenant_index}x{:016x}", random.next_u64()));
         context.sandbox.run_quad(0, &["tenant", "add", &name])?;
         let lines = [
             json!({"kind": "organization", "id": ORGANIZATION, "name": format!("organization {marker}")}),
@@ -105,7 +106,9 @@ fn run_round(
         if subscription.is_none() {
             let (node, era) = round.subscriptions[tenant];
             let caller = Caller { tenant, agent: SUBSCRIBER };
-            let listener = faultless_context.subscribe(caller, node, era, TABLES_URI).map_err(|failure| failure.with_step(first_step))?;
+            let listener = faultless_context
+                .subscribe(caller, node, era, TABLES_URI)
+                .map_err(|failure| failure.with_step(first_step))?;
             let listener = listener.map_err(|outcome| {
                 Failure::new("a subscription to the tables", format!("{outcome:?}")).with_step(first_step)
             })?;
@@ -116,10 +119,14 @@ fn run_round(
     let context = RoundContext { sandbox, nodes, state, fault: round.fault };
     let results: Vec<Result<(), Failure>> = std::thread::scope(|scope| {
         let context = &context;
-        let fault_thread = scope.spawn(move || inject_fault(context).map_err(|failure| failure.with_step(first_step)));
-        let step_threads: Vec<_> = round.steps.iter().map(|step| scope.spawn(move || context.perform(step))).collect();
+        let fault_thread =
+            scope.spawn(move || inject_fault(context).map_err(|failure| failure.with_step(first_step)));
+        let step_threads: Vec<_> =
+            round.steps.iter().map(|step| scope.spawn(move || context.perform(step))).collect();
         let joined_results = step_threads.into_iter().chain([fault_thread]).map(|thread| {
-            thread.join().unwrap_or_else(|_| Err(Failure::environment_error("a step's thread", "it panicked")))
+            thread
+                .join()
+                .unwrap_or_else(|_| Err(Failure::environment_error("a step's thread", "it panicked")))
         });
         joined_results.collect()
     });
@@ -128,7 +135,12 @@ fn run_round(
     if let Some(node) = round.fault.killed_node() {
         nodes[node] = Node::start(sandbox, node).map_err(|failure| failure.with_step(first_step))?;
     }
-    let context = RoundContext { sandbox, nodes, state, fault: if connections_dropped { round.fault } else { Fault::None } };
+    let context = RoundContext {
+        sandbox,
+        nodes,
+        state,
+        fault: if connections_dropped { round.fault } else { Fault::None },
+    };
     wait_until_quiet(&context, round).map_err(|failure| failure.with_step(first_step))?;
     check_subscriptions(&context, round, subscriptions).map_err(|failure| failure.with_step(first_step))
 }
@@ -209,7 +221,9 @@ fn check_subscriptions(
             *subscription = None;
             continue;
         }
-        let Some(changed_at) = context.with_tenant(tenant, |tenant| tenant.last_table_change) else { continue };
+        let Some(changed_at) = context.with_tenant(tenant, |tenant| tenant.last_table_change) else {
+            continue;
+        };
         let wait_result = listener.wait(TABLES_URI, changed_at, || false);
         if wait_result != WaitResult::Received {
             return Err(Failure::new(
@@ -246,8 +260,9 @@ fn finish(
     };
     for tenant in &final_state.tenants {
         summary.answered += tenant.audit_expectations.answered_calls();
-        summary.unanswered += tenant.audit_expectations.calls.values().map(|count| count.unknown).sum::<usize>();
-        summary.events += trail::check_audit_log(sandbox, &tenant.name, &tenant.audit_expectations)?;
+        summary.unanswered +=
+            tenant.audit_expectations.calls.values().map(|count| count.unknown).sum::<usize>();
+        summary.events += audit_check::check_audit_log(sandbox, &tenant.name, &tenant.audit_expectations)?;
     }
     Ok(summary)
 }

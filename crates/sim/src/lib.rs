@@ -9,26 +9,26 @@
 //! It knows `quad` from outside only: its command line, its HTTP endpoints and its database's locks. Nothing of `quad`'s own
 //! code is used, so that a mistake there cannot hide itself here.
 
+mod access_checks;
+pub mod audit_check;
+pub mod audit_expectations;
 pub mod canonical;
 pub mod client;
 pub mod database;
 pub mod driver;
 pub mod failure;
 pub mod http;
-mod intrusion;
-pub mod ledger;
 pub mod listener;
 pub mod model;
 pub mod node;
-pub mod place;
 pub mod plan;
 pub mod planner;
 pub mod random;
-pub mod stage;
+pub mod round;
+pub mod sandbox;
+pub mod state;
 mod steps;
-pub mod trail;
 mod watch;
-pub mod world;
 
 use std::path::Path;
 
@@ -93,4 +93,4 @@ pub fn run(seed: u64, options: Options<'_>) -> Result<Summary, Box<FailedRun>> {
     }
 }
 
-use place::Sandbox;
+use sandbox::Sandbox;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::client::{Outcome, Client};
+use crate::client::{Client, Outcome};
 use crate::http::{HttpClient, IO_TIMEOUT};
 use crate::plan::Era;
 
@@ -152,7 +152,10 @@ fn subscribe_legacy(client: Client<'_>, uri: &str) -> SubscribeResult {
     let listener = match read_stream(client, client.stream_request()) {
         Ok(listener) => listener,
         Err(outcome) => {
-            return SubscribeResult { listener: Err(outcome.clone()), calls: vec![("stream", json!({}), outcome)] };
+            return SubscribeResult {
+                listener: Err(outcome.clone()),
+                calls: vec![("stream", json!({}), outcome)],
+            };
         }
     };
     let mut calls = vec![("stream", json!({}), Outcome::Result(Value::Null))];

@@ -51,7 +51,12 @@ fn main() -> ExitCode {
     }
     for seed in cli.seed..cli.seed.saturating_add(cli.seeds) {
         let plan = planner::plan(seed, cli.steps, cli.backend);
-        println!("seed {seed} on {}: {} steps, schedule {}", cli.backend, plan.step_count(), &plan.hash()[..16]);
+        println!(
+            "seed {seed} on {}: {} steps, schedule {}",
+            cli.backend,
+            plan.step_count(),
+            &plan.hash()[..16]
+        );
         let options = Options {
             quad: &quad,
             backend: cli.backend,

@@ -46,7 +46,10 @@ pub enum Observation {
 
 impl Default for Object {
     fn default() -> Object {
-        Object { revisions: vec![Revision { present: false, status: WriteStatus::Committed }], min_revision: 0 }
+        Object {
+            revisions: vec![Revision { present: false, status: WriteStatus::Committed }],
+            min_revision: 0,
+        }
     }
 }
 
@@ -99,12 +102,17 @@ impl Object {
     /// What it may have been for whoever started to read when the floor was `since`, and reads until now.
     fn possible_states(&self, min_revision: usize) -> impl Iterator<Item = bool> + '_ {
         let candidates = self.revisions.iter().enumerate().skip(min_revision);
-        candidates.filter(|(_, revision)| revision.status != WriteStatus::Rejected).map(|(_, revision)| revision.present)
+        candidates
+            .filter(|(_, revision)| revision.status != WriteStatus::Rejected)
+            .map(|(_, revision)| revision.present)
     }
 
     /// Whether it may have been there, and whether it may have been missing.
     pub fn possible_presence(&self, min_revision: usize) -> (bool, bool) {
-        (self.possible_states(min_revision).any(|present| present), self.possible_states(min_revision).any(|present| !present))
+        (
+            self.possible_states(min_revision).any(|present| present),
+            self.possible_states(min_revision).any(|present| !present),
+        )
     }
 
     /// Takes what was seen by somebody who started to read when the floor was `since`. What is seen becomes the floor.
@@ -126,10 +134,12 @@ impl Object {
             }
             Observation::Absent => {
                 let absences = self.revisions.iter().enumerate().skip(min_revision);
-                let absences = absences.filter(|(_, revision)| !revision.present && revision.status != WriteStatus::Rejected);
+                let absences = absences
+                    .filter(|(_, revision)| !revision.present && revision.status != WriteStatus::Rejected);
                 let first_absence = absences.map(|(number, _)| number).next();
-                first_absence
-                    .ok_or_else(|| format!("nothing, though it is there since revision {min_revision} or before"))?
+                first_absence.ok_or_else(|| {
+                    format!("nothing, though it is there since revision {min_revision} or before")
+                })?
             }
         };
         self.mark_committed(revision_seen);
@@ -216,7 +226,8 @@ impl Data {
         }
         for (number, table) in &mut self.tables {
             if !listed_tables.contains(number) {
-                let min_revision = min_revisions.get(number).map_or(0, |table_minimums| table_minimums.object);
+                let min_revision =
+                    min_revisions.get(number).map_or(0, |table_minimums| table_minimums.object);
                 let result = table.object.check(min_revision, Observation::Absent);
                 result.map_err(|observed| format!("table {number}: {observed}"))?;
             }
@@ -245,14 +256,15 @@ impl Data {
             let is_there = fields.iter().any(|field| field["name"] == name.as_str());
             let observation = if is_there { Observation::Present(1) } else { Observation::Absent };
             let min_revision = table_minimums.fields.get(index).copied().unwrap_or(0);
-            field.check(min_revision, observation).map_err(|observed| format!("table {number}, field {name}: {observed}"))?;
+            field
+                .check(min_revision, observation)
+                .map_err(|observed| format!("table {number}, field {name}: {observed}"))?;
         }
         let count = entry["rowCount"].as_u64().or(entry["stats"]["rowCount"].as_u64());
         let count = count.ok_or_else(|| format!("table {number} without a count of rows"))? as usize;
-        let bounds = table
-            .rows
-            .iter()
-            .map(|(row, row_entry)| row_entry.object.possible_presence(table_minimums.rows.get(row).copied().unwrap_or(0)));
+        let bounds = table.rows.iter().map(|(row, row_entry)| {
+            row_entry.object.possible_presence(table_minimums.rows.get(row).copied().unwrap_or(0))
+        });
         check_count("rows", count, bounds).map_err(with_table)?;
         Ok(number)
     }
@@ -261,20 +273,29 @@ impl Data {
     pub fn check_table_absent(&mut self, min_revisions: &MinRevisions, number: usize) -> Result<(), String> {
         let min_revision = min_revisions.get(&number).map_or(0, |table_minimums| table_minimums.object);
         let Some(table) = self.tables.get_mut(&number) else { return Ok(()) };
-        table.object.check(min_revision, Observation::Absent).map_err(|observed| format!("table {number}: {observed}"))
+        table
+            .object
+            .check(min_revision, Observation::Absent)
+            .map_err(|observed| format!("table {number}: {observed}"))
     }
 
     /// Checks a count of tables.
     pub fn check_table_count(&self, min_revisions: &MinRevisions, count: usize) -> Result<(), String> {
-        let bounds = self
-            .tables
-            .iter()
-            .map(|(number, table)| table.object.possible_presence(min_revisions.get(number).map_or(0, |table_minimums| table_minimums.object)));
+        let bounds = self.tables.iter().map(|(number, table)| {
+            table.object.possible_presence(
+                min_revisions.get(number).map_or(0, |table_minimums| table_minimums.object),
+            )
+        });
         check_count("tables", count, bounds)
     }
 
     /// Checks a page that shows all rows of a table.
-    pub fn check_rows(&mut self, min_revisions: &MinRevisions, number: usize, page: &Value) -> Result<(), String> {
+    pub fn check_rows(
+        &mut self,
+        min_revisions: &MinRevisions,
+        number: usize,
+        page: &Value,
+    ) -> Result<(), String> {
         let table_minimums = min_revisions.get(&number).cloned().unwrap_or_default();
         let items = page["items"].as_array().ok_or("a page of rows without items")?;
         if page["pagination"]["total"].as_u64() != Some(items.len() as u64) {
@@ -304,12 +325,22 @@ impl Data {
     }
 
     /// Checks one row.
-    pub fn check_row(&mut self, min_revisions: &MinRevisions, table: usize, item: &Value) -> Result<usize, String> {
+    pub fn check_row(
+        &mut self,
+        min_revisions: &MinRevisions,
+        table: usize,
+        item: &Value,
+    ) -> Result<usize, String> {
         let table_minimums = min_revisions.get(&table).cloned().unwrap_or_default();
         self.check_row_value(&table_minimums, table, item)
     }
 
-    fn check_row_value(&mut self, min_revisions: &TableMinRevisions, table: usize, item: &Value) -> Result<usize, String> {
+    fn check_row_value(
+        &mut self,
+        min_revisions: &TableMinRevisions,
+        table: usize,
+        item: &Value,
+    ) -> Result<usize, String> {
         let unexpected_row = || format!("a row that nobody made: {item}");
         let key = item["key"].as_str().and_then(|key| key.strip_prefix("row "));
         let number: usize = key.and_then(|key| key.parse().ok()).ok_or_else(unexpected_row)?;
@@ -327,7 +358,12 @@ impl Data {
     }
 
     /// Checks that a row is not there, as somebody saw; its table may be gone as well.
-    pub fn check_row_absent(&mut self, min_revisions: &MinRevisions, table: usize, row: usize) -> Result<(), String> {
+    pub fn check_row_absent(
+        &mut self,
+        min_revisions: &MinRevisions,
+        table: usize,
+        row: usize,
+    ) -> Result<(), String> {
         let table_minimums = min_revisions.get(&table).cloned().unwrap_or_default();
         let Some(table_entry) = self.tables.get_mut(&table) else { return Ok(()) };
         if table_entry.object.possible_presence(table_minimums.object).1 {
@@ -335,7 +371,10 @@ impl Data {
         }
         let min_revision = table_minimums.rows.get(&row).copied().unwrap_or(0);
         let Some(row_entry) = table_entry.rows.get_mut(&row) else { return Ok(()) };
-        row_entry.object.check(min_revision, Observation::Absent).map_err(|observed| format!("row {row} of table {table}: {observed}"))
+        row_entry
+            .object
+            .check(min_revision, Observation::Absent)
+            .map_err(|observed| format!("row {row} of table {table}: {observed}"))
     }
 
     /// Whether a write has no answer.
@@ -407,7 +446,10 @@ mod tests {
         let updated = row.begin_write(true);
         row.mark_committed(updated);
         assert!(row.check(updated, Observation::Present(created)).is_err());
-        assert!(row.check(created, Observation::Present(created)).is_ok(), "whoever began before may see the older one");
+        assert!(
+            row.check(created, Observation::Present(created)).is_ok(),
+            "whoever began before may see the older one"
+        );
         let rejected = row.begin_write(true);
         row.mark_rejected(rejected);
         assert!(row.check(updated, Observation::Present(rejected)).is_err());

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::place::Sandbox;
+use crate::sandbox::Sandbox;
 
 /// A running `quad serve` on a port of its own.
 #[derive(Debug)]
@@ -27,21 +27,26 @@ pub struct Node {
 impl Node {
     /// Starts one. What it logs is added to a file in the place's folder.
     pub fn start(sandbox: &Sandbox, index: usize) -> Result<Node, Failure> {
-        let start_error =
-            |error: &dyn std::fmt::Display| Failure::environment_error(format!("starting node {index}"), error);
+        let start_error = |error: &dyn std::fmt::Display| {
+            Failure::environment_error(format!("starting node {index}"), error)
+        };
         let log_path = sandbox.folder().join(format!("node{index}.log"));
-        let log_file = File::options().create(true).append(true).open(log_path).map_err(|error| start_error(&error))?;
+        let log_file =
+            File::options().create(true).append(true).open(log_path).map_err(|error| start_error(&error))?;
         let mut command = sandbox.quad_command(index, &["serve", "--listen", "127.0.0.1:0", "--json"]);
         let child = command.stdout(Stdio::piped()).stderr(log_file).spawn();
         let mut child = child.map_err(|error| start_error(&error))?;
         let first_line = child.stdout.take().map(|output| BufReader::new(output).lines().next());
         let Some(Some(Ok(first_line))) = first_line else {
             let _ = child.kill();
-            let exit_status = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+            let exit_status =
+                child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
             return Err(start_error(&format!("it ended without a word: {exit_status}")));
         };
         let endpoint = serde_json::from_str::<Value>(&first_line).ok();
-        let endpoint = endpoint.as_ref().and_then(|ready_message| ready_message["endpoint"].as_str()?.strip_prefix("http://"));
+        let endpoint = endpoint
+            .as_ref()
+            .and_then(|ready_message| ready_message["endpoint"].as_str()?.strip_prefix("http://"));
         let Some((authority, path)) = endpoint.and_then(|endpoint| endpoint.split_once('/')) else {
             let _ = child.kill();
             let _ = child.wait();
@@ -66,11 +71,15 @@ impl Node {
     /// Asks it to end, and waits until it has.
     pub fn terminate(&self) -> Result<(), Failure> {
         self.signal(Signal::TERM)?;
-        let exit_status = self.child().wait().map_err(|error| Failure::environment_error("ending a node", error))?;
+        let exit_status =
+            self.child().wait().map_err(|error| Failure::environment_error("ending a node", error))?;
         if exit_status.success() {
             return Ok(());
         }
-        Err(Failure::new(format!("node {} ends well when it is told to", self.index), exit_status.to_string()))
+        Err(Failure::new(
+            format!("node {} ends well when it is told to", self.index),
+            exit_status.to_string(),
+        ))
     }
 
     /// Makes it stand still for a while.
@@ -81,7 +90,8 @@ impl Node {
     }
 
     fn signal(&self, signal: Signal) -> Result<(), Failure> {
-        let signal_error = |error: &dyn std::fmt::Display| Failure::environment_error("sending a signal", error);
+        let signal_error =
+            |error: &dyn std::fmt::Display| Failure::environment_error("sending a signal", error);
         let mut child = self.child();
         if let Ok(Some(status)) = child.try_wait() {
             return Err(Failure::new(format!("node {} is running", self.index), status.to_string()));

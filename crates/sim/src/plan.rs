@@ -226,7 +226,9 @@ impl Action {
             Action::ReadRows(..) | Action::ReadRow(..) | Action::ReadTables | Action::ReadTable(_) => {
                 agent != Agent::Limited
             }
-            Action::ReadEnvironment | Action::Watch { .. } | Action::CrossTenantAccess { .. } => agent != Agent::Limited,
+            Action::ReadEnvironment | Action::Watch { .. } | Action::CrossTenantAccess { .. } => {
+                agent != Agent::Limited
+            }
             Action::ReadContext | Action::ListResources | Action::Revoke | Action::Quarantine => true,
         }
     }
@@ -274,12 +276,18 @@ impl fmt::Display for Fault {
         match self {
             Fault::None => write!(f, "nothing goes wrong"),
             Fault::Kill { node, after_us } => write!(f, "node {node} is killed after {after_us} µs"),
-            Fault::KillOnNotification { node } => write!(f, "node {node} is killed once it has told of a change"),
+            Fault::KillOnNotification { node } => {
+                write!(f, "node {node} is killed once it has told of a change")
+            }
             Fault::Pause { node, after_us, for_ms } => {
                 write!(f, "node {node} stands still after {after_us} µs for {for_ms} ms")
             }
-            Fault::HoldLock { tenant, for_ms } => write!(f, "commits of t{tenant} are held up for {for_ms} ms"),
-            Fault::DropConnections { after_us } => write!(f, "the database drops every connection after {after_us} µs"),
+            Fault::HoldLock { tenant, for_ms } => {
+                write!(f, "commits of t{tenant} are held up for {for_ms} ms")
+            }
+            Fault::DropConnections { after_us } => {
+                write!(f, "the database drops every connection after {after_us} µs")
+            }
         }
     }
 }

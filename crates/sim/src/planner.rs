@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::plan::{Action, Agent, Backend, Era, Fault, Plan, Round, Step, ReadPath};
+use crate::plan::{Action, Agent, Backend, Era, Fault, Plan, ReadPath, Round, Step};
 use crate::random::Random;
 
 /// Steps that run at the same time at most: enough for every pair of kinds to meet, few enough for two cores.
@@ -65,7 +65,8 @@ const WEIGHTS: [(u64, ActionKind); 18] = [
 pub fn plan(seed: u64, steps: usize, backend: Backend) -> Plan {
     let mut random = Random::new(seed);
     let tenant_count = 2 + random.index(2);
-    let mut planner = Planner { random, backend, tenants: vec![PlannedTenant::default(); tenant_count], next_step: 1 };
+    let mut planner =
+        Planner { random, backend, tenants: vec![PlannedTenant::default(); tenant_count], next_step: 1 };
     let mut rounds = vec![planner.plan_first_round()];
     while planner.next_step <= steps {
         let remaining_steps = steps + 1 - planner.next_step;
@@ -153,7 +154,10 @@ impl Planner {
     /// A watch at the process that is written to: of all streams its own hears first of a change, in time for a kill.
     fn watch_before_kill(&mut self, node: usize, reservations: &mut Reservations) -> Option<Step> {
         let tenant = self.random.index(self.tenants.len());
-        let Action::Watch { table, row, .. } = self.choose_action(ActionKind::Watch, tenant, reservations)? else { return None };
+        let Action::Watch { table, row, .. } = self.choose_action(ActionKind::Watch, tenant, reservations)?
+        else {
+            return None;
+        };
         let action = Action::Watch { table, row, writer_node: node };
         let agent = self.choose_agent(action);
         Some(Step { node, era: Era::Modern, ..self.new_step(tenant, agent, action) })
@@ -217,7 +221,12 @@ impl Planner {
     }
 
     /// An action of that kind, if there is something to act on that this round has not taken yet.
-    fn choose_action(&mut self, kind: ActionKind, tenant: usize, reservations: &mut Reservations) -> Option<Action> {
+    fn choose_action(
+        &mut self,
+        kind: ActionKind,
+        tenant: usize,
+        reservations: &mut Reservations,
+    ) -> Option<Action> {
         match kind {
             ActionKind::ReadTables => return Some(Action::ReadTables),
             ActionKind::ReadEnvironment => return Some(Action::ReadEnvironment),
@@ -255,13 +264,19 @@ impl Planner {
         }
         let is_partly_reserved = reservations.partial_tables.contains(&(tenant, number));
         match kind {
-            ActionKind::UpdateTable | ActionKind::AddField | ActionKind::DeleteTable | ActionKind::Watch if is_partly_reserved => None,
+            ActionKind::UpdateTable | ActionKind::AddField | ActionKind::DeleteTable | ActionKind::Watch
+                if is_partly_reserved =>
+            {
+                None
+            }
             ActionKind::UpdateTable => {
                 reservations.tables.insert((tenant, number));
                 Some(Action::UpdateTable(number))
             }
             // Rows may be written while the schema changes: that race is worth having.
-            ActionKind::AddField => reservations.partial_tables.insert((tenant, number)).then_some(Action::AddField(number)),
+            ActionKind::AddField => {
+                reservations.partial_tables.insert((tenant, number)).then_some(Action::AddField(number))
+            }
             ActionKind::DeleteTable => {
                 reservations.tables.insert((tenant, number));
                 self.tenants[tenant].tables.retain(|candidate| candidate.number != number);

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use crate::client::{Outcome, content_json};
 use crate::failure::Failure;
 use crate::model::field_name;
-use crate::plan::{Action, Step, ReadPath};
-use crate::stage::RoundContext;
-use crate::world::{ENVIRONMENT, ENVIRONMENT_URI, TABLES_URI, ObjectRef, Caller, rows_uri};
+use crate::plan::{Action, ReadPath, Step};
+use crate::round::RoundContext;
+use crate::state::{Caller, ENVIRONMENT, ENVIRONMENT_URI, ObjectRef, TABLES_URI, rows_uri};
 
 /// Refusals that are nobody's fault: it was tried while too much else changed, and nothing was done.
 const TRANSIENT_CODES: [&str; 2] = ["BUSY", "SCHEMA_CHANGED"];
@@ -33,7 +33,9 @@ impl RoundContext<'_> {
             | Action::ReadContext
             | Action::ListResources => self.read(step),
             Action::Watch { table, row, writer_node } => self.watch(step, table, row, writer_node),
-            Action::CrossTenantAccess { tenant, table, row } => self.check_cross_tenant(step, tenant, table, row),
+            Action::CrossTenantAccess { tenant, table, row } => {
+                self.check_cross_tenant(step, tenant, table, row)
+            }
             Action::Revoke | Action::Quarantine => self.revoke_and_check(step),
         };
         result.map_err(|failure| failure.with_step(step.number))
@@ -72,9 +74,12 @@ impl RoundContext<'_> {
                     let arguments = json!({"tableId": id, "action": "add", "field": field});
                     (ObjectRef::Field(table, field_index), true, "backend_field_manage", arguments)
                 }
-                Action::DeleteTable(table) => {
-                    (ObjectRef::Table(table), false, "backend_table_delete", json!({"tableId": table_id(table)?}))
-                }
+                Action::DeleteTable(table) => (
+                    ObjectRef::Table(table),
+                    false,
+                    "backend_table_delete",
+                    json!({"tableId": table_id(table)?}),
+                ),
                 Action::CreateRow(table, row) => {
                     let data = json!({"key": format!("row {row}"), "mark": tenant.data.marker});
                     let arguments = json!({"tableId": table_id(table)?, "data": data});
@@ -143,7 +148,9 @@ impl RoundContext<'_> {
                 self.with_tenant(step.tenant, |tenant| {
                     tenant.object_mut(object_ref).mark_committed(revision);
                     let known_id = match object_ref {
-                        ObjectRef::Table(table) => tenant.data.tables.get_mut(&table).map(|table| &mut table.id),
+                        ObjectRef::Table(table) => {
+                            tenant.data.tables.get_mut(&table).map(|table| &mut table.id)
+                        }
                         ObjectRef::Row(table, row) => Some(&mut tenant.row_mut(table, row).id),
                         ObjectRef::Field(..) => None,
                     };
@@ -215,7 +222,8 @@ impl RoundContext<'_> {
 
     fn read_row(&self, step: &Step, table: usize, row: usize) -> Result<(), Failure> {
         let caller = Caller { tenant: step.tenant, agent: step.agent };
-        let ids = self.with_tenant(step.tenant, |tenant| tenant.table_id(table).zip(tenant.row_id(table, row)));
+        let ids =
+            self.with_tenant(step.tenant, |tenant| tenant.table_id(table).zip(tenant.row_id(table, row)));
         let Some((table_id, row_id)) = ids else { return self.skip_step() };
         let min_revisions = self.min_revisions(step.tenant);
         let arguments = json!({"tableId": table_id, "recordId": row_id});
@@ -223,11 +231,12 @@ impl RoundContext<'_> {
         let outcome = self.call(caller, step.node, step.era, "tools/call", &params)?;
         self.check_scope(step, &outcome)?;
         self.with_tenant(step.tenant, |tenant| match &outcome {
-            Outcome::Result(result) => {
-                tenant.data.check_row(&min_revisions, table, &result["structuredContent"]).and_then(|row_seen| {
+            Outcome::Result(result) => tenant
+                .data
+                .check_row(&min_revisions, table, &result["structuredContent"])
+                .and_then(|row_seen| {
                     if row_seen == row { Ok(()) } else { Err(format!("row {row_seen} instead of {row}")) }
-                })
-            }
+                }),
             Outcome::Rejected(error) if error["kind"] == "not_found" => {
                 tenant.data.check_row_absent(&min_revisions, table, row)
             }
@@ -241,10 +250,12 @@ impl RoundContext<'_> {
         let caller = Caller { tenant: step.tenant, agent: step.agent };
         let uri = match step.action {
             Action::ReadTables => TABLES_URI.to_owned(),
-            Action::ReadTable(table) => match self.with_tenant(step.tenant, |tenant| tenant.table_id(table)) {
-                Some(id) => format!("{TABLES_URI}/{id}"),
-                None => return self.skip_step(),
-            },
+            Action::ReadTable(table) => {
+                match self.with_tenant(step.tenant, |tenant| tenant.table_id(table)) {
+                    Some(id) => format!("{TABLES_URI}/{id}"),
+                    None => return self.skip_step(),
+                }
+            }
             Action::ReadEnvironment => ENVIRONMENT_URI.to_owned(),
             Action::ReadContext => "bkend://context".to_owned(),
             _ => {
@@ -258,7 +269,9 @@ impl RoundContext<'_> {
         let value = result_of(&outcome).and_then(content_json);
         self.with_tenant(step.tenant, |tenant| match (step.action, &value, &outcome) {
             (Action::ReadTables, Some(list), _) => tenant.data.check_tables(&min_revisions, list),
-            (Action::ReadTable(_), Some(table), _) => tenant.data.check_table(&min_revisions, table).map(|_| ()),
+            (Action::ReadTable(_), Some(table), _) => {
+                tenant.data.check_table(&min_revisions, table).map(|_| ())
+            }
             (Action::ReadTable(table), None, Outcome::Rejected(error)) if error["kind"] == "not_found" => {
                 tenant.data.check_table_absent(&min_revisions, table)
             }

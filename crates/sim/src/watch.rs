@@ -9,9 +9,9 @@ use crate::client::{Outcome, content_json};
 use crate::failure::Failure;
 use crate::listener::{Listener, WaitResult};
 use crate::plan::{Agent, Era, Fault, Step};
-use crate::stage::RoundContext;
+use crate::round::RoundContext;
+use crate::state::{Caller, ObjectRef, rows_uri};
 use crate::steps::result_of;
-use crate::world::{ObjectRef, Caller, rows_uri};
 
 impl RoundContext<'_> {
     /// Subscribes to a table's rows, changes one of them, and reads through both nodes as soon as the notification is here,
@@ -29,7 +29,8 @@ impl RoundContext<'_> {
     ) -> Result<(), Failure> {
         let watcher = Caller { tenant: step.tenant, agent: step.agent };
         let writer = Caller { tenant: step.tenant, agent: Agent::Writer };
-        let ids = self.with_tenant(step.tenant, |tenant| tenant.table_id(table).zip(tenant.row_id(table, row)));
+        let ids =
+            self.with_tenant(step.tenant, |tenant| tenant.table_id(table).zip(tenant.row_id(table, row)));
         let Some((table_id, row_id)) = ids else { return self.skip_step() };
         let (snapshot, uri) = (self.snapshot_caller(watcher), rows_uri(&table_id));
         let min_revisions = self.min_revisions(step.tenant);
@@ -62,7 +63,14 @@ impl RoundContext<'_> {
                 write_failed.store(!matches!(apply_result, Ok(Outcome::Result(_))), Ordering::Release);
                 apply_result
             });
-            let follow_result = self.read_after_notification(step, &listener, &uri, (table, row, revision), opened_at, &write_failed);
+            let follow_result = self.read_after_notification(
+                step,
+                &listener,
+                &uri,
+                (table, row, revision),
+                opened_at,
+                &write_failed,
+            );
             let thread_panicked = |_| Err(Failure::environment_error("a thread that writes", "it panicked"));
             (writer_thread.join().unwrap_or_else(thread_panicked), follow_result)
         });
@@ -70,7 +78,9 @@ impl RoundContext<'_> {
         self.check_messages(step.tenant, &listener, &uri)?;
         let may_be_closed = self.is_killed(step.node) || self.credential_may_differ(watcher, &snapshot);
         match (wait_result, &write_outcome) {
-            (WaitResult::Received, Outcome::Rejected(_) | Outcome::Unauthorized) if step.era == Era::Modern => {
+            (WaitResult::Received, Outcome::Rejected(_) | Outcome::Unauthorized)
+                if step.era == Era::Modern =>
+            {
                 Err(Failure::new("no notification, since the write was refused", "one came"))
             }
             (WaitResult::TimedOut, Outcome::Result(_)) => {
@@ -108,9 +118,13 @@ impl RoundContext<'_> {
         for node in [1 - step.node, step.node] {
             let outcome = self.call(reader, node, step.era, "resources/read", &json!({"uri": uri}))?;
             let Some(page) = result_of(&outcome).and_then(content_json) else { continue };
-            self.with_tenant(step.tenant, |tenant| tenant.data.check_rows(&min_revisions, table, &page)).map_err(|observed| {
-                Failure::new(format!("node {node} shows what the notification told of, or newer"), observed)
-            })?;
+            self.with_tenant(step.tenant, |tenant| tenant.data.check_rows(&min_revisions, table, &page))
+                .map_err(|observed| {
+                    Failure::new(
+                        format!("node {node} shows what the notification told of, or newer"),
+                        observed,
+                    )
+                })?;
             self.lock_state().notifications_checked += 1;
         }
         Ok(wait_result)

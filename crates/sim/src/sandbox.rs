@@ -26,7 +26,12 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// A new place. `server` is the URL of the PostgreSQL server, where one is needed.
-    pub fn create(quad_path: &Path, backend: Backend, server_url: Option<&str>, seed: u64) -> Result<Sandbox, Failure> {
+    pub fn create(
+        quad_path: &Path,
+        backend: Backend,
+        server_url: Option<&str>,
+        seed: u64,
+    ) -> Result<Sandbox, Failure> {
         let folder = tempfile::Builder::new().prefix("quad-sim-").tempdir();
         let folder = folder.map_err(|error| Failure::environment_error("making a folder", error))?;
         let database = match (backend, server_url) {
@@ -72,7 +77,10 @@ impl Sandbox {
     /// Runs a command to its end, which must be a good one, and returns what it printed.
     pub fn run_quad(&self, node: usize, arguments: &[&str]) -> Result<String, Failure> {
         let command_line = format!("quad {}", arguments.join(" "));
-        let output = self.quad_command(node, arguments).output().map_err(|error| Failure::environment_error(&command_line, error))?;
+        let output = self
+            .quad_command(node, arguments)
+            .output()
+            .map_err(|error| Failure::environment_error(&command_line, error))?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
@@ -83,8 +91,9 @@ impl Sandbox {
     /// The same, for a command that prints JSON.
     pub fn run_quad_json(&self, node: usize, arguments: &[&str]) -> Result<Value, Failure> {
         let stdout = self.run_quad(node, &[arguments, &["--json"]].concat())?;
-        serde_json::from_str(&stdout)
-            .map_err(|error| Failure::environment_error(format!("what quad {} printed", arguments.join(" ")), error))
+        serde_json::from_str(&stdout).map_err(|error| {
+            Failure::environment_error(format!("what quad {} printed", arguments.join(" ")), error)
+        })
     }
 
     /// Leaves no trace.

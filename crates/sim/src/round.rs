@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::client::{Outcome, Client, RECEIPT_META_KEY, Reply, content_json};
+use crate::audit_expectations::{CallKey, Receipt};
+use crate::client::{Client, Outcome, RECEIPT_META_KEY, Reply, content_json};
 use crate::failure::Failure;
-use crate::ledger::{CallKey, Receipt};
 use crate::listener::{Listener, SubscribeResult};
 use crate::model::MinRevisions;
 use crate::node::Node;
-use crate::place::Sandbox;
 use crate::plan::{Era, Fault};
-use crate::world::{TokenState, Tenant, Caller, SimState};
+use crate::sandbox::Sandbox;
+use crate::state::{Caller, SimState, Tenant, TokenState};
 
 /// How often something is tried again while connections to the database break.
 const ATTEMPTS_MAX: usize = 20;
@@ -100,7 +100,8 @@ impl<'a> RoundContext<'a> {
     /// Reads an address as plain HTTP.
     pub fn read_http(&self, caller: Caller, node: usize, uri: &str) -> Result<Outcome, Failure> {
         let snapshot = self.snapshot_caller(caller);
-        let client = Client { node: &self.nodes[node], token: &snapshot.token, era: Era::Modern, session: None };
+        let client =
+            Client { node: &self.nodes[node], token: &snapshot.token, era: Era::Modern, session: None };
         let mut reply = client.read_http(uri);
         reply.outcome = self.tolerate_fault(reply.outcome);
         let params = serde_json::json!({"uri": uri});
@@ -138,7 +139,9 @@ impl<'a> RoundContext<'a> {
     }
 
     fn credential_changed(&self, caller: Caller, snapshot: &CallerSnapshot) -> bool {
-        self.with_tenant(caller.tenant, |tenant| tenant.credentials[&caller.agent].change_count != snapshot.change_count)
+        self.with_tenant(caller.tenant, |tenant| {
+            tenant.credentials[&caller.agent].change_count != snapshot.change_count
+        })
     }
 
     /// What is known of a caller now.
@@ -213,14 +216,22 @@ impl<'a> RoundContext<'a> {
         if let Some(sequence) = sequence {
             if sequence <= snapshot.last_sequence {
                 return Err(Failure::new(
-                    format!("an event after number {}, of which an earlier answer told", snapshot.last_sequence),
+                    format!(
+                        "an event after number {}, of which an earlier answer told",
+                        snapshot.last_sequence
+                    ),
                     format!("{receipt} for {params}"),
                 ));
             }
             expectations.last_sequence = expectations.last_sequence.max(sequence);
         }
         let uri = params["uri"].as_str().unwrap_or_default().to_owned();
-        expectations.receipts.push(Receipt { event_id, sequence, content_hash: receipt_field("contentHash"), uri });
+        expectations.receipts.push(Receipt {
+            event_id,
+            sequence,
+            content_hash: receipt_field("contentHash"),
+            uri,
+        });
         Ok(())
     }
 
@@ -233,14 +244,17 @@ impl<'a> RoundContext<'a> {
         method: &str,
         outcome: &Outcome,
     ) -> Result<(), Failure> {
-        let (name, agent) = (self.with_tenant(caller.tenant, |tenant| tenant.name.clone()), caller.agent.name());
+        let (name, agent) =
+            (self.with_tenant(caller.tenant, |tenant| tenant.name.clone()), caller.agent.name());
         let call = format!("{method} by {agent} of {name} at node {node}");
         match outcome {
             Outcome::Unauthorized if !self.credential_may_differ(caller, snapshot) => {
                 Err(Failure::new(format!("{call}: a good token is accepted"), "401"))
             }
             Outcome::Unauthorized => Ok(()),
-            Outcome::Result(observed) | Outcome::Rejected(observed) if snapshot.token_state == TokenState::Revoked => {
+            Outcome::Result(observed) | Outcome::Rejected(observed)
+                if snapshot.token_state == TokenState::Revoked =>
+            {
                 Err(Failure::new(format!("{call}: 401, since the token is withdrawn"), observed.to_string()))
             }
             Outcome::Result(_) | Outcome::Rejected(_) => Ok(()),
@@ -269,7 +283,7 @@ impl<'a> RoundContext<'a> {
     pub fn check_all_data(&self, tenant: usize, node: usize, era: Era) -> Result<(), Failure> {
         let caller = Caller { tenant, agent: crate::plan::Agent::Writer };
         let min_revisions = self.min_revisions(tenant);
-        let tables = self.read_with_retry(caller, node, era, crate::world::TABLES_URI)?;
+        let tables = self.read_with_retry(caller, node, era, crate::state::TABLES_URI)?;
         let Some(tables) = tables else {
             return Err(Failure::new("the list of tables can be read", "not found"));
         };
@@ -281,7 +295,7 @@ impl<'a> RoundContext<'a> {
         });
         for (number, id) in ids {
             let min_revisions = self.min_revisions(tenant);
-            let page = self.read_with_retry(caller, node, era, &crate::world::rows_uri(&id))?;
+            let page = self.read_with_retry(caller, node, era, &crate::state::rows_uri(&id))?;
             self.with_tenant(tenant, |tenant| match &page {
                 Some(page) => tenant.data.check_rows(&min_revisions, number, page),
                 None => tenant.data.check_table_absent(&min_revisions, number),
@@ -299,7 +313,13 @@ impl<'a> RoundContext<'a> {
 
     /// Reads an address until it is answered: while connections break, that may take several attempts. `None` where
     /// nothing is found.
-    fn read_with_retry(&self, caller: Caller, node: usize, era: Era, uri: &str) -> Result<Option<Value>, Failure> {
+    fn read_with_retry(
+        &self,
+        caller: Caller,
+        node: usize,
+        era: Era,
+        uri: &str,
+    ) -> Result<Option<Value>, Failure> {
         let params = serde_json::json!({"uri": uri});
         for _ in 0..ATTEMPTS_MAX {
             match self.call(caller, node, era, "resources/read", &params)? {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::client::Outcome;
 use crate::failure::Failure;
 use crate::plan::{Action, Agent, Era, Step};
-use crate::stage::RoundContext;
-use crate::world::{TokenState, TABLES_URI, Caller, rows_uri};
+use crate::round::RoundContext;
+use crate::state::{Caller, TABLES_URI, TokenState, rows_uri};
 
 impl RoundContext<'_> {
     /// Asks for another tenant's table and row, and for ones that nobody has: both answers must be the same, byte for byte
@@ -19,13 +19,17 @@ impl RoundContext<'_> {
         row: usize,
     ) -> Result<(), Failure> {
         let caller = Caller { tenant: step.tenant, agent: step.agent };
-        let foreign_ids = self.with_tenant(owner, |owner| owner.table_id(table).zip(owner.row_id(table, row)));
+        let foreign_ids =
+            self.with_tenant(owner, |owner| owner.table_id(table).zip(owner.row_id(table, row)));
         let Some(foreign_ids) = foreign_ids else { return self.skip_step() };
         let unknown_ids = (format!("tbl_SIM{:023}", step.number), format!("rec_SIM{:023}", step.number));
         let mark = self.with_tenant(step.tenant, |tenant| tenant.data.marker.clone());
         for request_index in 0.. {
-            let request_for = |ids: &(String, String)| cross_tenant_request(request_index, ids, step.agent, &mark);
-            let (Some((method, foreign_params)), Some((_, unknown_params))) = (request_for(&foreign_ids), request_for(&unknown_ids)) else {
+            let request_for =
+                |ids: &(String, String)| cross_tenant_request(request_index, ids, step.agent, &mark);
+            let (Some((method, foreign_params)), Some((_, unknown_params))) =
+                (request_for(&foreign_ids), request_for(&unknown_ids))
+            else {
                 break;
             };
             let send = |params: &Value, (table, row): &(String, String)| -> Result<_, Failure> {
@@ -98,7 +102,7 @@ impl RoundContext<'_> {
             return Err(Failure::new("a token and its id", output.to_string()));
         };
         self.with_tenant(caller.tenant, |tenant| {
-            let credential = tenant.credentials.entry(caller.agent).or_insert(crate::world::Credential {
+            let credential = tenant.credentials.entry(caller.agent).or_insert(crate::state::Credential {
                 token: String::new(),
                 id: String::new(),
                 state: TokenState::Valid,
@@ -157,7 +161,8 @@ fn cross_tenant_request(
     mark: &str,
 ) -> Option<(&'static str, Value)> {
     let read_request = |uri: String| ("resources/read", json!({"uri": uri}));
-    let tool_call = |name: &str, arguments: Value| ("tools/call", json!({"name": name, "arguments": arguments}));
+    let tool_call =
+        |name: &str, arguments: Value| ("tools/call", json!({"name": name, "arguments": arguments}));
     let ids = json!({"tableId": table, "recordId": row});
     Some(match request_index {
         0 => read_request(format!("{TABLES_URI}/{table}")),

@@ -8,11 +8,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::audit_expectations::{AuditExpectations, CallCounts, CallKey};
 use crate::canonical;
 use crate::failure::Failure;
-use crate::ledger::{CallCounts, CallKey, AuditExpectations};
-use crate::place::Sandbox;
 use crate::plan::Agent;
+use crate::sandbox::Sandbox;
 
 /// A line of an export that holds an event.
 #[derive(Deserialize)]
@@ -30,7 +30,11 @@ struct AuditEvent {
 }
 
 /// Checks a tenant's trail, and returns how many events it has.
-pub fn check_audit_log(sandbox: &Sandbox, tenant: &str, expectations: &AuditExpectations) -> Result<usize, Failure> {
+pub fn check_audit_log(
+    sandbox: &Sandbox,
+    tenant: &str,
+    expectations: &AuditExpectations,
+) -> Result<usize, Failure> {
     let file = sandbox.folder().join(format!("{tenant}.jsonl"));
     let path = file.display().to_string();
     sandbox.run_quad(0, &["audit", "export", &path, "--tenant", tenant])?;
@@ -38,7 +42,8 @@ pub fn check_audit_log(sandbox: &Sandbox, tenant: &str, expectations: &AuditExpe
     for node in 0..2 {
         sandbox.run_quad(node, &["audit", "verify", "--tenant", tenant])?;
     }
-    let text = std::fs::read_to_string(&file).map_err(|error| Failure::environment_error("reading an export", error))?;
+    let text = std::fs::read_to_string(&file)
+        .map_err(|error| Failure::environment_error("reading an export", error))?;
     let events = parse_chain(tenant, &text)?;
     check_receipts(tenant, &events, expectations)?;
     check_calls(tenant, &events, expectations)?;
@@ -63,11 +68,17 @@ fn parse_chain(tenant: &str, text: &str) -> Result<Vec<AuditEvent>, Failure> {
         let hash = canonical::sha256_hex(parsed.record.get().as_bytes());
         let record: Value = serde_json::from_str(parsed.record.get()).unwrap_or_default();
         if hash != parsed.event_hash || record["prev_event_hash"] != previous {
-            return Err(chain_failure(format!("event {expected_sequence} follows {previous} and is {hash}"), &line));
+            return Err(chain_failure(
+                format!("event {expected_sequence} follows {previous} and is {hash}"),
+                &line,
+            ));
         }
         if let (Some(event_version), true) = (record["outputs"]["version"].as_i64(), is_write(&record)) {
             if event_version < version || event_version > version + 1 {
-                return Err(chain_failure(format!("version {version} or the next at event {expected_sequence}"), &event_version));
+                return Err(chain_failure(
+                    format!("version {version} or the next at event {expected_sequence}"),
+                    &event_version,
+                ));
             }
             version = event_version;
         }
@@ -83,7 +94,11 @@ fn is_write(record: &Value) -> bool {
 }
 
 /// Every receipt names an event that recorded just that read, and no two the same.
-fn check_receipts(tenant: &str, events: &[AuditEvent], expectations: &AuditExpectations) -> Result<(), Failure> {
+fn check_receipts(
+    tenant: &str,
+    events: &[AuditEvent],
+    expectations: &AuditExpectations,
+) -> Result<(), Failure> {
     let mut by_id: BTreeMap<&str, &AuditEvent> = BTreeMap::new();
     for event in events {
         let id = event.record["id"].as_str().unwrap_or_default();
@@ -127,14 +142,22 @@ fn check_calls(tenant: &str, events: &[AuditEvent], expectations: &AuditExpectat
             _ => count.unknown += 1,
         }
     }
-    for key in expectations.calls.keys().filter(|key| !recorded.contains_key(key)).cloned().collect::<Vec<_>>() {
+    for key in
+        expectations.calls.keys().filter(|key| !recorded.contains_key(key)).cloned().collect::<Vec<_>>()
+    {
         recorded.insert(key, CallCounts::default());
     }
     for (key, recorded_counts) in recorded {
         let expected_counts = expectations.calls.get(&key).copied().unwrap_or_default();
-        let (answered, issued) = (expected_counts.ok + expected_counts.rejected, expected_counts.ok + expected_counts.rejected + expected_counts.unknown);
+        let (answered, issued) = (
+            expected_counts.ok + expected_counts.rejected,
+            expected_counts.ok + expected_counts.rejected + expected_counts.unknown,
+        );
         let total = recorded_counts.ok + recorded_counts.rejected + recorded_counts.unknown;
-        if recorded_counts.ok < expected_counts.ok || recorded_counts.rejected < expected_counts.rejected || !(answered..=issued).contains(&total) {
+        if recorded_counts.ok < expected_counts.ok
+            || recorded_counts.rejected < expected_counts.rejected
+            || !(answered..=issued).contains(&total)
+        {
             return Err(Failure::new(
                 format!("{tenant}: one event for each call, {expected_counts:?} of {key:?}"),
                 format!("{recorded_counts:?}"),
@@ -147,7 +170,7 @@ fn check_calls(tenant: &str, events: &[AuditEvent], expectations: &AuditExpectat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Receipt;
+    use crate::audit_expectations::Receipt;
     use serde_json::json;
 
     fn export_text(records: &[Value]) -> String {
@@ -201,13 +224,15 @@ mod tests {
             last_sequence: 0,
         };
         let events = parse_chain("t", &export_text(&[read_record("a"), read_record("b")])).unwrap();
-        let calls_match =
-            |ok, unknown| check_calls("t", &events, &expectations(CallCounts { ok, rejected: 0, unknown }, &[])).is_ok();
+        let calls_match = |ok, unknown| {
+            check_calls("t", &events, &expectations(CallCounts { ok, rejected: 0, unknown }, &[])).is_ok()
+        };
         assert!(calls_match(2, 0) && calls_match(1, 1) && calls_match(2, 5));
         assert!(!calls_match(3, 0), "one has no event");
         assert!(!calls_match(1, 0), "one event too many");
-        let receipts_match =
-            |event_ids: &[&str]| check_receipts("t", &events, &expectations(CallCounts::default(), event_ids)).is_ok();
+        let receipts_match = |event_ids: &[&str]| {
+            check_receipts("t", &events, &expectations(CallCounts::default(), event_ids)).is_ok()
+        };
         assert!(receipts_match(&["b", "a"]));
         assert!(!receipts_match(&["a", "a"]) && !receipts_match(&["z"]));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use crate::ledger::AuditExpectations;
+use crate::audit_expectations::AuditExpectations;
 use crate::model::{Data, Object, Row};
 use crate::plan::Agent;
 

@@ -100,7 +100,8 @@ mod tests {
     #[test]
     fn call_key_matches_its_audit_record() {
         let arguments = json!({"tableId": "t", "data": {"b": 1, "a": 2}});
-        let call_key = CallKey::from_request("writer", "tools/call", &json!({"name": "x", "arguments": arguments}));
+        let call_key =
+            CallKey::from_request("writer", "tools/call", &json!({"name": "x", "arguments": arguments}));
         let hash = canonical::sha256_hex(br#"{"data":{"a":2,"b":1},"tableId":"t"}"#);
         let record = json!({"actor": "writer",
             "inputs": {"method": "tools/call", "tool": "x", "args_hash": hash}});
