@@ -76,7 +76,7 @@ use quad_core::prompt::{Message, Prompt};
 use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, ResourceEntry, SchemePage};
 use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
-    Address, BoxFuture, Error, Kind, LinkIndex, Principal, ReadOutput, ReadSet, Result, Route, Scheme, Tool,
+    Address, Error, Kind, LinkIndex, Principal, ReadOutput, ReadSet, Result, Route, Scheme, Tool,
 };
 use quad_store::{Snapshot, Store};
 use serde_json::{Map, Value};
@@ -125,6 +125,7 @@ impl Amem {
     }
 }
 
+#[async_trait::async_trait]
 impl Scheme for Amem {
     fn name(&self) -> &'static str {
         "amem"
@@ -142,106 +143,77 @@ impl Scheme for Amem {
         routes::all()
     }
 
-    fn read<'a>(
-        &'a self,
-        caller: &'a Principal,
-        route: usize,
-        address: &'a Address,
-    ) -> BoxFuture<'a, Result<ReadOutput>> {
-        Box::pin(async move {
-            let request = read::ReadRequest::new(routes::resource_at(route)?, address)?;
-            let result = match request {
-                read::ReadRequest::Neighborhood { id, depth } if self.link_index.is_some() => {
-                    neighborhood_links::read_neighborhood(self, caller, id, depth).await
+    async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
+        let request = read::ReadRequest::new(routes::resource_at(route)?, address)?;
+        let result = match request {
+            read::ReadRequest::Neighborhood { id, depth } if self.link_index.is_some() => {
+                neighborhood_links::read_neighborhood(self, caller, id, depth).await
+            }
+            request => {
+                let (engine, graph_cache) = (self.engine.clone(), self.graph_cache.clone());
+                let is_search = matches!(request, read::ReadRequest::Search { .. });
+                let run =
+                    move |sql: &mut Snapshot<'_>| read::read_resource(sql, &engine, &graph_cache, &request);
+                match is_search {
+                    true => self.store.read(&caller.tenant, run).await,
+                    false => self.store.read_inline(&caller.tenant, run).await,
                 }
-                request => {
-                    let (engine, graph_cache) = (self.engine.clone(), self.graph_cache.clone());
-                    let is_search = matches!(request, read::ReadRequest::Search { .. });
-                    let run = move |sql: &mut Snapshot<'_>| {
-                        read::read_resource(sql, &engine, &graph_cache, &request)
-                    };
-                    match is_search {
-                        true => self.store.read(&caller.tenant, run).await,
-                        false => self.store.read_inline(&caller.tenant, run).await,
-                    }
-                }
-            };
-            result.map_err(|error| with_requested_uri(error, address))
-        })
+            }
+        };
+        result.map_err(|error| with_requested_uri(error, address))
     }
 
-    fn check_readable<'a>(
-        &'a self,
-        caller: &'a Principal,
-        route: usize,
-        address: &'a Address,
-    ) -> BoxFuture<'a, Result<ReadSet>> {
-        Box::pin(async move {
-            let request = read::ReadRequest::new(routes::resource_at(route)?, address)?;
-            let (engine, graph_cache) = (self.engine.clone(), self.graph_cache.clone());
-            let result = self
-                .store
-                .read(&caller.tenant, move |sql| read::check_exists(sql, &engine, &graph_cache, &request))
-                .await;
-            result.map_err(|error| with_requested_uri(error, address))
-        })
+    async fn check_readable(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadSet> {
+        let request = read::ReadRequest::new(routes::resource_at(route)?, address)?;
+        let (engine, graph_cache) = (self.engine.clone(), self.graph_cache.clone());
+        let result = self
+            .store
+            .read(&caller.tenant, move |sql| read::check_exists(sql, &engine, &graph_cache, &request))
+            .await;
+        result.map_err(|error| with_requested_uri(error, address))
     }
 
-    fn list<'a>(
-        &'a self,
-        caller: &'a Principal,
-        after: Option<&'a str>,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<SchemePage>> {
-        Box::pin(async move {
-            let visible: &[routes::RouteDef] =
-                if routes::MEMORY_READ.is_satisfied_by(&caller.scopes) { &routes::ROUTES[..3] } else { &[] };
-            let first = after.and_then(|after| after.parse().ok()).unwrap_or(0_usize);
-            let entries: Vec<ResourceEntry> =
-                visible.iter().skip(first).take(limit).map(to_list_entry).collect();
-            let next = first + entries.len();
-            let next = (next < visible.len()).then(|| next.to_string());
-            Ok(SchemePage { entries, next, read_set: ReadSet::default() })
-        })
+    async fn list(&self, caller: &Principal, after: Option<&str>, limit: usize) -> Result<SchemePage> {
+        let visible: &[routes::RouteDef] =
+            if routes::MEMORY_READ.is_satisfied_by(&caller.scopes) { &routes::ROUTES[..3] } else { &[] };
+        let first = after.and_then(|after| after.parse().ok()).unwrap_or(0_usize);
+        let entries: Vec<ResourceEntry> = visible.iter().skip(first).take(limit).map(to_list_entry).collect();
+        let next = first + entries.len();
+        let next = (next < visible.len()).then(|| next.to_string());
+        Ok(SchemePage { entries, next, read_set: ReadSet::default() })
     }
 
-    fn complete<'a>(
-        &'a self,
-        caller: &'a Principal,
-        query: CompletionQuery<'a>,
-    ) -> BoxFuture<'a, Result<Completion>> {
-        Box::pin(async move {
-            let subject = match query.target {
-                CompletionTarget::Template(template) => template,
-                CompletionTarget::Prompt(name) => name,
-            };
-            let Some(kind) = completion::variable_kind(subject, query.variable) else {
-                return Ok(Completion::default());
-            };
-            let prefix = query.prefix.to_owned();
-            self.store.read(&caller.tenant, move |sql| completion::values(sql, kind, &prefix)).await
-        })
+    async fn complete(&self, caller: &Principal, query: CompletionQuery<'_>) -> Result<Completion> {
+        let subject = match query.target {
+            CompletionTarget::Template(template) => template,
+            CompletionTarget::Prompt(name) => name,
+        };
+        let Some(kind) = completion::variable_kind(subject, query.variable) else {
+            return Ok(Completion::default());
+        };
+        let prefix = query.prefix.to_owned();
+        self.store.read(&caller.tenant, move |sql| completion::values(sql, kind, &prefix)).await
     }
 
     fn tools(&self) -> Vec<Tool> {
         tools::all()
     }
 
-    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
-        Box::pin(tools::call(self, call))
+    async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
+        tools::call(self, call).await
     }
 
     fn prompts(&self) -> &'static [Prompt] {
         &prompt::PROMPTS
     }
 
-    fn get_prompt<'a>(
-        &'a self,
-        caller: &'a Principal,
+    async fn get_prompt(
+        &self,
+        caller: &Principal,
         prompt: &'static Prompt,
-        arguments: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
-        Box::pin(prompt::messages(self, caller, prompt, arguments))
+        arguments: &Map<String, Value>,
+    ) -> Result<(Vec<Message>, ReadSet)> {
+        prompt::messages(self, caller, prompt, arguments).await
     }
 }
 

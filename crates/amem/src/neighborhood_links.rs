@@ -61,7 +61,7 @@ mod tests {
 
     use quad_core::resolver::View;
     use quad_core::tool::NoProgress;
-    use quad_core::{BoxFuture, LinkIndex, Resolver, Scheme, Tag, VisibleLinks};
+    use quad_core::{LinkIndex, Resolver, Scheme, Tag, VisibleLinks};
     use serde_json::{Value, json};
 
     use super::*;
@@ -71,21 +71,17 @@ mod tests {
     #[derive(Default)]
     struct FakeLinkIndex(AtomicUsize);
 
+    #[async_trait::async_trait]
     impl LinkIndex for FakeLinkIndex {
-        fn links_of<'a>(
-            &'a self,
-            caller: &'a Principal,
-            uri: &'a str,
-        ) -> BoxFuture<'a, Result<VisibleLinks>> {
+        async fn links_of(&self, caller: &Principal, uri: &str) -> Result<VisibleLinks> {
             self.0.fetch_add(1, Ordering::Relaxed);
-            Box::pin(async move {
-                let has_link = uri == "amem://node/0" && &*caller.subject == "agent_1";
-                let hidden = ReadSet::default().with_tag(Tag::new("link:to:x"));
-                let mut basis = ReadSet::default().merge_hidden(&hidden);
-                basis.visible_hash = Some("these".into());
-                let links = if has_link { vec![json!({"to": uri})] } else { Vec::new() };
-                Ok(VisibleLinks { links, is_truncated: has_link, read_set: basis })
-            })
+
+            let has_link = uri == "amem://node/0" && &*caller.subject == "agent_1";
+            let hidden = ReadSet::default().with_tag(Tag::new("link:to:x"));
+            let mut basis = ReadSet::default().merge_hidden(&hidden);
+            basis.visible_hash = Some("these".into());
+            let links = if has_link { vec![json!({"to": uri})] } else { Vec::new() };
+            Ok(VisibleLinks { links, is_truncated: has_link, read_set: basis })
         }
     }
 

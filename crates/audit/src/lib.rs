@@ -33,7 +33,7 @@ mod verify;
 
 use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::{
-    Address, BoxFuture, Error, Grammar, Principal, ReadOutput, ReadSet, Result, Route, RouteSpec, Scheme,
+    Address, Error, Grammar, Principal, ReadOutput, ReadSet, Result, Route, RouteSpec, Scheme,
     ScopeRequirement, Template,
 };
 use quad_store::Store;
@@ -73,6 +73,7 @@ impl Audit {
     }
 }
 
+#[async_trait::async_trait]
 impl Scheme for Audit {
     fn name(&self) -> &'static str {
         "audit"
@@ -122,50 +123,34 @@ impl Scheme for Audit {
         events.into_iter().chain(event).collect()
     }
 
-    fn read<'a>(
-        &'a self,
-        caller: &'a Principal,
-        _: usize,
-        address: &'a Address,
-    ) -> BoxFuture<'a, Result<ReadOutput>> {
-        Box::pin(async move {
-            // What this process has answered is there, whether it was written before or is only about to be.
-            self.store.flush_audit().await?;
-            match address.variable("id") {
-                Some(id) => {
-                    let (id, requested) = (id.to_owned(), address.requested().to_owned());
-                    self.store.read(&caller.tenant, move |sql| events::read_event(sql, &id, &requested)).await
-                }
-                None => {
-                    let query = events::EventQuery::new(&caller.tenant, address)?;
-                    self.store.read(&caller.tenant, move |sql| events::read_page(sql, &query)).await
-                }
+    async fn read(&self, caller: &Principal, _: usize, address: &Address) -> Result<ReadOutput> {
+        // What this process has answered is there, whether it was written before or is only about to be.
+        self.store.flush_audit().await?;
+        match address.variable("id") {
+            Some(id) => {
+                let (id, requested) = (id.to_owned(), address.requested().to_owned());
+                self.store.read(&caller.tenant, move |sql| events::read_event(sql, &id, &requested)).await
             }
-        })
+            None => {
+                let query = events::EventQuery::new(&caller.tenant, address)?;
+                self.store.read(&caller.tenant, move |sql| events::read_page(sql, &query)).await
+            }
+        }
     }
 
     /// Nothing: events are found by their template, and a list of them would grow with every look at it.
-    fn list<'a>(
-        &'a self,
-        _: &'a Principal,
-        _: Option<&'a str>,
-        _: usize,
-    ) -> BoxFuture<'a, Result<SchemePage>> {
-        Box::pin(async { Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() }) })
+    async fn list(&self, _: &Principal, _: Option<&str>, _: usize) -> Result<SchemePage> {
+        Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() })
     }
 
-    fn complete<'a>(
-        &'a self,
-        _: &'a Principal,
-        query: CompletionQuery<'a>,
-    ) -> BoxFuture<'a, Result<Completion>> {
+    async fn complete(&self, _: &Principal, query: CompletionQuery<'_>) -> Result<Completion> {
         let outcomes = if query.variable == "outcome" { events::OUTCOMES } else { &[] };
         let values: Vec<String> = outcomes
             .iter()
             .filter(|outcome| outcome.starts_with(query.prefix))
             .map(|outcome| (*outcome).to_owned())
             .collect();
-        Box::pin(async move { Ok(Completion { total: values.len(), values, read_set: ReadSet::default() }) })
+        Ok(Completion { total: values.len(), values, read_set: ReadSet::default() })
     }
 }
 
@@ -367,6 +352,7 @@ mod tests {
     async fn lists_nothing_completes_outcomes_and_is_global() {
         for fixture in fixtures().await {
             struct OtherScheme;
+            #[async_trait::async_trait]
             impl Scheme for OtherScheme {
                 fn name(&self) -> &'static str {
                     "other"
@@ -380,30 +366,14 @@ mod tests {
                 fn routes(&self) -> Vec<Route> {
                     Vec::new()
                 }
-                fn read<'a>(
-                    &'a self,
-                    _: &'a Principal,
-                    _: usize,
-                    address: &'a Address,
-                ) -> BoxFuture<'a, Result<ReadOutput>> {
-                    Box::pin(async { Err(Error::not_found(address.requested())) })
+                async fn read(&self, _: &Principal, _: usize, address: &Address) -> Result<ReadOutput> {
+                    Err(Error::not_found(address.requested()))
                 }
-                fn list<'a>(
-                    &'a self,
-                    _: &'a Principal,
-                    _: Option<&'a str>,
-                    _: usize,
-                ) -> BoxFuture<'a, Result<SchemePage>> {
-                    Box::pin(async {
-                        Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() })
-                    })
+                async fn list(&self, _: &Principal, _: Option<&str>, _: usize) -> Result<SchemePage> {
+                    Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() })
                 }
-                fn complete<'a>(
-                    &'a self,
-                    _: &'a Principal,
-                    _: CompletionQuery<'a>,
-                ) -> BoxFuture<'a, Result<Completion>> {
-                    Box::pin(async { Ok(Completion::default()) })
+                async fn complete(&self, _: &Principal, _: CompletionQuery<'_>) -> Result<Completion> {
+                    Ok(Completion::default())
                 }
             }
             let store = Arc::new(fixture.store().clone());

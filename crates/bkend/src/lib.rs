@@ -52,9 +52,7 @@ use std::sync::Arc;
 use quad_core::prompt::{Message, Prompt};
 use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::tool::{ToolCall, ToolResult};
-use quad_core::{
-    Address, BoxFuture, Error, Kind, Principal, ReadOutput, ReadSet, Result, Route, Scheme, Tool,
-};
+use quad_core::{Address, Error, Kind, Principal, ReadOutput, ReadSet, Result, Route, Scheme, Tool};
 use quad_store::Store;
 use serde_json::{Map, Value};
 
@@ -103,6 +101,7 @@ impl Bkend {
     }
 }
 
+#[async_trait::async_trait]
 impl Scheme for Bkend {
     fn name(&self) -> &'static str {
         "bkend"
@@ -129,101 +128,80 @@ impl Scheme for Bkend {
         }
     }
 
-    fn read<'a>(
-        &'a self,
-        caller: &'a Principal,
-        route: usize,
-        address: &'a Address,
-    ) -> BoxFuture<'a, Result<ReadOutput>> {
-        Box::pin(async move {
-            let resource = routes::resource_at(route)?;
-            let result = match resource {
-                Resource::AccessTokens | Resource::AccessToken => {
-                    read::read_tokens(resource, address, self.tokens.list(&caller.tenant).await?)
-                }
-                _ => {
-                    let request = read::ReadRequest::new(resource, address, caller)?;
-                    self.store.read(&caller.tenant, move |sql| read::read_resource(sql, &request)).await
-                }
-            };
-            // Which part of a path does not exist is nobody's business: missing and inconsistent are one answer.
-            result.map_err(|error| match error.kind() {
-                Kind::NotFound => Error::not_found(address.requested()),
-                _ => error,
-            })
-        })
-    }
-
-    fn list<'a>(
-        &'a self,
-        caller: &'a Principal,
-        after: Option<&'a str>,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<SchemePage>> {
-        Box::pin(async move {
-            let levels = listing::VisibleLevels::for_caller(caller);
-            let after = after.map(str::to_owned);
-            self.store
-                .read(&caller.tenant, move |sql| listing::list_page(sql, levels, after.as_deref(), limit))
-                .await
-        })
-    }
-
-    fn complete<'a>(
-        &'a self,
-        caller: &'a Principal,
-        query: CompletionQuery<'a>,
-    ) -> BoxFuture<'a, Result<Completion>> {
-        Box::pin(async move {
-            let Some(kind) =
-                completion::variable_kind(query.variable).filter(|kind| kind.is_visible_to(caller))
-            else {
-                return Ok(Completion::default());
-            };
-            let (prefix, context_args) = (query.prefix.to_owned(), query.context.clone());
-            match kind {
-                completion::VariableKind::Token => {
-                    let (tokens, basis) = self.tokens.list(&caller.tenant).await?;
-                    let ids = tokens.into_iter().map(|token| token.id);
-                    let values: Vec<String> = ids.filter(|id| id.starts_with(&prefix)).collect();
-                    Ok(Completion { total: values.len(), values, read_set: basis })
-                }
-                completion::VariableKind::Version => {
-                    self.store
-                        .read(&caller.tenant, move |sql| {
-                            completion::complete_versions(sql, &prefix, &context_args)
-                        })
-                        .await
-                }
-                kind => {
-                    self.store
-                        .read(&caller.tenant, move |sql| {
-                            completion::complete_ids(sql, kind, &prefix, &context_args)
-                        })
-                        .await
-                }
+    async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
+        let resource = routes::resource_at(route)?;
+        let result = match resource {
+            Resource::AccessTokens | Resource::AccessToken => {
+                read::read_tokens(resource, address, self.tokens.list(&caller.tenant).await?)
             }
+            _ => {
+                let request = read::ReadRequest::new(resource, address, caller)?;
+                self.store.read(&caller.tenant, move |sql| read::read_resource(sql, &request)).await
+            }
+        };
+        // Which part of a path does not exist is nobody's business: missing and inconsistent are one answer.
+        result.map_err(|error| match error.kind() {
+            Kind::NotFound => Error::not_found(address.requested()),
+            _ => error,
         })
+    }
+
+    async fn list(&self, caller: &Principal, after: Option<&str>, limit: usize) -> Result<SchemePage> {
+        let levels = listing::VisibleLevels::for_caller(caller);
+        let after = after.map(str::to_owned);
+        self.store
+            .read(&caller.tenant, move |sql| listing::list_page(sql, levels, after.as_deref(), limit))
+            .await
+    }
+
+    async fn complete(&self, caller: &Principal, query: CompletionQuery<'_>) -> Result<Completion> {
+        let Some(kind) = completion::variable_kind(query.variable).filter(|kind| kind.is_visible_to(caller))
+        else {
+            return Ok(Completion::default());
+        };
+        let (prefix, context_args) = (query.prefix.to_owned(), query.context.clone());
+        match kind {
+            completion::VariableKind::Token => {
+                let (tokens, basis) = self.tokens.list(&caller.tenant).await?;
+                let ids = tokens.into_iter().map(|token| token.id);
+                let values: Vec<String> = ids.filter(|id| id.starts_with(&prefix)).collect();
+                Ok(Completion { total: values.len(), values, read_set: basis })
+            }
+            completion::VariableKind::Version => {
+                self.store
+                    .read(&caller.tenant, move |sql| {
+                        completion::complete_versions(sql, &prefix, &context_args)
+                    })
+                    .await
+            }
+            kind => {
+                self.store
+                    .read(&caller.tenant, move |sql| {
+                        completion::complete_ids(sql, kind, &prefix, &context_args)
+                    })
+                    .await
+            }
+        }
     }
 
     fn tools(&self) -> Vec<Tool> {
         tools::all()
     }
 
-    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
-        Box::pin(tools::call(self, call))
+    async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
+        tools::call(self, call).await
     }
 
     fn prompts(&self) -> &'static [Prompt] {
         &prompt::PROMPTS
     }
 
-    fn get_prompt<'a>(
-        &'a self,
-        caller: &'a Principal,
+    async fn get_prompt(
+        &self,
+        caller: &Principal,
         prompt: &'static Prompt,
-        arguments: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
-        Box::pin(prompt::build_messages(self, caller, prompt, arguments))
+        arguments: &Map<String, Value>,
+    ) -> Result<(Vec<Message>, ReadSet)> {
+        prompt::build_messages(self, caller, prompt, arguments).await
     }
 }

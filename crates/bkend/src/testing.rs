@@ -8,8 +8,7 @@ use quad_core::resolver::View;
 use quad_core::scheme::{CompletionQuery, CompletionTarget, ResourceEntry};
 use quad_core::tool::NoProgress;
 use quad_core::{
-    BoxFuture, Principal, PrincipalKind, ReadSet, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp,
-    ToolOutput,
+    Principal, PrincipalKind, ReadSet, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp, ToolOutput,
 };
 use quad_store::WriteContext;
 use quad_store::testing::{TestStore, stores};
@@ -40,20 +39,19 @@ pub(crate) struct TestEnv {
 
 struct FixedTokens;
 
+#[async_trait::async_trait]
 impl TokenDirectory for FixedTokens {
-    fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, ReadSet)>> {
-        Box::pin(async {
-            let token = TokenSummary {
-                id: "tok_01ABCDEFGH".to_owned(),
-                name: "ci".to_owned(),
-                kind: "agent".to_owned(),
-                scopes: vec!["*:read".to_owned()],
-                created_at: Timestamp(0),
-                expires_at: None,
-                status: "active".to_owned(),
-            };
-            Ok((vec![token], ReadSet::default()))
-        })
+    async fn list(&self, _: &TenantId) -> Result<(Vec<TokenSummary>, ReadSet)> {
+        let token = TokenSummary {
+            id: "tok_01ABCDEFGH".to_owned(),
+            name: "ci".to_owned(),
+            kind: "agent".to_owned(),
+            scopes: vec!["*:read".to_owned()],
+            created_at: Timestamp(0),
+            expires_at: None,
+            status: "active".to_owned(),
+        };
+        Ok((vec![token], ReadSet::default()))
     }
 }
 

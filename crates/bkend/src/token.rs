@@ -2,7 +2,7 @@
 //!
 //! Who keeps the tokens is not known here; the binary hands in a [`TokenDirectory`].
 
-use quad_core::{BoxFuture, ReadSet, Result, TenantId, Timestamp};
+use quad_core::{ReadSet, Result, TenantId, Timestamp};
 use serde_json::{Value, json};
 
 use crate::errors;
@@ -27,18 +27,20 @@ pub struct TokenSummary {
 }
 
 /// Somebody who knows the tokens of a tenant.
+#[async_trait::async_trait]
 pub trait TokenDirectory: Send + Sync {
     /// All of them, in a stable order, and what the list rests on.
-    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, ReadSet)>>;
+    async fn list(&self, tenant: &TenantId) -> Result<(Vec<TokenSummary>, ReadSet)>;
 }
 
 /// A directory without tokens, for a server that has none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTokens;
 
+#[async_trait::async_trait]
 impl TokenDirectory for NoTokens {
-    fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, ReadSet)>> {
-        Box::pin(async { Ok((Vec::new(), ReadSet::default())) })
+    async fn list(&self, _: &TenantId) -> Result<(Vec<TokenSummary>, ReadSet)> {
+        Ok((Vec::new(), ReadSet::default()))
     }
 }
 

@@ -15,7 +15,7 @@ use quad_brain::import::{self, ImportEvent, ImportFile, ImportOptions};
 use quad_brain::{AgentDirectory, AgentSummary, Brain, COMPONENT, load};
 use quad_core::resolver::View;
 use quad_core::tool::NoProgress;
-use quad_core::{BoxFuture, Principal, PrincipalKind, ReadSet, Resolver, Result, Scheme, ScopeSet, TenantId};
+use quad_core::{Principal, PrincipalKind, ReadSet, Resolver, Result, Scheme, ScopeSet, TenantId};
 use quad_store::{WriteContext, testing};
 use serde_json::{Map, Value, json};
 
@@ -27,9 +27,10 @@ const ACCOUNTS: usize = 200;
 
 struct EmptyAgentDirectory;
 
+#[async_trait::async_trait]
 impl AgentDirectory for EmptyAgentDirectory {
-    fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, ReadSet)>> {
-        Box::pin(async { Ok((Vec::new(), ReadSet::default())) })
+    async fn list(&self, _: &TenantId) -> Result<(Vec<AgentSummary>, ReadSet)> {
+        Ok((Vec::new(), ReadSet::default()))
     }
 }
 

@@ -77,8 +77,7 @@ use quad_core::prompt::{Message, Prompt};
 use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, RequestTarget, SchemePage};
 use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
-    Address, BoxFuture, Error, Principal, ReadOutput, ReadSet, Result, Route, Scheme, TenantId, Timestamp,
-    Tool,
+    Address, Error, Principal, ReadOutput, ReadSet, Result, Route, Scheme, TenantId, Timestamp, Tool,
 };
 use quad_store::{Store, WriteContext};
 use serde_json::{Map, Value};
@@ -119,9 +118,10 @@ pub struct AgentSummary {
 }
 
 /// The registry of agents, which belongs to somebody else.
+#[async_trait::async_trait]
 pub trait AgentDirectory: Send + Sync {
     /// The tenant's agents, and what the list rests on.
-    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, ReadSet)>>;
+    async fn list(&self, tenant: &TenantId) -> Result<(Vec<AgentSummary>, ReadSet)>;
 }
 
 /// The provider of `brain://`.
@@ -160,6 +160,7 @@ impl Brain {
     }
 }
 
+#[async_trait::async_trait]
 impl Scheme for Brain {
     fn name(&self) -> &'static str {
         "brain"
@@ -190,59 +191,41 @@ impl Scheme for Brain {
         errors::to_wire_error(caller, requested, tools::NAMES, error)
     }
 
-    fn read<'a>(
-        &'a self,
-        caller: &'a Principal,
-        route: usize,
-        address: &'a Address,
-    ) -> BoxFuture<'a, Result<ReadOutput>> {
-        Box::pin(async move { read::read(self, caller, routes::resource_at(route)?, address).await })
+    async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
+        read::read(self, caller, routes::resource_at(route)?, address).await
     }
 
-    fn list<'a>(
-        &'a self,
-        caller: &'a Principal,
-        after: Option<&'a str>,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<SchemePage>> {
-        Box::pin(listing::list(self, caller, after, limit))
+    async fn list(&self, caller: &Principal, after: Option<&str>, limit: usize) -> Result<SchemePage> {
+        listing::list(self, caller, after, limit).await
     }
 
-    fn complete<'a>(
-        &'a self,
-        caller: &'a Principal,
-        query: CompletionQuery<'a>,
-    ) -> BoxFuture<'a, Result<Completion>> {
-        Box::pin(async move {
-            let CompletionTarget::Template(_) = query.target else { return Ok(Completion::default()) };
-            let (variable, prefix) = (query.variable.to_owned(), query.prefix.to_owned());
-            let subject = caller.subject.clone();
-            self.store
-                .read(&caller.tenant, move |sql| {
-                    completion::complete_variable(sql, &variable, &prefix, &subject)
-                })
-                .await
-        })
+    async fn complete(&self, caller: &Principal, query: CompletionQuery<'_>) -> Result<Completion> {
+        let CompletionTarget::Template(_) = query.target else { return Ok(Completion::default()) };
+        let (variable, prefix) = (query.variable.to_owned(), query.prefix.to_owned());
+        let subject = caller.subject.clone();
+        self.store
+            .read(&caller.tenant, move |sql| completion::complete_variable(sql, &variable, &prefix, &subject))
+            .await
     }
 
     fn tools(&self) -> Vec<Tool> {
         tools::all()
     }
 
-    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
-        Box::pin(tools::call(self, call))
+    async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
+        tools::call(self, call).await
     }
 
     fn prompts(&self) -> &'static [Prompt] {
         &prompt::PROMPTS
     }
 
-    fn get_prompt<'a>(
-        &'a self,
-        _caller: &'a Principal,
+    async fn get_prompt(
+        &self,
+        _caller: &Principal,
         prompt: &'static Prompt,
-        arguments: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
-        Box::pin(async move { prompt::messages(prompt, arguments) })
+        arguments: &Map<String, Value>,
+    ) -> Result<(Vec<Message>, ReadSet)> {
+        prompt::messages(prompt, arguments)
     }
 }

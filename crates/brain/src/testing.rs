@@ -5,8 +5,7 @@ use std::sync::Arc;
 use quad_core::resolver::View;
 use quad_core::tool::NoProgress;
 use quad_core::{
-    BoxFuture, Principal, PrincipalKind, ReadSet, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp,
-    Version,
+    Principal, PrincipalKind, ReadSet, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp, Version,
 };
 use quad_store::testing::{TestStore, stores};
 use quad_store::{WriteContext, tenant};
@@ -24,8 +23,9 @@ pub(crate) struct TestEnv {
 /// A registry that knows two agents.
 struct TestAgentDirectory;
 
+#[async_trait::async_trait]
 impl AgentDirectory for TestAgentDirectory {
-    fn list<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, ReadSet)>> {
+    async fn list(&self, _: &TenantId) -> Result<(Vec<AgentSummary>, ReadSet)> {
         let agent = |subject: &str| AgentSummary {
             subject: subject.to_owned(),
             kind: "agent".to_owned(),
@@ -33,9 +33,8 @@ impl AgentDirectory for TestAgentDirectory {
             scopes: vec!["ledger:read".to_owned()],
             registered_at: Timestamp(1_700_000_000_000),
         };
-        Box::pin(async move {
-            Ok((vec![agent("agent_1"), agent("agent_2")], ReadSet::at_version(Version(i64::MAX))))
-        })
+
+        Ok((vec![agent("agent_1"), agent("agent_2")], ReadSet::at_version(Version(i64::MAX))))
     }
 }
 

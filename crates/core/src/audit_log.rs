@@ -54,15 +54,16 @@ impl Future for PendingAppend<'_> {
 }
 
 /// The audit trail, as the path of a read sees it.
+#[async_trait::async_trait]
 pub trait AuditLog: Send + Sync {
     /// Makes one event durable, provided that every basis still holds in the same commit. A journal that may write later
     /// answers when every basis holds and the event is in its hands.
-    fn append<'a>(
-        &'a self,
-        tenant: &'a TenantId,
+    async fn append(
+        &self,
+        tenant: &TenantId,
         event: EventDraft,
         read_sets: Vec<Arc<ReadSet>>,
-    ) -> BoxFuture<'a, Result<Receipt, AppendError>>;
+    ) -> Result<Receipt, AppendError>;
 
     /// The same, and runs the errand in that commit, once; if the errand fails, the event stays. A journal that keeps no data
     /// has nothing to run it on.
@@ -79,13 +80,13 @@ pub trait AuditLog: Send + Sync {
 
     /// Has nobody change anything of the tenant's until the event of the next answer is recorded, and runs the errand in the same
     /// commit: for an answer that was overtaken. `None` where there is no holding; then the answer is recorded as any other.
-    fn lease_head<'a>(
-        &'a self,
-        tenant: &'a TenantId,
+    async fn lease_head(
+        &self,
+        tenant: &TenantId,
         side_effect: Option<SideEffect>,
-    ) -> BoxFuture<'a, Result<Option<Box<dyn HeadLease>>>> {
+    ) -> Result<Option<Box<dyn HeadLease>>> {
         let _ = (tenant, side_effect);
-        Box::pin(std::future::ready(Ok(None)))
+        Ok(None)
     }
 }
 

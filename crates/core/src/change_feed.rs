@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast;
 
-use crate::{BoxFuture, Result, Tag, TenantId, Version};
+use crate::{Result, Tag, TenantId, Version};
 
 /// One commit: its version and what it touched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,11 +16,9 @@ pub struct Change {
 }
 
 /// Where committed changes are announced, whichever process committed them.
+#[async_trait::async_trait]
 pub trait ChangeFeed: Send + Sync {
     /// Changes of one tenant from now on, in version order: every change that commits after this call returns is
     /// delivered. A receiver that lags is told so and must look at everything it cares about again.
-    fn subscribe<'a>(
-        &'a self,
-        tenant: &'a TenantId,
-    ) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>>;
+    async fn subscribe(&self, tenant: &TenantId) -> Result<broadcast::Receiver<Arc<Change>>>;
 }

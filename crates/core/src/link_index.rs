@@ -4,13 +4,14 @@
 
 use serde_json::Value;
 
-use crate::{BoxFuture, Principal, ReadSet, Result};
+use crate::{Principal, ReadSet, Result};
 
 /// Whoever keeps the links.
+#[async_trait::async_trait]
 pub trait LinkIndex: Send + Sync {
     /// The links of an address, in both directions, as far as the caller can read both ends. `uri` is canonical, and the caller
     /// has been found to be able to read it.
-    fn links_of<'a>(&'a self, caller: &'a Principal, uri: &'a str) -> BoxFuture<'a, Result<VisibleLinks>>;
+    async fn links_of(&self, caller: &Principal, uri: &str) -> Result<VisibleLinks>;
 }
 
 /// The links of one address.

@@ -71,7 +71,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::{BoxFuture, PendingAppend, ReadSet, TenantId, Version};
+    use crate::{PendingAppend, ReadSet, TenantId, Version};
 
     /// A journal in which everything is overtaken but what is held, if it can hold.
     #[derive(Clone, Default)]
@@ -86,25 +86,26 @@ mod tests {
         }
     }
 
+    #[async_trait::async_trait]
     impl AuditLog for ContendedAuditLog {
-        fn append<'a>(
-            &'a self,
-            _: &'a TenantId,
+        async fn append(
+            &self,
+            _: &TenantId,
             _: EventDraft,
             _: Vec<Arc<ReadSet>>,
-        ) -> BoxFuture<'a, Result<Receipt, AppendError>> {
+        ) -> Result<Receipt, AppendError> {
             self.record_call("record");
-            Box::pin(std::future::ready(Err(AppendError::Stale(0))))
+            Err(AppendError::Stale(0))
         }
 
-        fn lease_head<'a>(
-            &'a self,
-            _: &'a TenantId,
+        async fn lease_head(
+            &self,
+            _: &TenantId,
             side_effect: Option<SideEffect>,
-        ) -> BoxFuture<'a, Result<Option<Box<dyn HeadLease>>>> {
+        ) -> Result<Option<Box<dyn HeadLease>>> {
             self.record_call(if side_effect.is_some() { "hold with an errand" } else { "hold" });
             let lease = self.grants_lease.then(|| Box::new(self.clone()) as Box<dyn HeadLease>);
-            Box::pin(std::future::ready(Ok(lease)))
+            Ok(lease)
         }
     }
 

@@ -6,9 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::prompt::{Message, Prompt};
 use crate::tool::{ToolCall, ToolResult};
-use crate::{
-    Address, BoxFuture, Error, Principal, ReadOutput, ReadSet, Result, RouteSpec, ScopeRequirement, Tool,
-};
+use crate::{Address, Error, Principal, ReadOutput, ReadSet, Result, RouteSpec, ScopeRequirement, Tool};
 
 /// An address pattern of a scheme, and what the scheme says about it.
 #[derive(Debug)]
@@ -144,6 +142,7 @@ pub enum RequestTarget<'a> {
 /// Everything here is called with a proven caller whose scopes have been checked against the declared [`ScopeRequirement`]. What a
 /// scheme reads, it reads in one snapshot and says so in a [`ReadSet`]; what it writes, it writes in one transaction that
 /// also holds the call's audit event.
+#[async_trait::async_trait]
 pub trait Scheme: Send + Sync {
     /// The scheme's name, as in `name://`.
     fn name(&self) -> &'static str;
@@ -178,39 +177,20 @@ pub trait Scheme: Send + Sync {
     }
 
     /// Reads one address. `route` is the index into [`Scheme::routes`].
-    fn read<'a>(
-        &'a self,
-        caller: &'a Principal,
-        route: usize,
-        address: &'a Address,
-    ) -> BoxFuture<'a, Result<ReadOutput>>;
+    async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput>;
 
     /// Whether `read` would answer, and what that rests on; its refusals are those of `read`. Nothing is shown. A scheme whose
     /// readings look at other addresses says here what holds without looking at them, or two that look at each other would never
     /// end.
-    fn check_readable<'a>(
-        &'a self,
-        caller: &'a Principal,
-        route: usize,
-        address: &'a Address,
-    ) -> BoxFuture<'a, Result<ReadSet>> {
-        Box::pin(async move { Ok(self.read(caller, route, address).await?.read_set) })
+    async fn check_readable(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadSet> {
+        Ok(self.read(caller, route, address).await?.read_set)
     }
 
     /// What the caller can read, in a stable order, at most `limit` entries from the key `after` on.
-    fn list<'a>(
-        &'a self,
-        caller: &'a Principal,
-        after: Option<&'a str>,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<SchemePage>>;
+    async fn list(&self, caller: &Principal, after: Option<&str>, limit: usize) -> Result<SchemePage>;
 
     /// Possible values of a variable.
-    fn complete<'a>(
-        &'a self,
-        caller: &'a Principal,
-        query: CompletionQuery<'a>,
-    ) -> BoxFuture<'a, Result<Completion>>;
+    async fn complete(&self, caller: &Principal, query: CompletionQuery<'_>) -> Result<Completion>;
 
     /// The tools, in the order in which they are published.
     fn tools(&self) -> Vec<Tool> {
@@ -225,9 +205,9 @@ pub trait Scheme: Send + Sync {
     }
 
     /// Calls a tool.
-    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
+    async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
         let name = call.tool.name;
-        Box::pin(async move { Err(Error::internal(format!("tool {name} is published but not implemented"))) })
+        Err(Error::internal(format!("tool {name} is published but not implemented")))
     }
 
     /// The prompts.
@@ -236,15 +216,14 @@ pub trait Scheme: Send + Sync {
     }
 
     /// The messages of a prompt, and what they rest on. Required arguments are present.
-    fn get_prompt<'a>(
-        &'a self,
-        caller: &'a Principal,
+    async fn get_prompt(
+        &self,
+        caller: &Principal,
         prompt: &'static Prompt,
-        arguments: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
+        arguments: &Map<String, Value>,
+    ) -> Result<(Vec<Message>, ReadSet)> {
         let _ = (caller, arguments);
-        Box::pin(async move {
-            Err(Error::internal(format!("prompt {} is published but not implemented", prompt.name)))
-        })
+
+        Err(Error::internal(format!("prompt {} is published but not implemented", prompt.name)))
     }
 }

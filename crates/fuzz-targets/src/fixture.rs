@@ -8,9 +8,9 @@ use quad_core::resolver::View;
 use quad_core::scheme::{Completion, CompletionQuery, ResourceEntry, SchemePage};
 use quad_core::tool::{ContentBlock, ToolCall, ToolEffect, ToolResult};
 use quad_core::{
-    Address, AppendError, AuditLog, BoxFuture, Change, ChangeFeed, Content, Error, EventDraft, Principal,
-    ReadOutput, ReadSet, Receipt, Resolver, Result, Route, RouteSpec, Scheme, ScopeRequirement, TenantId,
-    Tool, ToolOutput, Version,
+    Address, AppendError, AuditLog, Change, ChangeFeed, Content, Error, EventDraft, Principal, ReadOutput,
+    ReadSet, Receipt, Resolver, Result, Route, RouteSpec, Scheme, ScopeRequirement, TenantId, Tool,
+    ToolOutput, Version,
 };
 use quad_mcp::{Endpoint, ServerOptions, ServerState};
 use serde_json::{Map, Value, json};
@@ -53,22 +53,24 @@ struct CountingAuditLog {
     changes: broadcast::Sender<Arc<Change>>,
 }
 
+#[async_trait::async_trait]
 impl AuditLog for CountingAuditLog {
-    fn append<'a>(
-        &'a self,
-        _: &'a TenantId,
+    async fn append(
+        &self,
+        _: &TenantId,
         _: EventDraft,
         _: Vec<Arc<ReadSet>>,
-    ) -> BoxFuture<'a, Result<Receipt, AppendError>> {
+    ) -> Result<Receipt, AppendError> {
         self.events.fetch_add(1, Ordering::Relaxed);
         // Always the same, so that the same request has the same reply.
-        Box::pin(async { Ok(Receipt { version: Version(1), sequence: Some(1), event_id: "evt_1".into() }) })
+        Ok(Receipt { version: Version(1), sequence: Some(1), event_id: "evt_1".into() })
     }
 }
 
+#[async_trait::async_trait]
 impl ChangeFeed for CountingAuditLog {
-    fn subscribe<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>> {
-        Box::pin(async { Ok(self.changes.subscribe()) })
+    async fn subscribe(&self, _: &TenantId) -> Result<broadcast::Receiver<Arc<Change>>> {
+        Ok(self.changes.subscribe())
     }
 }
 
@@ -84,6 +86,7 @@ static PROMPTS: [Prompt; 1] = [Prompt {
     required_scope: READ_SCOPE,
 }];
 
+#[async_trait::async_trait]
 impl Scheme for ToyScheme {
     fn name(&self) -> &'static str {
         "toy"
@@ -109,28 +112,16 @@ impl Scheme for ToyScheme {
         }]
     }
 
-    fn read<'a>(
-        &'a self,
-        _: &'a Principal,
-        _: usize,
-        address: &'a Address,
-    ) -> BoxFuture<'a, Result<ReadOutput>> {
-        Box::pin(async move {
-            match address.variable("id") {
-                Some(id) if id.len() < 8 => {
-                    Ok(ReadOutput::new(Content::text("text/plain", format!("item {id}")), ReadSet::default()))
-                }
-                _ => Err(Error::not_found(address.requested())),
+    async fn read(&self, _: &Principal, _: usize, address: &Address) -> Result<ReadOutput> {
+        match address.variable("id") {
+            Some(id) if id.len() < 8 => {
+                Ok(ReadOutput::new(Content::text("text/plain", format!("item {id}")), ReadSet::default()))
             }
-        })
+            _ => Err(Error::not_found(address.requested())),
+        }
     }
 
-    fn list<'a>(
-        &'a self,
-        _: &'a Principal,
-        _: Option<&'a str>,
-        _: usize,
-    ) -> BoxFuture<'a, Result<SchemePage>> {
+    async fn list(&self, _: &Principal, _: Option<&str>, _: usize) -> Result<SchemePage> {
         let entry = ResourceEntry {
             uri: "toy://items/1".into(),
             name: "one".into(),
@@ -139,16 +130,12 @@ impl Scheme for ToyScheme {
             mime_type: "text/plain".into(),
             priority: None,
         };
-        Box::pin(async { Ok(SchemePage { entries: vec![entry], next: None, read_set: ReadSet::default() }) })
+        Ok(SchemePage { entries: vec![entry], next: None, read_set: ReadSet::default() })
     }
 
-    fn complete<'a>(
-        &'a self,
-        _: &'a Principal,
-        query: CompletionQuery<'a>,
-    ) -> BoxFuture<'a, Result<Completion>> {
+    async fn complete(&self, _: &Principal, query: CompletionQuery<'_>) -> Result<Completion> {
         let values = vec![format!("{}1", query.prefix)];
-        Box::pin(async { Ok(Completion { total: values.len(), values, read_set: ReadSet::default() }) })
+        Ok(Completion { total: values.len(), values, read_set: ReadSet::default() })
     }
 
     fn tools(&self) -> Vec<Tool> {
@@ -157,24 +144,23 @@ impl Scheme for ToyScheme {
         vec![Tool::new("echo", "Echo", "Says it again", schema, READ_SCOPE, ToolEffect::Reads)]
     }
 
-    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
+    async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
         let output = ToolOutput::structured(Value::Object(call.arguments));
-        Box::pin(async { Ok(ToolResult::read_only(output, ReadSet::default())) })
+        Ok(ToolResult::read_only(output, ReadSet::default()))
     }
 
     fn prompts(&self) -> &'static [Prompt] {
         &PROMPTS
     }
 
-    fn get_prompt<'a>(
-        &'a self,
-        _: &'a Principal,
+    async fn get_prompt(
+        &self,
+        _: &Principal,
         _: &'static Prompt,
-        arguments: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
+        arguments: &Map<String, Value>,
+    ) -> Result<(Vec<Message>, ReadSet)> {
         let text = format!("Greet {}", arguments["who"].as_str().unwrap_or_default());
-        Box::pin(async {
-            Ok((vec![Message { role: Role::User, block: ContentBlock::Text(text) }], ReadSet::default()))
-        })
+
+        Ok((vec![Message { role: Role::User, block: ContentBlock::Text(text) }], ReadSet::default()))
     }
 }

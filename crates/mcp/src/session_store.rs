@@ -1,38 +1,29 @@
 //! Legacy sessions, as the protocol needs them. The gate keeps them; how, and where, is not known here.
 
 use quad_auth::{AuthService, SessionError};
-use quad_core::{BoxFuture, Error, Principal, Result};
+use quad_core::{Error, Principal, Result};
 
 /// Keeps the sessions of legacy HTTP clients. A session id is never a credential: each call also names the caller, and a
 /// session of somebody else is an unknown one.
+#[async_trait::async_trait]
 pub trait SessionStore: Send + Sync {
     /// Opens a session that speaks `revision`, and gives its id.
     fn open(&self, caller: &Principal, revision: &str) -> Result<String>;
 
     /// The revision of a session that is the caller's and has not ended.
-    fn check<'a>(
-        &'a self,
-        caller: &'a Principal,
-        id: &'a str,
-    ) -> BoxFuture<'a, Result<String, SessionStoreError>>;
+    async fn check(&self, caller: &Principal, id: &str) -> Result<String, SessionStoreError>;
 
     /// Ends a session.
-    fn end<'a>(&'a self, caller: &'a Principal, id: &'a str) -> BoxFuture<'a, Result<()>>;
+    async fn end(&self, caller: &Principal, id: &str) -> Result<()>;
 
     /// Adds an address to what a session wants to hear of.
-    fn subscribe<'a>(&'a self, caller: &'a Principal, id: &'a str, uri: &'a str)
-    -> BoxFuture<'a, Result<()>>;
+    async fn subscribe(&self, caller: &Principal, id: &str, uri: &str) -> Result<()>;
 
     /// Takes one away.
-    fn unsubscribe<'a>(
-        &'a self,
-        caller: &'a Principal,
-        id: &'a str,
-        uri: &'a str,
-    ) -> BoxFuture<'a, Result<()>>;
+    async fn unsubscribe(&self, caller: &Principal, id: &str, uri: &str) -> Result<()>;
 
     /// What a session wants to hear of.
-    fn subscriptions<'a>(&'a self, caller: &'a Principal, id: &'a str) -> BoxFuture<'a, Result<Vec<String>>>;
+    async fn subscriptions(&self, caller: &Principal, id: &str) -> Result<Vec<String>>;
 }
 
 /// Why a session cannot be used.
@@ -44,48 +35,33 @@ pub enum SessionStoreError {
     Failed(Error),
 }
 
+#[async_trait::async_trait]
 impl SessionStore for AuthService {
     fn open(&self, caller: &Principal, revision: &str) -> Result<String> {
         self.open_session(caller, revision)
     }
 
-    fn check<'a>(
-        &'a self,
-        caller: &'a Principal,
-        id: &'a str,
-    ) -> BoxFuture<'a, Result<String, SessionStoreError>> {
-        Box::pin(async move {
-            match self.check_session(caller, id).await {
-                Ok(session) => Ok(session.revision),
-                Err(SessionError::NotFound) => Err(SessionStoreError::Unknown),
-                Err(SessionError::Failed(error)) => Err(SessionStoreError::Failed(error)),
-            }
-        })
+    async fn check(&self, caller: &Principal, id: &str) -> Result<String, SessionStoreError> {
+        match self.check_session(caller, id).await {
+            Ok(session) => Ok(session.revision),
+            Err(SessionError::NotFound) => Err(SessionStoreError::Unknown),
+            Err(SessionError::Failed(error)) => Err(SessionStoreError::Failed(error)),
+        }
     }
 
-    fn end<'a>(&'a self, caller: &'a Principal, id: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(self.end_session(caller, id))
+    async fn end(&self, caller: &Principal, id: &str) -> Result<()> {
+        self.end_session(caller, id).await
     }
 
-    fn subscribe<'a>(
-        &'a self,
-        caller: &'a Principal,
-        id: &'a str,
-        uri: &'a str,
-    ) -> BoxFuture<'a, Result<()>> {
-        Box::pin(AuthService::subscribe(self, caller, id, uri))
+    async fn subscribe(&self, caller: &Principal, id: &str, uri: &str) -> Result<()> {
+        AuthService::subscribe(self, caller, id, uri).await
     }
 
-    fn unsubscribe<'a>(
-        &'a self,
-        caller: &'a Principal,
-        id: &'a str,
-        uri: &'a str,
-    ) -> BoxFuture<'a, Result<()>> {
-        Box::pin(AuthService::unsubscribe(self, caller, id, uri))
+    async fn unsubscribe(&self, caller: &Principal, id: &str, uri: &str) -> Result<()> {
+        AuthService::unsubscribe(self, caller, id, uri).await
     }
 
-    fn subscriptions<'a>(&'a self, caller: &'a Principal, id: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(AuthService::subscriptions(self, caller, id))
+    async fn subscriptions(&self, caller: &Principal, id: &str) -> Result<Vec<String>> {
+        AuthService::subscriptions(self, caller, id).await
     }
 }

@@ -6,7 +6,7 @@ use quad_amem::Amem;
 use quad_bkend::{Bkend, TokenDirectory, TokenSummary};
 use quad_brain::{AgentDirectory, AgentSummary, Brain};
 use quad_core::resolver::View;
-use quad_core::{ReadSet, BoxFuture, Error, Principal, Resolver, Result, Scheme, TenantId};
+use quad_core::{ReadSet, Error, Principal, Resolver, Result, Scheme, TenantId};
 use quad_auth::{AuthService, KeyStorage};
 use quad_refrakt::Refrakt;
 use quad_store::{Component, Store, tenant};
@@ -119,21 +119,23 @@ impl Signer for AuditSigner {
 /// The gate's tokens, as the backend scheme shows them. Neither crate knows the other.
 struct TokenDirectoryAdapter(AuthService);
 
+#[async_trait::async_trait]
 impl TokenDirectory for TokenDirectoryAdapter {
-    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<TokenSummary>, ReadSet)>> {
-        Box::pin(async move {
+    async fn list(&self, tenant: &TenantId) -> Result<(Vec<TokenSummary>, ReadSet)> {
+        
             let (tokens, read_set) = self.0.tokens_with_read_set(tenant).await?;
             Ok((tokens.iter().map(token_summary).collect(), read_set))
-        })
-    }
+        
+}
 }
 
 /// The gate's registry of agents, as the money scheme shows it. Neither crate knows the other.
 pub struct AgentDirectoryAdapter(pub AuthService);
 
+#[async_trait::async_trait]
 impl AgentDirectory for AgentDirectoryAdapter {
-    fn list<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<(Vec<AgentSummary>, ReadSet)>> {
-        Box::pin(async move {
+    async fn list(&self, tenant: &TenantId) -> Result<(Vec<AgentSummary>, ReadSet)> {
+        
             let (agents, read_set) = self.0.agents_with_read_set(tenant).await?;
             let agent_summary = |agent: &quad_auth::AgentRecord| AgentSummary {
                 subject: agent.subject.clone(),
@@ -143,8 +145,8 @@ impl AgentDirectory for AgentDirectoryAdapter {
                 registered_at: agent.created_at,
             };
             Ok((agents.iter().map(agent_summary).collect(), read_set))
-        })
-    }
+        
+}
 }
 
 fn token_summary(token: &quad_auth::TokenRecord) -> TokenSummary {

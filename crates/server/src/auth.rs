@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quad_auth::{AuthErrorKind, AuthService};
-use quad_core::{BoxFuture, Error, Principal, Result};
+use quad_core::{Error, Principal, Result};
 use serde_json::{Value, json};
 
 /// Decides who is asking.
@@ -16,19 +16,17 @@ pub enum AuthPolicy {
 }
 
 /// Checks credentials.
+#[async_trait::async_trait]
 pub trait CredentialVerifier: Send + Sync {
     /// Who sent this `Authorization` header.
-    fn authenticate<'a>(
-        &'a self,
-        authorization: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<Principal, CredentialError>>;
+    async fn authenticate(&self, authorization: Option<&str>) -> Result<Principal, CredentialError>;
 
     /// What is remembered about this header is no longer true.
     fn evict(&self, authorization: &str);
 
     /// The public keys with which others can check the credentials that this keeper hands out, as a JSON Web Key Set.
-    fn key_set(&self) -> BoxFuture<'_, Result<Value>> {
-        Box::pin(async { Ok(empty_key_set()) })
+    async fn key_set(&self) -> Result<Value> {
+        Ok(empty_key_set())
     }
 
     /// A caller was refused before its call was looked at, so that nobody else writes that down.
@@ -115,20 +113,16 @@ impl AuthPolicy {
     }
 }
 
+#[async_trait::async_trait]
 impl CredentialVerifier for AuthService {
-    fn authenticate<'a>(
-        &'a self,
-        authorization: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<Principal, CredentialError>> {
-        Box::pin(async move {
-            AuthService::authenticate(self, authorization).await.map_err(|error| {
-                let (code, reason, message) = (error.code(), error.kind.as_str(), error.to_string());
-                match error.kind {
-                    AuthErrorKind::Missing => CredentialError::Missing { code, reason, message },
-                    AuthErrorKind::Failed(error) => CredentialError::Failed(error),
-                    _ => CredentialError::Invalid { code, reason, message },
-                }
-            })
+    async fn authenticate(&self, authorization: Option<&str>) -> Result<Principal, CredentialError> {
+        AuthService::authenticate(self, authorization).await.map_err(|error| {
+            let (code, reason, message) = (error.code(), error.kind.as_str(), error.to_string());
+            match error.kind {
+                AuthErrorKind::Missing => CredentialError::Missing { code, reason, message },
+                AuthErrorKind::Failed(error) => CredentialError::Failed(error),
+                _ => CredentialError::Invalid { code, reason, message },
+            }
         })
     }
 
@@ -136,8 +130,8 @@ impl CredentialVerifier for AuthService {
         AuthService::evict_token(self, authorization);
     }
 
-    fn key_set(&self) -> BoxFuture<'_, Result<Value>> {
-        Box::pin(AuthService::key_set(self))
+    async fn key_set(&self) -> Result<Value> {
+        AuthService::key_set(self).await
     }
 
     fn count_refusal(&self, caller: &Principal, code: &'static str) {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use quad_core::{
-    AppendError, AuditLog, BoxFuture, Change, ChangeFeed, Error, EventDraft, HeadLease, PendingAppend,
-    Principal, ReadSet, ReadSets, Receipt, Result, SideEffect, TenantId, Timestamp, Version, id,
+    AppendError, AuditLog, Change, ChangeFeed, Error, EventDraft, HeadLease, PendingAppend, Principal,
+    ReadSet, ReadSets, Receipt, Result, SideEffect, TenantId, Timestamp, Version, id,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, broadcast, oneshot};
@@ -262,14 +262,15 @@ impl Store {
     }
 }
 
+#[async_trait::async_trait]
 impl AuditLog for Store {
-    fn append<'a>(
-        &'a self,
-        tenant: &'a TenantId,
+    async fn append(
+        &self,
+        tenant: &TenantId,
         event: EventDraft,
         read_sets: Vec<Arc<ReadSet>>,
-    ) -> BoxFuture<'a, Result<Receipt, AppendError>> {
-        Box::pin(self.append_with_side_effect(tenant, event, read_sets.into(), None))
+    ) -> Result<Receipt, AppendError> {
+        self.append_with_side_effect(tenant, event, read_sets.into(), None).await
     }
 
     fn append_with_side_effect<'a>(
@@ -287,22 +288,20 @@ impl AuditLog for Store {
         }
     }
 
-    fn lease_head<'a>(
-        &'a self,
-        tenant: &'a TenantId,
+    async fn lease_head(
+        &self,
+        tenant: &TenantId,
         side_effect: Option<SideEffect>,
-    ) -> BoxFuture<'a, Result<Option<Box<dyn HeadLease>>>> {
-        Box::pin(async move {
-            // An answer that need not wait for its event is computed anew sooner than anybody can be held.
-            let is_durable = self.inner.audit_mode.get() == AuditMode::Durable;
-            let Some(owner) = self.inner.leases.current_task().filter(|_| is_durable) else {
-                return Ok(None);
-            };
-            let (reply, lease) = oneshot::channel();
-            let request = LeaseRequest { tenant: tenant.clone(), side_effect, owner, reply };
-            self.inner.queue.request_lease(request).await?;
-            Ok(lease.await.ok().map(|lease| Box::new(lease) as Box<dyn HeadLease>))
-        })
+    ) -> Result<Option<Box<dyn HeadLease>>> {
+        // An answer that need not wait for its event is computed anew sooner than anybody can be held.
+        let is_durable = self.inner.audit_mode.get() == AuditMode::Durable;
+        let Some(owner) = self.inner.leases.current_task().filter(|_| is_durable) else {
+            return Ok(None);
+        };
+        let (reply, lease) = oneshot::channel();
+        let request = LeaseRequest { tenant: tenant.clone(), side_effect, owner, reply };
+        self.inner.queue.request_lease(request).await?;
+        Ok(lease.await.ok().map(|lease| Box::new(lease) as Box<dyn HeadLease>))
     }
 }
 
@@ -358,15 +357,11 @@ impl Store {
     }
 }
 
+#[async_trait::async_trait]
 impl ChangeFeed for Store {
-    fn subscribe<'a>(
-        &'a self,
-        tenant: &'a TenantId,
-    ) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>> {
-        Box::pin(async move {
-            let head = self.read(tenant, |snapshot| Ok(snapshot.version())).await?;
-            Ok(self.inner.recent_changes.subscribe(tenant, head))
-        })
+    async fn subscribe(&self, tenant: &TenantId) -> Result<broadcast::Receiver<Arc<Change>>> {
+        let head = self.read(tenant, |snapshot| Ok(snapshot.version())).await?;
+        Ok(self.inner.recent_changes.subscribe(tenant, head))
     }
 }
 

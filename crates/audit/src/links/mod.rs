@@ -28,8 +28,8 @@ use quad_core::link_index::{LinkIndex, VisibleLinks};
 use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, SchemePage};
 use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
-    Address, BoxFuture, Content, Error, Grammar, Principal, ReadOutput, ReadSet, Resolver, Result, Route,
-    Scheme, ScopeRequirement, TenantId, Tool, canonical, cursor,
+    Address, Content, Error, Grammar, Principal, ReadOutput, ReadSet, Resolver, Result, Route, Scheme,
+    ScopeRequirement, TenantId, Tool, canonical, cursor,
 };
 use quad_store::{Sql as _, Store};
 use serde_json::{Map, Value};
@@ -193,6 +193,7 @@ fn cursor_scope(tenant: &TenantId, end: &LinkEnd) -> String {
     format!("link citing {tenant} {}", end.key)
 }
 
+#[async_trait::async_trait]
 impl Scheme for Links {
     fn name(&self) -> &'static str {
         "link"
@@ -242,88 +243,62 @@ impl Scheme for Links {
         citing.into_iter().chain(from).collect()
     }
 
-    fn read<'a>(
-        &'a self,
-        caller: &'a Principal,
-        route: usize,
-        address: &'a Address,
-    ) -> BoxFuture<'a, Result<ReadOutput>> {
-        Box::pin(async move {
-            let (end, read_set) = self.requested_end(caller, address).await?;
-            let direction = if route == 0 { Direction::To } else { Direction::From };
-            let cursor_scope = cursor_scope(&caller.tenant, &end);
-            let before = match address.variable("cursor") {
-                None => None,
-                Some(cursor) => Some(LinkId::from_db(cursor::decode(&cursor_scope, cursor)?)),
-            };
-            let page = self.list_visible(caller, &end, direction, before, read_set).await?;
-            let mut document = Map::new();
-            document.insert("uri".into(), end.uri.as_str().into());
-            document.insert(
-                "links".into(),
-                page.links.iter().map(|link| Value::Object(link.to_json())).collect(),
-            );
-            if let (Direction::To, Some(next)) = (direction, &page.next) {
-                document.insert("nextCursor".into(), cursor::encode(&cursor_scope, next.as_str()).into());
-            }
-            let content = Content::json(&Value::Object(document))?;
-            Ok(ReadOutput { cacheable: false, ..ReadOutput::new(content, page.read_set) })
-        })
+    async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
+        let (end, read_set) = self.requested_end(caller, address).await?;
+        let direction = if route == 0 { Direction::To } else { Direction::From };
+        let cursor_scope = cursor_scope(&caller.tenant, &end);
+        let before = match address.variable("cursor") {
+            None => None,
+            Some(cursor) => Some(LinkId::from_db(cursor::decode(&cursor_scope, cursor)?)),
+        };
+        let page = self.list_visible(caller, &end, direction, before, read_set).await?;
+        let mut document = Map::new();
+        document.insert("uri".into(), end.uri.as_str().into());
+        document
+            .insert("links".into(), page.links.iter().map(|link| Value::Object(link.to_json())).collect());
+        if let (Direction::To, Some(next)) = (direction, &page.next) {
+            document.insert("nextCursor".into(), cursor::encode(&cursor_scope, next.as_str()).into());
+        }
+        let content = Content::json(&Value::Object(document))?;
+        Ok(ReadOutput { cacheable: false, ..ReadOutput::new(content, page.read_set) })
     }
 
     /// Such an address can be read by whoever can read the one that it is about. Its links are not looked at: they may lead back
     /// here.
-    fn check_readable<'a>(
-        &'a self,
-        caller: &'a Principal,
-        _: usize,
-        address: &'a Address,
-    ) -> BoxFuture<'a, Result<ReadSet>> {
-        Box::pin(async move { Ok(self.requested_end(caller, address).await?.1) })
+    async fn check_readable(&self, caller: &Principal, _: usize, address: &Address) -> Result<ReadSet> {
+        Ok(self.requested_end(caller, address).await?.1)
     }
 
     /// Nothing: links are found by what they are about.
-    fn list<'a>(
-        &'a self,
-        _: &'a Principal,
-        _: Option<&'a str>,
-        _: usize,
-    ) -> BoxFuture<'a, Result<SchemePage>> {
-        Box::pin(async { Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() }) })
+    async fn list(&self, _: &Principal, _: Option<&str>, _: usize) -> Result<SchemePage> {
+        Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() })
     }
 
-    fn complete<'a>(
-        &'a self,
-        caller: &'a Principal,
-        query: CompletionQuery<'a>,
-    ) -> BoxFuture<'a, Result<Completion>> {
-        Box::pin(self.complete_uri(caller, query))
+    async fn complete(&self, caller: &Principal, query: CompletionQuery<'_>) -> Result<Completion> {
+        self.complete_uri(caller, query).await
     }
 
     fn tools(&self) -> Vec<Tool> {
         tools::all()
     }
 
-    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
-        Box::pin(tools::call(self, call))
+    async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
+        tools::call(self, call).await
     }
 }
 
+#[async_trait::async_trait]
 impl LinkIndex for Links {
-    fn links_of<'a>(&'a self, caller: &'a Principal, uri: &'a str) -> BoxFuture<'a, Result<VisibleLinks>> {
-        Box::pin(async move {
-            let end = LinkEnd::new(uri);
-            let from = self.list_visible(caller, &end, Direction::From, None, ReadSet::default()).await?;
-            let to = self.list_visible(caller, &end, Direction::To, None, ReadSet::default()).await?;
-            let links = from.links.iter().chain(&to.links);
-            let visible_hashes = serde_json::json!([
-                &from.read_set.visible_hash.as_deref(),
-                &to.read_set.visible_hash.as_deref()
-            ]);
-            let mut read_set = from.read_set.merge(&to.read_set);
-            read_set.visible_hash = Some(canonical::sha256_hex_of(&visible_hashes).into());
-            let links = links.map(|link| Value::Object(link.to_json())).collect();
-            Ok(VisibleLinks { links, is_truncated: to.next.is_some(), read_set })
-        })
+    async fn links_of(&self, caller: &Principal, uri: &str) -> Result<VisibleLinks> {
+        let end = LinkEnd::new(uri);
+        let from = self.list_visible(caller, &end, Direction::From, None, ReadSet::default()).await?;
+        let to = self.list_visible(caller, &end, Direction::To, None, ReadSet::default()).await?;
+        let links = from.links.iter().chain(&to.links);
+        let visible_hashes =
+            serde_json::json!([&from.read_set.visible_hash.as_deref(), &to.read_set.visible_hash.as_deref()]);
+        let mut read_set = from.read_set.merge(&to.read_set);
+        read_set.visible_hash = Some(canonical::sha256_hex_of(&visible_hashes).into());
+        let links = links.map(|link| Value::Object(link.to_json())).collect();
+        Ok(VisibleLinks { links, is_truncated: to.next.is_some(), read_set })
     }
 }

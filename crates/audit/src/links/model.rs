@@ -9,8 +9,8 @@ use quad_core::resolver::View;
 use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::tool::NoProgress;
 use quad_core::{
-    Address, BoxFuture, Content, Error, Grammar, Kind, Principal, PrincipalKind, ReadOutput, ReadSet,
-    Resolver, Result, Route, Scheme, ScopeRequirement, ScopeSet, TenantId,
+    Address, Content, Error, Grammar, Kind, Principal, PrincipalKind, ReadOutput, ReadSet, Resolver, Result,
+    Route, Scheme, ScopeRequirement, ScopeSet, TenantId,
 };
 use quad_store::audit::block;
 use quad_store::testing::{TestStore, stores};
@@ -42,6 +42,7 @@ const ROUTES: [(&str, ScopeRequirement); 4] = [
     ("toy://text{?q}", ScopeRequirement::NONE),
 ];
 
+#[async_trait::async_trait]
 impl Scheme for ToyScheme {
     fn name(&self) -> &'static str {
         "toy"
@@ -72,34 +73,23 @@ impl Scheme for ToyScheme {
         ROUTES.into_iter().map(route).collect()
     }
 
-    fn read<'a>(
-        &'a self,
-        caller: &'a Principal,
-        route: usize,
-        address: &'a Address,
-    ) -> BoxFuture<'a, Result<ReadOutput>> {
+    async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
         let is_own = address.variable("subject").is_none_or(|subject| *subject == *caller.subject);
         let resource = (caller.tenant.clone(), address.canonical().to_owned());
         let exists = route == 3 || self.0.lock().unwrap().contains(&resource);
-        Box::pin(async move {
-            if !exists || !is_own {
-                return Err(Error::not_found(address.requested()));
-            }
-            Ok(ReadOutput::new(Content::text("text/plain", "toy"), ReadSet::default()))
-        })
+
+        if !exists || !is_own {
+            return Err(Error::not_found(address.requested()));
+        }
+        Ok(ReadOutput::new(Content::text("text/plain", "toy"), ReadSet::default()))
     }
 
-    fn list<'a>(
-        &'a self,
-        _: &'a Principal,
-        _: Option<&'a str>,
-        _: usize,
-    ) -> BoxFuture<'a, Result<SchemePage>> {
-        Box::pin(async { Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() }) })
+    async fn list(&self, _: &Principal, _: Option<&str>, _: usize) -> Result<SchemePage> {
+        Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() })
     }
 
-    fn complete<'a>(&'a self, _: &'a Principal, _: CompletionQuery<'a>) -> BoxFuture<'a, Result<Completion>> {
-        Box::pin(async { Ok(Completion::default()) })
+    async fn complete(&self, _: &Principal, _: CompletionQuery<'_>) -> Result<Completion> {
+        Ok(Completion::default())
     }
 }
 

@@ -3,7 +3,7 @@
 use quad_core::prompt::{Message, Prompt};
 use quad_core::scheme::{Completion, CompletionQuery, SchemePage, CompletionTarget};
 use quad_core::tool::{ToolCall, ToolResult};
-use quad_core::{Address, ReadSet, BoxFuture, Principal, ReadOutput, Result, Route, RouteSpec, Scheme, Tool};
+use quad_core::{Address, ReadSet, Principal, ReadOutput, Result, Route, RouteSpec, Scheme, Tool};
 use serde_json::{Map, Value};
 
 use crate::{prompts, resources, tools};
@@ -20,6 +20,7 @@ impl Fixtures {
     }
 }
 
+#[async_trait::async_trait]
 impl Scheme for Fixtures {
     fn name(&self) -> &'static str {
         "test"
@@ -37,24 +38,24 @@ impl Scheme for Fixtures {
         resources::routes(&self.patterns)
     }
 
-    fn read<'a>(
-        &'a self,
-        _: &'a Principal,
+    async fn read(
+        &self,
+        _: &Principal,
         route: usize,
-        address: &'a Address,
-    ) -> BoxFuture<'a, Result<ReadOutput>> {
-        Box::pin(async move { resources::read(route, address) })
-    }
+        address: &Address,
+    ) -> Result<ReadOutput> {
+         resources::read(route, address) 
+}
 
-    fn list<'a>(&'a self, _: &'a Principal, _: Option<&'a str>, _: usize) -> BoxFuture<'a, Result<SchemePage>> {
-        Box::pin(async { Ok(resources::list_page()) })
-    }
+    async fn list(&self, _: &Principal, _: Option<&str>, _: usize) -> Result<SchemePage> {
+         Ok(resources::list_page()) 
+}
 
-    fn complete<'a>(
-        &'a self,
-        _: &'a Principal,
-        query: CompletionQuery<'a>,
-    ) -> BoxFuture<'a, Result<Completion>> {
+    async fn complete(
+        &self,
+        _: &Principal,
+        query: CompletionQuery<'_>,
+    ) -> Result<Completion> {
         let candidates: &[&str] = match query.target {
             CompletionTarget::Prompt(_) => &prompts::COMPLETION_VALUES,
             // Every id is as good as another, so none is suggested.
@@ -63,8 +64,8 @@ impl Scheme for Fixtures {
         let matching = candidates.iter().filter(|value| value.starts_with(query.prefix));
         let values: Vec<String> = matching.map(|value| (*value).to_owned()).collect();
         let completion = Completion { total: values.len(), values, read_set: ReadSet::default() };
-        Box::pin(async { Ok(completion) })
-    }
+         Ok(completion) 
+}
 
     fn tools(&self) -> Vec<Tool> {
         tools::all()
@@ -74,23 +75,23 @@ impl Scheme for Fixtures {
         tools::client_capabilities(tool)
     }
 
-    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
-        Box::pin(async move {
+    async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
+        
             let output = tools::call(call.tool.name, call.progress).await?;
             Ok(ToolResult::read_only(output, ReadSet::default()))
-        })
-    }
+        
+}
 
     fn prompts(&self) -> &'static [Prompt] {
         prompts::PROMPTS
     }
 
-    fn get_prompt<'a>(
-        &'a self,
-        _: &'a Principal,
+    async fn get_prompt(
+        &self,
+        _: &Principal,
         prompt: &'static Prompt,
-        arguments: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
-        Box::pin(async move { Ok((prompts::prompt_messages(prompt.name, arguments)?, ReadSet::default())) })
-    }
+        arguments: &Map<String, Value>,
+    ) -> Result<(Vec<Message>, ReadSet)> {
+         Ok((prompts::prompt_messages(prompt.name, arguments)?, ReadSet::default())) 
+}
 }

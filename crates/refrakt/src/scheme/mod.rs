@@ -23,8 +23,7 @@ use std::time::Duration;
 use quad_core::scheme::{Completion, CompletionQuery, RequestTarget, SchemePage};
 use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
-    Address, BoxFuture, Error, Principal, ReadOutput, ReadSet, Result, Route, Scheme, Tag, TenantId, Tool,
-    Version,
+    Address, Error, Principal, ReadOutput, ReadSet, Result, Route, Scheme, Tag, TenantId, Tool, Version,
 };
 use quad_store::{Sql as _, Store};
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -164,6 +163,7 @@ fn current_generation(state: CachedState, project: &ProjectCache, load: &dyn Fn(
     }
 }
 
+#[async_trait::async_trait]
 impl Scheme for Refrakt {
     fn name(&self) -> &'static str {
         "refrakt"
@@ -207,64 +207,43 @@ impl Scheme for Refrakt {
         errors::with_client_error_code(asked, &names, error)
     }
 
-    fn read<'a>(
-        &'a self,
-        caller: &'a Principal,
-        route: usize,
-        address: &'a Address,
-    ) -> BoxFuture<'a, Result<ReadOutput>> {
-        Box::pin(async move {
-            let query = ResourceQuery::from_address(routes::kind_of_route(route)?, address)?;
-            let (document, version) =
-                self.with_project(caller, move |project| query.execute(project)).await?;
-            Ok(ReadOutput::new(document.content(), document.basis(version)))
+    async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
+        let query = ResourceQuery::from_address(routes::kind_of_route(route)?, address)?;
+        let (document, version) = self.with_project(caller, move |project| query.execute(project)).await?;
+        Ok(ReadOutput::new(document.content(), document.basis(version)))
+    }
+
+    async fn list(&self, caller: &Principal, after: Option<&str>, limit: usize) -> Result<SchemePage> {
+        if !routes::READ.is_satisfied_by(&caller.scopes) {
+            return Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() });
+        }
+        let list_resources = |project: Option<&ProjectCache>| {
+            Ok(project.map(ListedResources::from_project).unwrap_or_default())
+        };
+        let (resources, version) = self.with_project(caller, list_resources).await?;
+        let basis = ReadSet::at_version(version).with_tag(Tag::resource_list("refrakt"));
+        let start = after.and_then(|after| after.parse::<usize>().ok()).unwrap_or(0);
+        let entries = resources.entries();
+        let next = (entries.len() > start + limit).then(|| (start + limit).to_string());
+        Ok(SchemePage {
+            entries: entries.into_iter().skip(start).take(limit).collect(),
+            next,
+            read_set: basis,
         })
     }
 
-    fn list<'a>(
-        &'a self,
-        caller: &'a Principal,
-        after: Option<&'a str>,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<SchemePage>> {
-        Box::pin(async move {
-            if !routes::READ.is_satisfied_by(&caller.scopes) {
-                return Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() });
-            }
-            let list_resources = |project: Option<&ProjectCache>| {
-                Ok(project.map(ListedResources::from_project).unwrap_or_default())
-            };
-            let (resources, version) = self.with_project(caller, list_resources).await?;
-            let basis = ReadSet::at_version(version).with_tag(Tag::resource_list("refrakt"));
-            let start = after.and_then(|after| after.parse::<usize>().ok()).unwrap_or(0);
-            let entries = resources.entries();
-            let next = (entries.len() > start + limit).then(|| (start + limit).to_string());
-            Ok(SchemePage {
-                entries: entries.into_iter().skip(start).take(limit).collect(),
-                next,
-                read_set: basis,
-            })
-        })
-    }
-
-    fn complete<'a>(
-        &'a self,
-        caller: &'a Principal,
-        query: CompletionQuery<'a>,
-    ) -> BoxFuture<'a, Result<Completion>> {
-        Box::pin(async move {
-            let request = completion::CompletionRequest::from_query(&query);
-            let (values, version) =
-                self.with_project(caller, move |project| Ok(request.complete(project))).await?;
-            Ok(Completion { total: values.len(), values, read_set: ReadSet::at_version(version) })
-        })
+    async fn complete(&self, caller: &Principal, query: CompletionQuery<'_>) -> Result<Completion> {
+        let request = completion::CompletionRequest::from_query(&query);
+        let (values, version) =
+            self.with_project(caller, move |project| Ok(request.complete(project))).await?;
+        Ok(Completion { total: values.len(), values, read_set: ReadSet::at_version(version) })
     }
 
     fn tools(&self) -> Vec<Tool> {
         tools::all()
     }
 
-    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
-        Box::pin(tools::call(self, call))
+    async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
+        tools::call(self, call).await
     }
 }

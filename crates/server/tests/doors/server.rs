@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use quad_auth::RateLimit;
-use quad_core::{BoxFuture, Principal, Result, Tag, TenantId, Timestamp};
+use quad_core::{Principal, Result, Tag, TenantId, Timestamp};
 use quad_core::{ReadSet, Version};
 use quad_mcp::{SessionStore, SessionStoreError};
 use quad_server::http::{HttpOptions, serve};
@@ -110,42 +110,38 @@ pub struct StubTokens {
     pub counted_refusals: Mutex<Vec<(String, &'static str)>>,
 }
 
+#[async_trait::async_trait]
 impl CredentialVerifier for StubTokens {
-    fn authenticate<'a>(
-        &'a self,
-        authorization: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<Principal, CredentialError>> {
-        Box::pin(async move {
-            let Some(token) = authorization.and_then(|text| text.strip_prefix("Bearer ")) else {
-                return Err(CredentialError::Missing {
-                    code: "auth_token_missing",
-                    reason: "missing",
-                    message: "A token is needed".into(),
+    async fn authenticate(&self, authorization: Option<&str>) -> Result<Principal, CredentialError> {
+        let Some(token) = authorization.and_then(|text| text.strip_prefix("Bearer ")) else {
+            return Err(CredentialError::Missing {
+                code: "auth_token_missing",
+                reason: "missing",
+                message: "A token is needed".into(),
+            });
+        };
+        let scopes: &[&str] = match token {
+            "reader" => &["toy:read"],
+            "writer" => &["toy:read", "toy:write"],
+            "all" | "other" => &["toy:read", "toy:write", "toy:secret"],
+            _ => {
+                return Err(CredentialError::Invalid {
+                    code: "auth_token_invalid",
+                    reason: "malformed",
+                    message: "Not a token".into(),
                 });
-            };
-            let scopes: &[&str] = match token {
-                "reader" => &["toy:read"],
-                "writer" => &["toy:read", "toy:write"],
-                "all" | "other" => &["toy:read", "toy:write", "toy:secret"],
-                _ => {
-                    return Err(CredentialError::Invalid {
-                        code: "auth_token_invalid",
-                        reason: "malformed",
-                        message: "Not a token".into(),
-                    });
-                }
-            };
-            let mut versions = self.versions.lock().unwrap();
-            let version = *versions.entry(token.to_owned()).or_insert_with(|| self.state.version());
-            let tenant = if token == "other" { "u" } else { "t" };
-            let mut principal = Principal::local_agent(TenantId::new(tenant), scopes.iter().copied());
-            principal.subject = token.into();
-            principal.credential_read_set = Some(Arc::new(
-                ReadSet::at_version(Version(version)).with_tag(Tag::new(format!("token:{token}"))),
-            ));
-            principal.expires_at = *self.expires_at.lock().unwrap();
-            Ok(principal)
-        })
+            }
+        };
+        let mut versions = self.versions.lock().unwrap();
+        let version = *versions.entry(token.to_owned()).or_insert_with(|| self.state.version());
+        let tenant = if token == "other" { "u" } else { "t" };
+        let mut principal = Principal::local_agent(TenantId::new(tenant), scopes.iter().copied());
+        principal.subject = token.into();
+        principal.credential_read_set = Some(Arc::new(
+            ReadSet::at_version(Version(version)).with_tag(Tag::new(format!("token:{token}"))),
+        ));
+        principal.expires_at = *self.expires_at.lock().unwrap();
+        Ok(principal)
     }
 
     fn evict(&self, authorization: &str) {
@@ -153,8 +149,8 @@ impl CredentialVerifier for StubTokens {
         self.versions.lock().unwrap().remove(token);
     }
 
-    fn key_set(&self) -> BoxFuture<'_, Result<Value>> {
-        Box::pin(async { Ok(json!({"keys": [{"kid": "k1"}]})) })
+    async fn key_set(&self) -> Result<Value> {
+        Ok(json!({"keys": [{"kid": "k1"}]}))
     }
 
     fn count_refusal(&self, caller: &Principal, code: &'static str) {
@@ -189,6 +185,7 @@ fn unknown_session<T>(result: Result<T, SessionStoreError>) -> Result<T> {
     result.map_err(|_| quad_core::Error::bad_input("no such session"))
 }
 
+#[async_trait::async_trait]
 impl SessionStore for MemorySessions {
     fn open(&self, caller: &Principal, revision: &str) -> Result<String> {
         let mut sessions = self.0.lock().unwrap();
@@ -199,49 +196,27 @@ impl SessionStore for MemorySessions {
         Ok(id)
     }
 
-    fn check<'a>(
-        &'a self,
-        caller: &'a Principal,
-        id: &'a str,
-    ) -> BoxFuture<'a, Result<String, SessionStoreError>> {
-        Box::pin(async move { self.with_session(caller, id, |session| session.revision.clone()) })
+    async fn check(&self, caller: &Principal, id: &str) -> Result<String, SessionStoreError> {
+        self.with_session(caller, id, |session| session.revision.clone())
     }
 
-    fn end<'a>(&'a self, caller: &'a Principal, id: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            unknown_session(self.with_session(caller, id, |_| ()))?;
-            self.0.lock().unwrap().remove(id);
-            Ok(())
-        })
+    async fn end(&self, caller: &Principal, id: &str) -> Result<()> {
+        unknown_session(self.with_session(caller, id, |_| ()))?;
+        self.0.lock().unwrap().remove(id);
+        Ok(())
     }
 
-    fn subscribe<'a>(
-        &'a self,
-        caller: &'a Principal,
-        id: &'a str,
-        uri: &'a str,
-    ) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            unknown_session(self.with_session(caller, id, |session| session.uris.push(uri.to_owned())))
-        })
+    async fn subscribe(&self, caller: &Principal, id: &str, uri: &str) -> Result<()> {
+        unknown_session(self.with_session(caller, id, |session| session.uris.push(uri.to_owned())))
     }
 
-    fn unsubscribe<'a>(
-        &'a self,
-        caller: &'a Principal,
-        id: &'a str,
-        uri: &'a str,
-    ) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            unknown_session(
-                self.with_session(caller, id, |session| session.uris.retain(|subscribed| subscribed != uri)),
-            )
-        })
-    }
-
-    fn subscriptions<'a>(&'a self, caller: &'a Principal, id: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(
-            async move { unknown_session(self.with_session(caller, id, |session| session.uris.clone())) },
+    async fn unsubscribe(&self, caller: &Principal, id: &str, uri: &str) -> Result<()> {
+        unknown_session(
+            self.with_session(caller, id, |session| session.uris.retain(|subscribed| subscribed != uri)),
         )
+    }
+
+    async fn subscriptions(&self, caller: &Principal, id: &str) -> Result<Vec<String>> {
+        async move { unknown_session(self.with_session(caller, id, |session| session.uris.clone())) }.await
     }
 }

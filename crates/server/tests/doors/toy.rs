@@ -8,9 +8,9 @@ use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
 use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, ResourceEntry, SchemePage};
 use quad_core::tool::{ContentBlock, ToolCall, ToolEffect, ToolResult};
 use quad_core::{
-    Address, AppendError, AuditLog, Body, BoxFuture, Change, ChangeFeed, Content, Error, EventDraft,
-    Principal, ReadOutput, ReadSet, Receipt, Resolver, Result, Route, RouteSpec, Scheme, ScopeRequirement,
-    Tag, TenantId, Tool, ToolOutput, Version,
+    Address, AppendError, AuditLog, Body, Change, ChangeFeed, Content, Error, EventDraft, Principal,
+    ReadOutput, ReadSet, Receipt, Resolver, Result, Route, RouteSpec, Scheme, ScopeRequirement, Tag,
+    TenantId, Tool, ToolOutput, Version,
 };
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
@@ -101,35 +101,35 @@ fn item_tag(id: &str) -> Tag {
     Tag::new(format!("toy:item:{id}"))
 }
 
+#[async_trait::async_trait]
 impl ChangeFeed for TestServerState {
-    fn subscribe<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Result<broadcast::Receiver<Arc<Change>>>> {
-        Box::pin(async { Ok(self.changes.subscribe()) })
+    async fn subscribe(&self, _: &TenantId) -> Result<broadcast::Receiver<Arc<Change>>> {
+        Ok(self.changes.subscribe())
     }
 }
 
+#[async_trait::async_trait]
 impl AuditLog for TestServerState {
-    fn append<'a>(
-        &'a self,
-        _: &'a TenantId,
+    async fn append(
+        &self,
+        _: &TenantId,
         event: EventDraft,
         read_sets: Vec<Arc<ReadSet>>,
-    ) -> BoxFuture<'a, Result<Receipt, AppendError>> {
-        Box::pin(async move {
-            let mut state = self.state.lock().unwrap();
-            for (index, read_set) in read_sets.iter().enumerate() {
-                let after = read_set.version.unwrap_or(Version(0));
-                let mut newer = state.log.iter().filter(|change| change.version > after);
-                if newer.any(|change| read_set.is_invalidated_by(&change.tags)) {
-                    return Err(AppendError::Stale(index));
-                }
+    ) -> Result<Receipt, AppendError> {
+        let mut state = self.state.lock().unwrap();
+        for (index, read_set) in read_sets.iter().enumerate() {
+            let after = read_set.version.unwrap_or(Version(0));
+            let mut newer = state.log.iter().filter(|change| change.version > after);
+            if newer.any(|change| read_set.is_invalidated_by(&change.tags)) {
+                return Err(AppendError::Stale(index));
             }
-            state.events.push(event);
-            let sequence = state.events.len() as i64;
-            Ok(Receipt {
-                version: Version(state.version),
-                sequence: Some(sequence),
-                event_id: format!("evt_{sequence}").into(),
-            })
+        }
+        state.events.push(event);
+        let sequence = state.events.len() as i64;
+        Ok(Receipt {
+            version: Version(state.version),
+            sequence: Some(sequence),
+            event_id: format!("evt_{sequence}").into(),
         })
     }
 }
@@ -169,6 +169,7 @@ static PROMPTS: [Prompt; 2] = [
     },
 ];
 
+#[async_trait::async_trait]
 impl Scheme for ToyScheme {
     fn name(&self) -> &'static str {
         "toy"
@@ -197,106 +198,79 @@ impl Scheme for ToyScheme {
             .collect()
     }
 
-    fn read<'a>(
-        &'a self,
-        _: &'a Principal,
-        route: usize,
-        address: &'a Address,
-    ) -> BoxFuture<'a, Result<ReadOutput>> {
-        Box::pin(async move {
-            let state = self.0.state.lock().unwrap();
-            let read_set = ReadSet::at_version(Version(state.version));
-            let text = |text: &str| Content::text("text/plain", text);
-            Ok(match route {
-                0 => ReadOutput::new(text("never \"changes\"\n"), read_set),
-                1 => {
-                    let id = address.variable("id").unwrap();
-                    let Some(value) = state.items.get(id) else {
-                        return Err(Error::not_found(address.requested()));
-                    };
-                    ReadOutput::new(
-                        Content::json(&json!({"id": id, "value": value}))?,
-                        read_set.with_tag(item_tag(id)),
-                    )
-                }
-                2 => {
-                    let body = Body::Blob(vec![0x89, b'P', b'N', b'G', 0, 255].into());
-                    ReadOutput::new(Content { mime_type: "image/png".into(), body }, read_set)
-                }
-                3 => {
-                    let mut reading = ReadOutput::new(text("left"), read_set);
-                    reading.contents.push(text("right"));
-                    reading
-                }
-                4 => ReadOutput { immutable: true, ..ReadOutput::new(text("for ever"), read_set) },
-                5 => ReadOutput { cacheable: false, ..ReadOutput::new(text("once"), read_set) },
-                6 => ReadOutput::new(text("psst"), read_set),
-                7 => return Err(Error::internal("the disk is on fire")),
-                _ => {
-                    // What the item `pointer` points to: it rests on both.
-                    let Some(id) = state.items.get("pointer") else {
-                        return Err(Error::not_found(address.requested()));
-                    };
-                    let value = state.items.get(id).map_or("", String::as_str);
-                    ReadOutput::new(
-                        text(value),
-                        read_set.with_tag(item_tag("pointer")).with_tag(item_tag(id)),
-                    )
-                }
-            })
-        })
-    }
-
-    fn list<'a>(
-        &'a self,
-        _: &'a Principal,
-        after: Option<&'a str>,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<SchemePage>> {
-        Box::pin(async move {
-            let state = self.0.state.lock().unwrap();
-            let fixed = [("toy://static".to_owned(), "static")].into_iter();
-            let items = state.items.keys().map(|id| (format!("toy://items/{id}"), "item"));
-            let to_entry = |(uri, name): (String, &'static str)| ResourceEntry {
-                uri,
-                name: name.into(),
-                title: None,
-                description: None,
-                mime_type: "text/plain".into(),
-                priority: Some(0.5),
-            };
-            let mut entries: Vec<ResourceEntry> = fixed.chain(items).map(to_entry).collect();
-            entries.sort_by(|a, b| a.uri.cmp(&b.uri));
-            if let Some(after) = after {
-                entries.retain(|entry| entry.uri.as_str() > after);
+    async fn read(&self, _: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
+        let state = self.0.state.lock().unwrap();
+        let read_set = ReadSet::at_version(Version(state.version));
+        let text = |text: &str| Content::text("text/plain", text);
+        Ok(match route {
+            0 => ReadOutput::new(text("never \"changes\"\n"), read_set),
+            1 => {
+                let id = address.variable("id").unwrap();
+                let Some(value) = state.items.get(id) else {
+                    return Err(Error::not_found(address.requested()));
+                };
+                ReadOutput::new(
+                    Content::json(&json!({"id": id, "value": value}))?,
+                    read_set.with_tag(item_tag(id)),
+                )
             }
-            let more = entries.len() > limit;
-            entries.truncate(limit);
-            let next = if more { entries.last().map(|entry| entry.uri.clone()) } else { None };
-            let read_set = ReadSet::at_version(Version(state.version)).with_tag(Tag::resource_list("toy"));
-            Ok(SchemePage { entries, next, read_set })
+            2 => {
+                let body = Body::Blob(vec![0x89, b'P', b'N', b'G', 0, 255].into());
+                ReadOutput::new(Content { mime_type: "image/png".into(), body }, read_set)
+            }
+            3 => {
+                let mut reading = ReadOutput::new(text("left"), read_set);
+                reading.contents.push(text("right"));
+                reading
+            }
+            4 => ReadOutput { immutable: true, ..ReadOutput::new(text("for ever"), read_set) },
+            5 => ReadOutput { cacheable: false, ..ReadOutput::new(text("once"), read_set) },
+            6 => ReadOutput::new(text("psst"), read_set),
+            7 => return Err(Error::internal("the disk is on fire")),
+            _ => {
+                // What the item `pointer` points to: it rests on both.
+                let Some(id) = state.items.get("pointer") else {
+                    return Err(Error::not_found(address.requested()));
+                };
+                let value = state.items.get(id).map_or("", String::as_str);
+                ReadOutput::new(text(value), read_set.with_tag(item_tag("pointer")).with_tag(item_tag(id)))
+            }
         })
     }
 
-    fn complete<'a>(
-        &'a self,
-        _: &'a Principal,
-        query: CompletionQuery<'a>,
-    ) -> BoxFuture<'a, Result<Completion>> {
-        Box::pin(async move {
-            let state = self.0.state.lock().unwrap();
-            let values: Vec<String> = match query.target {
-                CompletionTarget::Template(_) => {
-                    state.items.keys().filter(|id| id.starts_with(query.prefix)).cloned().collect()
-                }
-                CompletionTarget::Prompt(_) => vec!["world".to_owned()],
-            };
-            Ok(Completion {
-                total: values.len(),
-                values,
-                read_set: ReadSet::at_version(Version(state.version)),
-            })
-        })
+    async fn list(&self, _: &Principal, after: Option<&str>, limit: usize) -> Result<SchemePage> {
+        let state = self.0.state.lock().unwrap();
+        let fixed = [("toy://static".to_owned(), "static")].into_iter();
+        let items = state.items.keys().map(|id| (format!("toy://items/{id}"), "item"));
+        let to_entry = |(uri, name): (String, &'static str)| ResourceEntry {
+            uri,
+            name: name.into(),
+            title: None,
+            description: None,
+            mime_type: "text/plain".into(),
+            priority: Some(0.5),
+        };
+        let mut entries: Vec<ResourceEntry> = fixed.chain(items).map(to_entry).collect();
+        entries.sort_by(|a, b| a.uri.cmp(&b.uri));
+        if let Some(after) = after {
+            entries.retain(|entry| entry.uri.as_str() > after);
+        }
+        let more = entries.len() > limit;
+        entries.truncate(limit);
+        let next = if more { entries.last().map(|entry| entry.uri.clone()) } else { None };
+        let read_set = ReadSet::at_version(Version(state.version)).with_tag(Tag::resource_list("toy"));
+        Ok(SchemePage { entries, next, read_set })
+    }
+
+    async fn complete(&self, _: &Principal, query: CompletionQuery<'_>) -> Result<Completion> {
+        let state = self.0.state.lock().unwrap();
+        let values: Vec<String> = match query.target {
+            CompletionTarget::Template(_) => {
+                state.items.keys().filter(|id| id.starts_with(query.prefix)).cloned().collect()
+            }
+            CompletionTarget::Prompt(_) => vec!["world".to_owned()],
+        };
+        Ok(Completion { total: values.len(), values, read_set: ReadSet::at_version(Version(state.version)) })
     }
 
     fn tools(&self) -> Vec<Tool> {
@@ -331,99 +305,87 @@ impl Scheme for ToyScheme {
         ]
     }
 
-    fn call_tool<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<ToolResult>> {
-        Box::pin(async move {
-            let read_set = ReadSet::default();
-            let text = |call: &ToolCall<'_>, name: &str| call.arguments[name].as_str().unwrap().to_owned();
-            match call.tool.name {
-                "toy_set" => {
-                    let (id, value) = (text(&call, "id"), text(&call, "value"));
-                    let receipt = self.0.set(&id, &value);
-                    let output = ToolOutput::structured(json!({"id": id, "value": value}));
-                    Ok(ToolResult::committed(
-                        output.with_link(format!("toy://items/{id}"), "the item"),
-                        receipt,
-                    ))
-                }
-                "toy_media" => {
-                    let blocks = vec![
-                        ContentBlock::Image { data: "AP8=".into(), mime_type: "image/png".into() },
-                        ContentBlock::Audio { data: "AP8=".into(), mime_type: "audio/wav".into() },
-                        ContentBlock::Embedded {
-                            uri: "toy://static".into(),
-                            content: Content::text("text/plain", "inside"),
-                        },
-                    ];
-                    Ok(ToolResult::read_only(
-                        ToolOutput { structured: None, blocks, is_error: false },
-                        read_set,
-                    ))
-                }
-                "toy_progress" => {
-                    for done in [0.0, 50.0, 100.0] {
-                        call.progress.report(done, Some(100.0), "on the way");
-                        tokio::task::yield_now().await;
-                    }
-                    Ok(ToolResult::read_only(ToolOutput::structured(json!({"done": true})), read_set))
-                }
-                "toy_hasty" => {
-                    // Reports and is done before anybody can look.
-                    call.progress.report(1.0, None, "");
-                    Ok(ToolResult::read_only(ToolOutput::structured(json!({"done": true})), read_set))
-                }
-                "toy_hang" => {
-                    struct DropCounter<'a>(&'a TestServerState);
-                    impl Drop for DropCounter<'_> {
-                        fn drop(&mut self) {
-                            self.0.dropped.fetch_add(1, Ordering::SeqCst);
-                        }
-                    }
-                    let _drop_counter = DropCounter(&self.0);
-                    self.0.started.fetch_add(1, Ordering::SeqCst);
-                    std::future::pending().await
-                }
-                "toy_slow" => {
-                    self.0.started.fetch_add(1, Ordering::SeqCst);
-                    let _ = self.0.slow_tool_permits.acquire().await;
-                    self.0.finished.fetch_add(1, Ordering::SeqCst);
-                    Ok(ToolResult::read_only(ToolOutput::structured(json!({"slow": true})), read_set))
-                }
-                "toy_fail" => {
-                    Err(Error::bad_input("It does not work").with_detail("errorCode", "TOY_BROKEN"))
-                }
-                _ => Ok(ToolResult::read_only(ToolOutput::structured(json!({"secret": 1})), read_set)),
+    async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
+        let read_set = ReadSet::default();
+        let text = |call: &ToolCall<'_>, name: &str| call.arguments[name].as_str().unwrap().to_owned();
+        match call.tool.name {
+            "toy_set" => {
+                let (id, value) = (text(&call, "id"), text(&call, "value"));
+                let receipt = self.0.set(&id, &value);
+                let output = ToolOutput::structured(json!({"id": id, "value": value}));
+                Ok(ToolResult::committed(output.with_link(format!("toy://items/{id}"), "the item"), receipt))
             }
-        })
+            "toy_media" => {
+                let blocks = vec![
+                    ContentBlock::Image { data: "AP8=".into(), mime_type: "image/png".into() },
+                    ContentBlock::Audio { data: "AP8=".into(), mime_type: "audio/wav".into() },
+                    ContentBlock::Embedded {
+                        uri: "toy://static".into(),
+                        content: Content::text("text/plain", "inside"),
+                    },
+                ];
+                Ok(ToolResult::read_only(ToolOutput { structured: None, blocks, is_error: false }, read_set))
+            }
+            "toy_progress" => {
+                for done in [0.0, 50.0, 100.0] {
+                    call.progress.report(done, Some(100.0), "on the way");
+                    tokio::task::yield_now().await;
+                }
+                Ok(ToolResult::read_only(ToolOutput::structured(json!({"done": true})), read_set))
+            }
+            "toy_hasty" => {
+                // Reports and is done before anybody can look.
+                call.progress.report(1.0, None, "");
+                Ok(ToolResult::read_only(ToolOutput::structured(json!({"done": true})), read_set))
+            }
+            "toy_hang" => {
+                struct DropCounter<'a>(&'a TestServerState);
+                impl Drop for DropCounter<'_> {
+                    fn drop(&mut self) {
+                        self.0.dropped.fetch_add(1, Ordering::SeqCst);
+                    }
+                }
+                let _drop_counter = DropCounter(&self.0);
+                self.0.started.fetch_add(1, Ordering::SeqCst);
+                std::future::pending().await
+            }
+            "toy_slow" => {
+                self.0.started.fetch_add(1, Ordering::SeqCst);
+                let _ = self.0.slow_tool_permits.acquire().await;
+                self.0.finished.fetch_add(1, Ordering::SeqCst);
+                Ok(ToolResult::read_only(ToolOutput::structured(json!({"slow": true})), read_set))
+            }
+            "toy_fail" => Err(Error::bad_input("It does not work").with_detail("errorCode", "TOY_BROKEN")),
+            _ => Ok(ToolResult::read_only(ToolOutput::structured(json!({"secret": 1})), read_set)),
+        }
     }
 
     fn prompts(&self) -> &'static [Prompt] {
         &PROMPTS
     }
 
-    fn get_prompt<'a>(
-        &'a self,
-        _: &'a Principal,
+    async fn get_prompt(
+        &self,
+        _: &Principal,
         prompt: &'static Prompt,
-        arguments: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<(Vec<Message>, ReadSet)>> {
-        Box::pin(async move {
-            let user_message = |block| Message { role: Role::User, block };
-            let messages = match prompt.name {
-                "toy_greet" => {
-                    vec![user_message(ContentBlock::Text(format!(
-                        "Hello {}",
-                        arguments["who"].as_str().unwrap()
-                    )))]
-                }
-                _ => vec![
-                    user_message(ContentBlock::Image { data: "AP8=".into(), mime_type: "image/png".into() }),
-                    user_message(ContentBlock::Embedded {
-                        uri: "toy://static".into(),
-                        content: Content::text("text/plain", "in"),
-                    }),
-                ],
-            };
-            Ok((messages, ReadSet::default()))
-        })
+        arguments: &Map<String, Value>,
+    ) -> Result<(Vec<Message>, ReadSet)> {
+        let user_message = |block| Message { role: Role::User, block };
+        let messages = match prompt.name {
+            "toy_greet" => {
+                vec![user_message(ContentBlock::Text(format!(
+                    "Hello {}",
+                    arguments["who"].as_str().unwrap()
+                )))]
+            }
+            _ => vec![
+                user_message(ContentBlock::Image { data: "AP8=".into(), mime_type: "image/png".into() }),
+                user_message(ContentBlock::Embedded {
+                    uri: "toy://static".into(),
+                    content: Content::text("text/plain", "in"),
+                }),
+            ],
+        };
+        Ok((messages, ReadSet::default()))
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::{
-    Address, BoxFuture, Content, EventDraft, Principal, ReadOutput, ReadSet, Result, Route, RouteSpec,
-    Scheme, ScopeRequirement, Tag, TenantId,
+    Address, Content, EventDraft, Principal, ReadOutput, ReadSet, Result, Route, RouteSpec, Scheme,
+    ScopeRequirement, Tag, TenantId,
 };
 use quad_store::{Component, Sql, Store, WriteContext, params};
 use serde_json::{Value, json};
@@ -96,6 +96,7 @@ fn sees_odd(caller: &Principal) -> bool {
     caller.scopes.allows("toy:odd")
 }
 
+#[async_trait::async_trait]
 impl Scheme for ToyScheme {
     fn name(&self) -> &'static str {
         "toy"
@@ -134,58 +135,46 @@ impl Scheme for ToyScheme {
         key_part
     }
 
-    fn read<'a>(
-        &'a self,
-        caller: &'a Principal,
-        route: usize,
-        address: &'a Address,
-    ) -> BoxFuture<'a, Result<ReadOutput>> {
-        Box::pin(async move {
-            self.reads_computed.fetch_add(1, Relaxed);
-            let (rows, sees_odd) = (rows_of(address), sees_odd(caller));
-            let result = self.store.read(&caller.tenant, move |sql| {
-                let tenant = sql.tenant().as_str().to_owned();
-                let mut read_set = ReadSet::at_version(sql.version());
-                let mut values = Vec::new();
-                for row in &rows {
-                    if is_odd(*row) && !sees_odd {
-                        values.push(Value::from("hidden"));
-                        continue;
-                    }
-                    // Both kinds of tags make an answer stale.
-                    let tags = if is_odd(*row) { &mut read_set.silent_tags } else { &mut read_set.tags };
-                    tags.insert(tag(*row));
-                    let stored = sql.query_opt(
-                        "SELECT value FROM toy WHERE tenant_id = $1 AND id = $2",
-                        params![tenant.as_str(), *row],
-                    )?;
-                    values.push(stored.map(|row| row.int(0)).transpose()?.map_or(Value::Null, Value::from));
+    async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
+        self.reads_computed.fetch_add(1, Relaxed);
+        let (rows, sees_odd) = (rows_of(address), sees_odd(caller));
+        let result = self.store.read(&caller.tenant, move |sql| {
+            let tenant = sql.tenant().as_str().to_owned();
+            let mut read_set = ReadSet::at_version(sql.version());
+            let mut values = Vec::new();
+            for row in &rows {
+                if is_odd(*row) && !sees_odd {
+                    values.push(Value::from("hidden"));
+                    continue;
                 }
-                Ok((values, read_set))
-            });
-            let (values, read_set) = result.await?;
-            let mut answer = json!({"rows": values});
-            if route == 1 {
-                answer["reader"] = caller.kind.as_str().into();
+                // Both kinds of tags make an answer stale.
+                let tags = if is_odd(*row) { &mut read_set.silent_tags } else { &mut read_set.tags };
+                tags.insert(tag(*row));
+                let stored = sql.query_opt(
+                    "SELECT value FROM toy WHERE tenant_id = $1 AND id = $2",
+                    params![tenant.as_str(), *row],
+                )?;
+                values.push(stored.map(|row| row.int(0)).transpose()?.map_or(Value::Null, Value::from));
             }
-            let scheduled = self.scheduled_write().take();
-            if let Some((tenant, update)) = scheduled {
-                self.write(&tenant, &update).await;
-            }
-            Ok(ReadOutput::new(Content::text("application/json", answer.to_string()), read_set))
-        })
+            Ok((values, read_set))
+        });
+        let (values, read_set) = result.await?;
+        let mut answer = json!({"rows": values});
+        if route == 1 {
+            answer["reader"] = caller.kind.as_str().into();
+        }
+        let scheduled = self.scheduled_write().take();
+        if let Some((tenant, update)) = scheduled {
+            self.write(&tenant, &update).await;
+        }
+        Ok(ReadOutput::new(Content::text("application/json", answer.to_string()), read_set))
     }
 
-    fn list<'a>(
-        &'a self,
-        _: &'a Principal,
-        _: Option<&'a str>,
-        _: usize,
-    ) -> BoxFuture<'a, Result<SchemePage>> {
-        Box::pin(async { Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() }) })
+    async fn list(&self, _: &Principal, _: Option<&str>, _: usize) -> Result<SchemePage> {
+        Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() })
     }
 
-    fn complete<'a>(&'a self, _: &'a Principal, _: CompletionQuery<'a>) -> BoxFuture<'a, Result<Completion>> {
-        Box::pin(async { Ok(Completion::default()) })
+    async fn complete(&self, _: &Principal, _: CompletionQuery<'_>) -> Result<Completion> {
+        Ok(Completion::default())
     }
 }
