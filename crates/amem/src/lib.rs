@@ -139,8 +139,8 @@ impl Scheme for Amem {
         SCOPES
     }
 
-    fn routes(&self) -> Vec<Route> {
-        routes::all()
+    fn routes(&self) -> Result<Vec<Route>> {
+        Ok(routes::all())
     }
 
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
@@ -195,8 +195,8 @@ impl Scheme for Amem {
         self.store.read(&caller.tenant, move |sql| completion::values(sql, kind, &prefix)).await
     }
 
-    fn tools(&self) -> Vec<Tool> {
-        tools::all()
+    fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
+                tools::all().into_iter().map(std::sync::Arc::new).collect()
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {

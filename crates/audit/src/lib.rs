@@ -91,7 +91,7 @@ impl Scheme for Audit {
         true
     }
 
-    fn routes(&self) -> Vec<Route> {
+    fn routes(&self) -> Result<Vec<Route>> {
         let route = |spec, name, title, description| Route {
             spec,
             name,
@@ -120,7 +120,7 @@ impl Scheme for Audit {
                 "An event with its hash, its place in the chain and the proof that a signed checkpoint covers it.",
             )
         });
-        events.into_iter().chain(event).collect()
+        Ok(events.into_iter().chain(event).collect())
     }
 
     async fn read(&self, caller: &Principal, _: usize, address: &Address) -> Result<ReadOutput> {
@@ -363,9 +363,9 @@ mod tests {
                 fn scopes(&self) -> &'static [&'static str] {
                     &[]
                 }
-                fn routes(&self) -> Vec<Route> {
-                    Vec::new()
-                }
+                fn routes(&self) -> Result<Vec<Route>> {
+        Ok(Vec::new())
+    }
                 async fn read(&self, _: &Principal, _: usize, address: &Address) -> Result<ReadOutput> {
                     Err(Error::not_found(address.requested()))
                 }

@@ -115,8 +115,8 @@ impl Scheme for Bkend {
         SCOPES
     }
 
-    fn routes(&self) -> Vec<Route> {
-        routes::all()
+    fn routes(&self) -> Result<Vec<Route>> {
+        Ok(routes::all())
     }
 
     fn cache_key_part(&self, caller: &Principal, address: &Address) -> String {
@@ -184,8 +184,8 @@ impl Scheme for Bkend {
         }
     }
 
-    fn tools(&self) -> Vec<Tool> {
-        tools::all()
+    fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
+                tools::all().into_iter().map(std::sync::Arc::new).collect()
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {

@@ -174,8 +174,8 @@ impl Scheme for Brain {
         SCOPES
     }
 
-    fn routes(&self) -> Vec<Route> {
-        routes::all()
+    fn routes(&self) -> Result<Vec<Route>> {
+        Ok(routes::all())
     }
 
     /// Evidence is shown to whoever brought it, and to others in part or not at all.
@@ -208,8 +208,8 @@ impl Scheme for Brain {
             .await
     }
 
-    fn tools(&self) -> Vec<Tool> {
-        tools::all()
+    fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
+                tools::all().into_iter().map(std::sync::Arc::new).collect()
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {

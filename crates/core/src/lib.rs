@@ -28,11 +28,15 @@ pub mod read_set;
 pub mod resolver;
 pub mod resource_tools;
 mod route_cache;
+pub mod route_table;
 pub mod scheme;
 pub mod scope;
 pub mod side_effect;
+pub mod text;
 pub mod time;
 pub mod tool;
+pub mod tool_schema;
+pub mod tool_table;
 
 pub use audit_log::{AppendError, AuditLog, HeadLease, PendingAppend, ReadSets, Receipt};
 pub use change_feed::{Change, ChangeFeed};
@@ -45,11 +49,13 @@ pub use principal::{Principal, PrincipalKind, TenantId};
 pub use quad_address::{Address, Grammar, RouteSpec, Template, Variables, closest};
 pub use read_set::{ReadSet, Tag, Version};
 pub use resolver::Resolver;
+pub use route_table::{RouteDef, RouteTable};
 pub use scheme::{Route, Scheme};
 pub use scope::{ScopeRequirement, ScopeSet};
 pub use side_effect::SideEffect;
 pub use time::Timestamp;
 pub use tool::{Tool, ToolOutput};
+pub use tool_table::{ToolEntry, ToolTable};
 
 /// A boxed future, so that the traits of this crate can be used as trait objects.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -49,13 +49,15 @@ struct MountedScheme {
 
 /// A tool, and what checks its arguments: made when it is called first, since few of all tools are.
 struct RegisteredTool {
-    tool: Tool,
+    tool: Arc<Tool>,
+    /// Its index in the list of its owner.
+    index: usize,
     validator: OnceLock<Result<jsonschema::Validator, String>>,
 }
 
 impl RegisteredTool {
-    fn new(tool: Tool) -> RegisteredTool {
-        RegisteredTool { tool, validator: OnceLock::new() }
+    fn new((index, tool): (usize, Arc<Tool>)) -> RegisteredTool {
+        RegisteredTool { tool, index, validator: OnceLock::new() }
     }
 
     fn validator(&self) -> Result<&jsonschema::Validator> {
@@ -131,14 +133,14 @@ impl Resolver {
         let mut tools = HashMap::new();
         let mut mounted = Vec::with_capacity(schemes.len());
         for (scheme_index, scheme) in schemes.into_iter().enumerate() {
-            let routes = scheme.routes();
+            let routes = scheme.routes()?;
             for (route_index, declared) in routes.iter().enumerate() {
                 router
                     .add(declared.spec.clone(), RouteRef { scheme_index, route_index })
                     .map_err(|error| Error::internal(error.to_string()))?;
             }
             let registered: Vec<RegisteredTool> =
-                scheme.tools().into_iter().map(RegisteredTool::new).collect();
+                scheme.tools().into_iter().enumerate().map(RegisteredTool::new).collect();
             for (tool_index, entry) in registered.iter().enumerate() {
                 let owner = ToolOwner::Scheme { scheme_index, tool_index };
                 if tools.insert(entry.tool.name, owner).is_some() {
@@ -148,7 +150,7 @@ impl Resolver {
             mounted.push(MountedScheme { scheme, routes, tools: registered });
         }
         let builtin_tools: Vec<RegisteredTool> =
-            resource_tools::tools().into_iter().map(RegisteredTool::new).collect();
+            resource_tools::tools().into_iter().map(Arc::new).enumerate().map(RegisteredTool::new).collect();
         for (index, entry) in builtin_tools.iter().enumerate() {
             tools.insert(entry.tool.name, ToolOwner::Builtin(index));
         }
@@ -218,9 +220,9 @@ impl Resolver {
         view: View,
         include_all: bool,
     ) -> impl Iterator<Item = &'a Tool> {
-        let builtin = self.builtin_tools.iter().map(|entry| &entry.tool);
+        let builtin = self.builtin_tools.iter().map(|entry| entry.tool.as_ref());
         let scheme_tools =
-            self.schemes_in_view(view).flat_map(|(_, mounted)| &mounted.tools).map(|entry| &entry.tool);
+            self.schemes_in_view(view).flat_map(|(_, mounted)| &mounted.tools).map(|entry| entry.tool.as_ref());
         scheme_tools.chain(builtin).filter(move |tool| {
             (include_all || tool.core) && tool.required_scope.is_satisfied_by(&caller.scopes)
         })
@@ -596,6 +598,7 @@ impl Resolver {
             let call = ToolCall {
                 caller,
                 tool: &entry.tool,
+                index: entry.index,
                 arguments: arguments.clone(),
                 event: event.clone(),
                 progress,

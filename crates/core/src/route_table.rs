@@ -145,29 +145,27 @@ mod tests {
 
     const READ: ScopeRequirement = ScopeRequirement(&["notes:read"]);
 
+    const MALFORMED: [RouteDef<u8>; 2] = [
+        RouteDef::json(1, "notes://note/{id", "Note", "One note.", READ),
+        RouteDef::json(2, "notes://all", "Notes", "All notes.", READ),
+    ];
+
+    const NOTES: [RouteDef<u8>; 3] = [
+        RouteDef::json(1, "notes://note/{id}", "Note", "One note.", READ),
+        RouteDef::json(2, "notes://note/{id}/links", "Links", "Its links.", READ),
+        RouteDef::json(3, "notes://tag/{tag}", "Tag", "Notes of a tag.", READ).unadvertised(),
+    ];
+
     #[test]
     fn malformed_template_is_an_error() {
-        let table = RouteTable {
-            rows: &[
-                RouteDef::json(1, "notes://note/{id", "Note", "One note.", READ),
-                RouteDef::json(2, "notes://all", "Notes", "All notes.", READ),
-            ],
-            grammars: &[],
-        };
+        let table = RouteTable { rows: &MALFORMED, grammars: &[] };
         let error = table.routes().unwrap_err();
         assert!(error.cause_chain().contains("notes://note/{id"), "{}", error.cause_chain());
     }
 
     #[test]
     fn grammar_applies_to_every_template_with_the_variable() {
-        let table = RouteTable {
-            rows: &[
-                RouteDef::json(1, "notes://note/{id}", "Note", "One note.", READ),
-                RouteDef::json(2, "notes://note/{id}/links", "Links", "Its links.", READ),
-                RouteDef::json(3, "notes://tag/{tag}", "Tag", "Notes of a tag.", READ).unadvertised(),
-            ],
-            grammars: &[("id", Grammar::Integer)],
-        };
+        let table = RouteTable { rows: &NOTES, grammars: &[("id", Grammar::Integer)] };
         let mut router = quad_address::Router::new();
         for (index, route) in table.routes().unwrap().into_iter().enumerate() {
             assert_eq!(route.advertised, index != 2);

@@ -1,6 +1,7 @@
 //! What an address space must be able to do.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
@@ -160,7 +161,7 @@ pub trait Scheme: Send + Sync {
     fn scopes(&self) -> &'static [&'static str];
 
     /// The address patterns.
-    fn routes(&self) -> Vec<Route>;
+    fn routes(&self) -> Result<Vec<Route>>;
 
     /// The authorization facts, beyond the route's need, that a reading of `address` depends on. Two callers share a
     /// cache entry only if this is equal for both.
@@ -193,7 +194,7 @@ pub trait Scheme: Send + Sync {
     async fn complete(&self, caller: &Principal, query: CompletionQuery<'_>) -> Result<Completion>;
 
     /// The tools, in the order in which they are published.
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<Arc<Tool>> {
         Vec::new()
     }
 

@@ -90,6 +90,8 @@ pub struct ToolCall<'a> {
     pub caller: &'a Principal,
     /// Which tool.
     pub tool: &'a Tool,
+    /// Its index in [`Scheme::tools`](crate::Scheme::tools).
+    pub index: usize,
     /// With what.
     pub arguments: Map<String, Value>,
     /// The audit event of this call. A tool that writes hands it to its transaction; see [`ToolResult`].

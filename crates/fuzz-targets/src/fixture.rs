@@ -100,8 +100,8 @@ impl Scheme for ToyScheme {
         &["toy:read"]
     }
 
-    fn routes(&self) -> Vec<Route> {
-        vec![Route {
+    fn routes(&self) -> Result<Vec<Route>> {
+        Ok(vec![Route {
             spec: RouteSpec::parse("toy://items/{id}").unwrap(),
             name: "item",
             title: "Item",
@@ -109,7 +109,7 @@ impl Scheme for ToyScheme {
             mime_type: None,
             required_scope: READ_SCOPE,
             advertised: true,
-        }]
+        }])
     }
 
     async fn read(&self, _: &Principal, _: usize, address: &Address) -> Result<ReadOutput> {
@@ -138,10 +138,10 @@ impl Scheme for ToyScheme {
         Ok(Completion { total: values.len(), values, read_set: ReadSet::default() })
     }
 
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
         let schema =
             json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
-        vec![Tool::new("echo", "Echo", "Says it again", schema, READ_SCOPE, ToolEffect::Reads)]
+        vec![Tool::new("echo", "Echo", "Says it again", schema, READ_SCOPE, ToolEffect::Reads)].into_iter().map(std::sync::Arc::new).collect()
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {

@@ -212,7 +212,7 @@ impl Scheme for Links {
         true
     }
 
-    fn routes(&self) -> Vec<Route> {
+    fn routes(&self) -> Result<Vec<Route>> {
         let route = |spec, name, title, description| Route {
             spec,
             name,
@@ -240,7 +240,7 @@ impl Scheme for Links {
                 "The links that start at an address, newest first, as far as you can read where they end.",
             )
         });
-        citing.into_iter().chain(from).collect()
+        Ok(citing.into_iter().chain(from).collect())
     }
 
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
@@ -278,8 +278,8 @@ impl Scheme for Links {
         self.complete_uri(caller, query).await
     }
 
-    fn tools(&self) -> Vec<Tool> {
-        tools::all()
+    fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
+                tools::all().into_iter().map(std::sync::Arc::new).collect()
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {

@@ -56,7 +56,7 @@ impl Scheme for ToyScheme {
         &["a:read", "b:read"]
     }
 
-    fn routes(&self) -> Vec<Route> {
+    fn routes(&self) -> Result<Vec<Route>> {
         let route = |(template, need)| {
             let spec = parse_route_spec(template).unwrap();
             let spec = if template.contains("{?q}") { spec.with_grammar("q", Grammar::Text) } else { spec };
@@ -70,7 +70,7 @@ impl Scheme for ToyScheme {
                 advertised: true,
             }
         };
-        ROUTES.into_iter().map(route).collect()
+        Ok(ROUTES.into_iter().map(route).collect())
     }
 
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {

@@ -34,8 +34,8 @@ impl Scheme for Fixtures {
         &[]
     }
 
-    fn routes(&self) -> Vec<Route> {
-        resources::routes(&self.patterns)
+    fn routes(&self) -> Result<Vec<Route>> {
+        Ok(resources::routes(&self.patterns))
     }
 
     async fn read(
@@ -67,8 +67,8 @@ impl Scheme for Fixtures {
          Ok(completion) 
 }
 
-    fn tools(&self) -> Vec<Tool> {
-        tools::all()
+    fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
+                tools::all().into_iter().map(std::sync::Arc::new).collect()
     }
 
     fn client_capabilities(&self, tool: &str) -> &'static [&'static str] {

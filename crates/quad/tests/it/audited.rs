@@ -4,19 +4,19 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::combination::Revision;
-use crate::place::Place;
+use crate::place::TestInstance;
 use crate::{trail, transcripts};
 
 #[test]
-fn every_call_leaves_exactly_one_event() {
-    for place in Place::on_each_backend() {
-        place.add_tenant("shop");
-        place.load("shop", &transcripts::folder().join("backend.jsonl"));
-        let server = place.serve(&[]);
+fn every_call_appends_exactly_one_event() {
+    for instance in TestInstance::on_each_backend() {
+        instance.add_tenant("shop");
+        instance.load("shop", &transcripts::folder().join("backend.jsonl"));
+        let server = instance.serve(&[]);
         for revision in [Revision::MODERN, Revision::LEGACY] {
-            let token = place.token("shop", "teller", "organization:read project:read");
+            let token = instance.mint_token("shop", "teller", "organization:read project:read");
             let mut client = Client::over_http(revision, &server.authority, &server.path, Some(&token));
-            let before = trail::verify(&place, "shop").len();
+            let before = trail::verify(&instance, "shop").len();
             let expected: Vec<(&str, &str)> = calls()
                 .into_iter()
                 .map(|(method, params, outcome)| {
@@ -24,9 +24,9 @@ fn every_call_leaves_exactly_one_event() {
                     (method, outcome)
                 })
                 .collect();
-            let events = trail::verify(&place, "shop");
-            let found: Vec<(&str, &str)> = events[before..].iter().map(summary).collect();
-            assert_eq!(found, expected, "{} {}", place.backend, revision.0);
+            let events = trail::verify(&instance, "shop");
+            let actual: Vec<(&str, &str)> = events[before..].iter().map(method_and_outcome).collect();
+            assert_eq!(actual, expected, "{} {}", instance.backend, revision.0);
             // What was shown is named by its hash and version, never by its contents.
             let read = &events[before];
             assert_eq!(read["inputs"]["uri"], "bkend://orgs");
@@ -66,21 +66,21 @@ fn calls() -> Vec<(&'static str, Value, &'static str)> {
     ]
 }
 
-fn summary(event: &Value) -> (&str, &str) {
+fn method_and_outcome(event: &Value) -> (&str, &str) {
     let method = event["inputs"]["method"].as_str().unwrap_or_else(|| panic!("no method: {event:#}"));
     (method, event["outcome"].as_str().unwrap())
 }
 
 #[test]
-fn a_refused_subscription_is_written_down() {
-    for place in Place::on_each_backend() {
-        place.add_tenant("shop");
-        let mut client = Client::over_stdio(Revision::LEGACY, place.quad(&["stdio", "--tenant", "shop"]));
-        let before = trail::verify(&place, "shop").len();
+fn refused_subscription_is_audited() {
+    for instance in TestInstance::on_each_backend() {
+        instance.add_tenant("shop");
+        let mut client = Client::over_stdio(Revision::LEGACY, instance.quad_command(&["stdio", "--tenant", "shop"]));
+        let before = trail::verify(&instance, "shop").len();
         client.request("resources/subscribe", Some(json!({"uri": "bkend://orgs/org_none"})));
-        let events = trail::verify(&place, "shop");
-        let found: Vec<(&str, &str)> = events[before..].iter().map(summary).collect();
-        assert_eq!(found, [("resources/subscribe", "refused")]);
+        let events = trail::verify(&instance, "shop");
+        let actual: Vec<(&str, &str)> = events[before..].iter().map(method_and_outcome).collect();
+        assert_eq!(actual, [("resources/subscribe", "refused")]);
         assert_eq!(events[before]["inputs"]["uri"], "bkend://orgs/org_none");
     }
 }

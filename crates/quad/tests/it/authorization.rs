@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::combination::Revision;
 use crate::http::{HttpClient, Request};
-use crate::place::Place;
-use crate::project::copy_all;
+use crate::place::TestInstance;
+use crate::project::copy_dir;
 use crate::transcripts;
 
 /// Addresses without variables, which no list of templates shows.
-const FIXED: [&str; 7] = [
+const FIXED_URIS: [&str; 7] = [
     "refrakt://detect",
     "brain://payments/action_types",
     "amem://graph/stats",
@@ -27,7 +27,7 @@ const FIXED: [&str; 7] = [
 ];
 
 /// What the variables of templates stand for in the fixture.
-const VARIABLES: [(&str, &str); 18] = [
+const VARIABLE_VALUES: [(&str, &str); 18] = [
     ("{account_id}", "acct_8231"),
     ("{transaction_id}", "tx_4127"),
     ("{payment_intent_id}", "pi_a1b2c3"),
@@ -49,41 +49,41 @@ const VARIABLES: [(&str, &str); 18] = [
 ];
 
 #[test]
-fn every_address_and_tool_has_its_row() {
-    for place in Place::on_each_backend() {
-        let found = matrix(&place);
+fn matrix_covers_every_uri_and_tool() {
+    for instance in TestInstance::on_each_backend() {
+        let actual = build_matrix(&instance);
         let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/authorization-matrix.txt");
         if std::env::var_os("QUAD_TEST_BLESS").is_some() {
-            std::fs::write(&file, &found).unwrap();
+            std::fs::write(&file, &actual).unwrap();
         }
         let reviewed = std::fs::read_to_string(&file).unwrap();
-        assert_eq!(found, reviewed, "{}: the matrix differs from the reviewed one", place.backend);
+        assert_eq!(actual, reviewed, "{}: the matrix differs from the reviewed one", instance.backend);
     }
 }
 
-fn matrix(place: &Place) -> String {
-    place.add_tenant("mine");
-    place.add_tenant("theirs");
-    place.load("mine", &transcripts::folder().join("backend.jsonl"));
-    place.load_into("brain", "mine", &transcripts::folder().join("money.jsonl"));
+fn build_matrix(instance: &TestInstance) -> String {
+    instance.add_tenant("mine");
+    instance.add_tenant("theirs");
+    instance.load("mine", &transcripts::folder().join("backend.jsonl"));
+    instance.load_into("brain", "mine", &transcripts::folder().join("money.jsonl"));
     let project = tempfile::tempdir().unwrap();
-    copy_all(&transcripts::folder().join("projects/full"), project.path());
+    copy_dir(&transcripts::folder().join("projects/full"), project.path());
     let folder = project.path().to_str().unwrap();
-    let server = place.serve(&["--tools", "all", "--tenant", "mine", "--project", folder]);
+    let server = instance.serve(&["--tools", "all", "--tenant", "mine", "--project", folder]);
     let connect =
         |token: &str| Client::over_http(Revision::MODERN, &server.authority, &server.path, Some(token));
     let metadata = Request::new("GET", "/.well-known/oauth-protected-resource");
     let metadata = HttpClient::new(&server.authority).send(&metadata).unwrap();
     let metadata: Value = serde_json::from_slice(&metadata.body).unwrap();
-    let mut scopes: Vec<&str> = texts(&metadata["scopes_supported"]);
+    let mut scopes: Vec<&str> = string_list(&metadata["scopes_supported"]);
     // A person's decision; no agent gets it, and nothing here asks for it.
     scopes.retain(|scope| *scope != "payment_intent:approve");
-    let mut holders: Vec<(&str, Client)> = scopes
+    let mut clients_by_scope: Vec<(&str, Client)> = scopes
         .iter()
-        .map(|scope| (*scope, connect(&place.token("mine", &scope.replace(':', "."), scope))))
+        .map(|scope| (*scope, connect(&instance.mint_token("mine", &scope.replace(':', "."), scope))))
         .collect();
-    let mut owner = connect(&place.token("mine", "owner", "*:*"));
-    let mut stranger = connect(&place.token("theirs", "stranger", "*:*"));
+    let mut owner = connect(&instance.mint_token("mine", "owner", "*:*"));
+    let mut other_tenant_client = connect(&instance.mint_token("theirs", "stranger", "*:*"));
 
     let memory = json!({"name": "memory_add", "arguments": {"event_type": "fact", "content": "mine"}});
     owner.request("tools/call", Some(memory)).outcome.unwrap();
@@ -93,19 +93,19 @@ fn matrix(place: &Place) -> String {
         listed["resourceTemplates"].as_array().unwrap().iter().map(|t| t["uriTemplate"].as_str().unwrap());
     let mut text =
         String::from("# address: the scopes of which any one opens it | what another tenant gets\n");
-    for template in FIXED.into_iter().chain(templates) {
-        let params = json!({"uri": expand(template, &mut owner)});
-        let opens = |client: &mut Client| !is_scope_refusal(client, "resources/read", &params);
-        let opened =
-            holders.iter_mut().filter_map(|(scope, client)| opens(client).then_some(*scope)).collect();
-        let theirs = match stranger.request("resources/read", Some(params.clone())).outcome {
+    for template in FIXED_URIS.into_iter().chain(templates) {
+        let params = json!({"uri": expand_template(template, &mut owner)});
+        let is_allowed = |client: &mut Client| !is_scope_refusal(client, "resources/read", &params);
+        let opening_scopes =
+            clients_by_scope.iter_mut().filter_map(|(scope, client)| is_allowed(client).then_some(*scope)).collect();
+        let other_tenant_result = match other_tenant_client.request("resources/read", Some(params.clone())).outcome {
             Ok(_) => "its own",
             Err(error) => match error["data"]["kind"].as_str().unwrap() {
                 "not_found" => "not found",
                 other => panic!("{template} answers another tenant with {other}: {error:#}"),
             },
         };
-        writeln!(text, "{template}: {} | {theirs}", openers(opened, scopes.len())).unwrap();
+        writeln!(text, "{template}: {} | {other_tenant_result}", format_scopes(opening_scopes, scopes.len())).unwrap();
     }
 
     let listed = owner.request("tools/list", None).outcome.unwrap();
@@ -114,24 +114,24 @@ fn matrix(place: &Place) -> String {
         let name = tool["name"].as_str().unwrap();
         // Without arguments: past the scope, most stop at their own schema.
         let params = json!({"name": name, "arguments": {}});
-        let opens = |client: &mut Client| !is_scope_refusal(client, "tools/call", &params);
-        let opened =
-            holders.iter_mut().filter_map(|(scope, client)| opens(client).then_some(*scope)).collect();
-        let does = match (&tool["annotations"]["readOnlyHint"], &tool["annotations"]["destructiveHint"]) {
+        let is_allowed = |client: &mut Client| !is_scope_refusal(client, "tools/call", &params);
+        let opening_scopes =
+            clients_by_scope.iter_mut().filter_map(|(scope, client)| is_allowed(client).then_some(*scope)).collect();
+        let effect = match (&tool["annotations"]["readOnlyHint"], &tool["annotations"]["destructiveHint"]) {
             (Value::Bool(true), _) => "reads",
             (_, Value::Bool(true)) => "deletes",
             _ => "writes",
         };
-        writeln!(text, "{name}: {} | {does}", openers(opened, scopes.len())).unwrap();
+        writeln!(text, "{name}: {} | {effect}", format_scopes(opening_scopes, scopes.len())).unwrap();
     }
     text
 }
 
-fn openers(opened: Vec<&str>, all: usize) -> String {
-    match opened.len() {
+fn format_scopes(scopes: Vec<&str>, scope_count: usize) -> String {
+    match scopes.len() {
         0 => panic!("something is open to nobody"),
-        some if some == all => "anybody".to_owned(),
-        _ => opened.join(" "),
+        count if count == scope_count => "anybody".to_owned(),
+        _ => scopes.join(" "),
     }
 }
 
@@ -142,12 +142,12 @@ fn is_scope_refusal(client: &mut Client, method: &str, params: &Value) -> bool {
     }
 }
 
-fn expand(template: &str, owner: &mut Client) -> String {
+fn expand_template(template: &str, owner: &mut Client) -> String {
     let mut uri = template.split_once("{?").map_or(template, |(path, _)| path).to_owned();
     if uri.starts_with("refrakt://") {
         uri = uri.replace("{type}", "work").replace("{id}", "WORK-001");
     }
-    for (variable, value) in VARIABLES {
+    for (variable, value) in VARIABLE_VALUES {
         uri = uri.replace(variable, value);
     }
     if uri.contains("{accessTokenId}") {
@@ -175,6 +175,6 @@ fn expand(template: &str, owner: &mut Client) -> String {
     uri
 }
 
-fn texts(list: &Value) -> Vec<&str> {
+fn string_list(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
 }

@@ -21,31 +21,31 @@ const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub struct Client {
     pub revision: Revision,
     /// Whether the server answers ahead of its audit events, so that receipts have no place.
-    answers_ahead: bool,
-    wire: Wire,
+    has_async_audit: bool,
+    transport: TransportState,
     next_id: i64,
     /// Notifications that nobody has asked for yet.
     inbox: VecDeque<Value>,
     /// The addresses that are watched, once something is.
-    watched: Option<Vec<String>>,
+    subscribed_uris: Option<Vec<String>>,
     /// The id of the open `subscriptions/listen`.
-    listening: Option<i64>,
+    listen_id: Option<i64>,
 }
 
-enum Wire {
-    Pipe(Pipe),
-    Http(Http),
+enum TransportState {
+    Stdio(StdioTransport),
+    Http(HttpTransport),
 }
 
 /// A process whose standard input and output we hold.
-struct Pipe {
+struct StdioTransport {
     process: Process,
     input: Option<ChildStdin>,
     output: Receiver<Value>,
 }
 
 /// An endpoint and the credential for it.
-struct Http {
+struct HttpTransport {
     client: HttpClient,
     path: String,
     token: Option<String>,
@@ -63,7 +63,7 @@ pub struct Reply {
     /// The proof of a read.
     pub receipt: Option<Value>,
     /// How long it keeps.
-    pub cache: Option<CacheHint>,
+    pub cache_hint: Option<CacheHint>,
     /// The HTTP status, over HTTP.
     pub status: Option<u16>,
     /// The challenge, over HTTP.
@@ -86,7 +86,7 @@ impl Client {
             }
         });
         let input = process.0.stdin.take();
-        Client::opened(revision, Wire::Pipe(Pipe { process, input, output }))
+        Client::connect(revision, TransportState::Stdio(StdioTransport { process, input, output }))
     }
 
     /// Speaks to an endpoint.
@@ -95,24 +95,24 @@ impl Client {
         let client = HttpClient::new(authority);
         let token = token.map(str::to_owned);
         let path = path.to_owned();
-        let http = Http { client, path, token, session: None, events, sender, stream: None };
-        Client::opened(revision, Wire::Http(http))
+        let http = HttpTransport { client, path, token, session: None, events, sender, stream: None };
+        Client::connect(revision, TransportState::Http(http))
     }
 
     /// The same of a server with `--audit async`, whose receipts have no place.
-    pub fn answered_ahead(self) -> Client {
-        Client { answers_ahead: true, ..self }
+    pub fn with_async_audit(self) -> Client {
+        Client { has_async_audit: true, ..self }
     }
 
-    fn opened(revision: Revision, wire: Wire) -> Client {
+    fn connect(revision: Revision, transport: TransportState) -> Client {
         let mut client = Client {
             revision,
-            answers_ahead: false,
-            wire,
+            has_async_audit: false,
+            transport,
             next_id: 1,
             inbox: VecDeque::new(),
-            watched: None,
-            listening: None,
+            subscribed_uris: None,
+            listen_id: None,
         };
         if !revision.is_modern() {
             client.initialize();
@@ -131,57 +131,57 @@ impl Client {
 
     /// Sends a request and waits for its answer.
     pub fn request(&mut self, method: &str, params: Option<Value>) -> Reply {
-        let (id, message) = self.message(method, params);
-        let (message, status, challenge) = match &mut self.wire {
-            Wire::Pipe(pipe) => {
+        let (id, message) = self.build_message(method, params);
+        let (message, status, challenge) = match &mut self.transport {
+            TransportState::Stdio(pipe) => {
                 pipe.send(&message);
-                (pipe.answer(id, &mut self.inbox), None, None)
+                (pipe.wait_for_reply(id, &mut self.inbox), None, None)
             }
-            Wire::Http(http) => {
+            TransportState::Http(http) => {
                 let response = http.post(self.revision, &message);
                 let status = response.status;
                 let challenge = response.header("www-authenticate").map(str::to_owned);
                 if method == "initialize" {
                     http.session = response.header("mcp-session-id").map(str::to_owned);
                 }
-                (http.answer(id, &response, &mut self.inbox), Some(status), challenge)
+                (http.find_reply(id, &response, &mut self.inbox), Some(status), challenge)
             }
         };
-        self.reply(method, message, status, challenge)
+        self.build_reply(method, message, status, challenge)
     }
 
-    fn message(&mut self, method: &str, params: Option<Value>) -> (i64, Value) {
+    fn build_message(&mut self, method: &str, params: Option<Value>) -> (i64, Value) {
         let id = self.next_id;
         self.next_id += 1;
         let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method});
-        if let Some(params) = era::dress(self.revision, params) {
+        if let Some(params) = era::add_era_fields(self.revision, params) {
             message["params"] = params;
         }
         (id, message)
     }
 
-    fn reply(&self, method: &str, message: Value, status: Option<u16>, challenge: Option<String>) -> Reply {
-        let mut cache = None;
+    fn build_reply(&self, method: &str, message: Value, status: Option<u16>, challenge: Option<String>) -> Reply {
+        let mut cache_hint = None;
         let outcome = match (message.get("result"), message.get("error")) {
             (Some(result), None) => {
                 let mut result = result.clone();
-                cache = era::undress(self.revision, method, self.answers_ahead, &mut result)
-                    .unwrap_or_else(|wrong| panic!("{method}: {wrong}\n{message:#}"));
+                cache_hint = era::strip_era_fields(self.revision, method, self.has_async_audit, &mut result)
+                    .unwrap_or_else(|problem| panic!("{method}: {problem}\n{message:#}"));
                 Ok(result)
             }
             (None, Some(error)) => Err(error.clone()),
             _ => panic!("{method}: neither a result nor an error\n{message:#}"),
         };
         let receipt = message["result"]["_meta"].get(era::RECEIPT).cloned();
-        Reply { outcome, receipt, cache, status, challenge }
+        Reply { outcome, receipt, cache_hint, status, challenge }
     }
 
     /// Sends a notification.
     pub fn notify(&mut self, method: &str) {
         let message = json!({"jsonrpc": "2.0", "method": method});
-        match &mut self.wire {
-            Wire::Pipe(pipe) => pipe.send(&message),
-            Wire::Http(http) => {
+        match &mut self.transport {
+            TransportState::Stdio(pipe) => pipe.send(&message),
+            TransportState::Http(http) => {
                 let response = http.post(self.revision, &message);
                 assert_eq!((response.status, response.text().as_str()), (202, ""), "{method}");
             }
@@ -189,102 +189,102 @@ impl Client {
     }
 
     /// Hears of changes of an address from now on, and of the list.
-    pub fn watch(&mut self, uri: &str) -> Result<(), Value> {
-        let mut watched = self.watched.clone().unwrap_or_default();
+    pub fn subscribe(&mut self, uri: &str) -> Result<(), Value> {
+        let mut uris = self.subscribed_uris.clone().unwrap_or_default();
         if !uri.is_empty() {
-            watched.push(uri.to_owned());
+            uris.push(uri.to_owned());
         }
         if self.revision.is_modern() {
-            self.listen(&watched);
+            self.listen(&uris);
         } else {
-            self.hear();
+            self.open_notification_stream();
             if !uri.is_empty() {
                 self.request("resources/subscribe", Some(json!({"uri": uri}))).outcome?;
             }
         }
-        self.watched = Some(watched);
+        self.subscribed_uris = Some(uris);
         Ok(())
     }
 
     /// Hears no more of an address.
-    pub fn unwatch(&mut self, uri: &str) -> Result<(), Value> {
-        let mut watched = self.watched.clone().unwrap_or_default();
-        watched.retain(|known| known != uri);
+    pub fn unsubscribe(&mut self, uri: &str) -> Result<(), Value> {
+        let mut uris = self.subscribed_uris.clone().unwrap_or_default();
+        uris.retain(|subscribed_uri| subscribed_uri != uri);
         if self.revision.is_modern() {
-            self.listen(&watched);
+            self.listen(&uris);
         } else {
             self.request("resources/unsubscribe", Some(json!({"uri": uri}))).outcome?;
         }
-        self.watched = Some(watched);
+        self.subscribed_uris = Some(uris);
         Ok(())
     }
 
     /// The next notification, or nothing if none came for a long time.
-    pub fn notification(&mut self) -> Option<Value> {
+    pub fn next_notification(&mut self) -> Option<Value> {
         loop {
             let message = match self.inbox.pop_front() {
                 Some(message) => message,
-                None => match &self.wire {
-                    Wire::Pipe(pipe) => pipe.output.recv_timeout(IO_TIMEOUT).ok()?,
-                    Wire::Http(http) => http.events.recv_timeout(IO_TIMEOUT).ok()?,
+                None => match &self.transport {
+                    TransportState::Stdio(pipe) => pipe.output.recv_timeout(IO_TIMEOUT).ok()?,
+                    TransportState::Http(http) => http.events.recv_timeout(IO_TIMEOUT).ok()?,
                 },
             };
-            let of = &message["params"]["_meta"][SUBSCRIPTION_ID];
-            match self.listening {
+            let subscription_id = &message["params"]["_meta"][SUBSCRIPTION_ID];
+            match self.listen_id {
                 // A stream that was left may still have had something to say.
-                Some(id) if message["method"].is_string() && of.as_i64() != Some(id) => continue,
+                Some(id) if message["method"].is_string() && subscription_id.as_i64() != Some(id) => continue,
                 _ => return Some(message),
             }
         }
     }
 
     /// Opens a stream for these addresses and leaves the one before.
-    fn listen(&mut self, watched: &[String]) {
-        let mut watched = watched.to_vec();
-        watched.sort();
-        let filter = json!({"resourcesListChanged": true, "resourceSubscriptions": watched});
-        let (id, message) = self.message("subscriptions/listen", Some(json!({"notifications": filter})));
-        match &mut self.wire {
-            Wire::Pipe(pipe) => {
+    fn listen(&mut self, uris: &[String]) {
+        let mut sorted_uris = uris.to_vec();
+        sorted_uris.sort();
+        let filter = json!({"resourcesListChanged": true, "resourceSubscriptions": sorted_uris});
+        let (id, message) = self.build_message("subscriptions/listen", Some(json!({"notifications": filter})));
+        match &mut self.transport {
+            TransportState::Stdio(pipe) => {
                 pipe.send(&message);
-                if let Some(left) = self.listening {
-                    let params = json!({"requestId": left, "reason": "watching something else"});
+                if let Some(previous_id) = self.listen_id {
+                    let params = json!({"requestId": previous_id, "reason": "watching something else"});
                     pipe.send(
                         &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}),
                     );
                 }
             }
-            Wire::Http(http) => {
-                let request = http.dressed(self.revision, &message);
-                http.stream(&request);
+            TransportState::Http(http) => {
+                let request = http.build_request(self.revision, &message);
+                http.open_stream(&request);
             }
         }
-        self.listening = Some(id);
-        let first = self.notification().expect("no acknowledgement came");
-        assert_eq!(first["method"], "notifications/subscriptions/acknowledged", "{first:#}");
-        assert_eq!(first["params"]["notifications"], filter, "{first:#}");
+        self.listen_id = Some(id);
+        let acknowledgement = self.next_notification().expect("no acknowledgement came");
+        assert_eq!(acknowledgement["method"], "notifications/subscriptions/acknowledged", "{acknowledgement:#}");
+        assert_eq!(acknowledgement["params"]["notifications"], filter, "{acknowledgement:#}");
     }
 
     /// Opens the stream of a legacy session, if it is not open yet. A pipe has none: its notifications just come.
-    fn hear(&mut self) {
-        if let Wire::Http(http) = &mut self.wire
+    fn open_notification_stream(&mut self) {
+        if let TransportState::Http(http) = &mut self.transport
             && http.stream.is_none()
         {
             let mut request = Request::new("GET", &http.path).header("Accept", "text/event-stream");
-            request = http.credentials(request).header("MCP-Protocol-Version", self.revision.0);
-            http.stream(&request);
+            request = http.add_credentials(request).header("MCP-Protocol-Version", self.revision.0);
+            http.open_stream(&request);
         }
     }
 }
 
-impl Pipe {
+impl StdioTransport {
     fn send(&mut self, message: &Value) {
         let input = self.input.as_mut().expect("the input is open");
         // A process that has ended says so by its silence, where the answer is awaited.
         let _ = writeln!(input, "{message}").and_then(|()| input.flush());
     }
 
-    fn answer(&mut self, id: i64, inbox: &mut VecDeque<Value>) -> Value {
+    fn wait_for_reply(&mut self, id: i64, inbox: &mut VecDeque<Value>) -> Value {
         loop {
             let message = self.output.recv_timeout(IO_TIMEOUT).expect("quad stdio did not answer");
             if message["id"] == id {
@@ -296,7 +296,7 @@ impl Pipe {
     }
 }
 
-impl Drop for Pipe {
+impl Drop for StdioTransport {
     fn drop(&mut self) {
         // A client that goes away closes the input, and the server ends by itself. One that has failed is killed.
         self.input = None;
@@ -308,18 +308,18 @@ impl Drop for Pipe {
     }
 }
 
-impl Http {
+impl HttpTransport {
     fn post(&mut self, revision: Revision, message: &Value) -> Response {
-        let request = self.dressed(revision, message);
+        let request = self.build_request(revision, message);
         self.client.send(&request).unwrap()
     }
 
     /// The headers that a revision wants.
-    fn dressed(&self, revision: Revision, message: &Value) -> Request {
+    fn build_request(&self, revision: Revision, message: &Value) -> Request {
         let mut request = Request::new("POST", &self.path)
             .header("Content-Type", "application/json")
             .header("Accept", "application/json, text/event-stream");
-        request = self.credentials(request);
+        request = self.add_credentials(request);
         let method = message["method"].as_str().unwrap_or_default();
         if revision.is_modern() {
             request = request.header("MCP-Protocol-Version", revision.0).header("Mcp-Method", method);
@@ -329,7 +329,7 @@ impl Http {
                 _ => None,
             };
             if let Some(name) = name {
-                request = request.header("Mcp-Name", &header_value(name));
+                request = request.header("Mcp-Name", &encode_header_value(name));
             }
         } else if method != "initialize" {
             request = request.header("MCP-Protocol-Version", revision.0);
@@ -337,7 +337,7 @@ impl Http {
         request.body(message.to_string())
     }
 
-    fn credentials(&self, mut request: Request) -> Request {
+    fn add_credentials(&self, mut request: Request) -> Request {
         if let Some(token) = &self.token {
             request = request.header("Authorization", &format!("Bearer {token}"));
         }
@@ -348,19 +348,19 @@ impl Http {
     }
 
     /// The message with this id: the body, or one of the events in it.
-    fn answer(&mut self, id: i64, response: &Response, inbox: &mut VecDeque<Value>) -> Value {
+    fn find_reply(&mut self, id: i64, response: &Response, inbox: &mut VecDeque<Value>) -> Value {
         let text = response.text();
-        if response.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream")) {
+        if response.header("content-type").is_some_and(|content_type| content_type.starts_with("text/event-stream")) {
             let events = text.lines().filter_map(|line| line.strip_prefix("data:"));
-            let mut answer = None;
+            let mut reply = None;
             for message in events.filter_map(|data| serde_json::from_str::<Value>(data).ok()) {
                 if message["id"] == id {
-                    answer = Some(message);
+                    reply = Some(message);
                 } else {
                     inbox.push_back(message);
                 }
             }
-            return answer.expect("the stream ended without the answer");
+            return reply.expect("the stream ended without the answer");
         }
         let message: Value =
             serde_json::from_str(&text).unwrap_or_else(|_| panic!("{} {text}", response.status));
@@ -369,18 +369,18 @@ impl Http {
     }
 
     /// Opens a stream, whose messages arrive among the events.
-    fn stream(&mut self, request: &Request) {
-        let mut opened = self.client.open(request).unwrap();
-        assert_eq!(opened.status, 200, "{request:?}");
-        let handle = opened.body.try_clone_socket().unwrap();
+    fn open_stream(&mut self, request: &Request) {
+        let mut response = self.client.open(request).unwrap();
+        assert_eq!(response.status, 200, "{request:?}");
+        let handle = response.body.try_clone_socket().unwrap();
         // Nothing may come for as long as nothing changes.
         handle.set_read_timeout(None).unwrap();
-        if let Some(left) = self.stream.replace(handle) {
-            let _ = left.shutdown(Shutdown::Both);
+        if let Some(previous_stream) = self.stream.replace(handle) {
+            let _ = previous_stream.shutdown(Shutdown::Both);
         }
         let sender = self.sender.clone();
         std::thread::spawn(move || {
-            while let Ok(Some(data)) = opened.body.next_event() {
+            while let Ok(Some(data)) = response.body.next_event() {
                 let message = serde_json::from_str(&data).unwrap_or_else(|_| json!({"notJson": data}));
                 if sender.send(message).is_err() {
                     return;
@@ -390,7 +390,7 @@ impl Http {
     }
 }
 
-impl Drop for Http {
+impl Drop for HttpTransport {
     fn drop(&mut self) {
         if let Some(stream) = self.stream.take() {
             let _ = stream.shutdown(Shutdown::Both);
@@ -399,7 +399,7 @@ impl Drop for Http {
 }
 
 /// A header's text: as it is if it is plain, otherwise in the protocol's wrapping.
-fn header_value(text: &str) -> String {
+fn encode_header_value(text: &str) -> String {
     let is_plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
         && text.trim() == text
         && !text.starts_with("=?");

@@ -23,7 +23,7 @@ pub struct Revision(pub &'static str);
 impl Revision {
     pub const MODERN: Revision = Revision("2026-07-28");
     pub const LEGACY: Revision = Revision("2025-11-25");
-    pub const OLD: Revision = Revision("2025-03-26");
+    pub const OLDEST: Revision = Revision("2025-03-26");
 
     /// Whether each request stands alone.
     pub fn is_modern(self) -> bool {
@@ -31,7 +31,7 @@ impl Revision {
     }
 
     /// Whether tools answer with structure and links.
-    pub fn has_structure(self) -> bool {
+    pub fn has_structured_content(self) -> bool {
         self >= Revision("2025-06-18")
     }
 }
@@ -46,7 +46,7 @@ pub struct Combination {
 
 impl Combination {
     /// Whether a transcript that is for this word only runs here.
-    pub fn is(&self, word: &str) -> bool {
+    pub fn matches_word(&self, word: &str) -> bool {
         match word {
             "sqlite" => self.backend == Backend::Sqlite,
             "postgres" => self.backend == Backend::Postgres,

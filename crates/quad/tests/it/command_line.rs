@@ -6,20 +6,20 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::place::{Place, QUAD};
+use crate::place::{TestInstance, QUAD};
 
 /// The checked-in reference; `QUAD_TEST_BLESS=1` writes it anew.
 const REFERENCE: &str = "tests/it/cli-reference.txt";
 
 /// `quad` in a folder of its own, with nothing of the surroundings.
-fn quad(folder: &Path, arguments: &[&str]) -> Command {
+fn quad_command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(QUAD);
     command.args(arguments).env_clear().env("HOME", folder).current_dir(folder);
     command
 }
 
-fn output(folder: &Path, arguments: &[&str]) -> Output {
-    quad(folder, arguments).output().unwrap()
+fn run_quad(folder: &Path, arguments: &[&str]) -> Output {
+    quad_command(folder, arguments).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -27,51 +27,51 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn the_reference_is_what_help_says() {
+fn cli_reference_matches_help() {
     let folder = TempDir::new().unwrap();
     let mut reference = String::new();
-    describe(folder.path(), &[], &mut reference);
+    append_help(folder.path(), &[], &mut reference);
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(REFERENCE);
     if std::env::var_os("QUAD_TEST_BLESS").is_some() {
         std::fs::write(&file, &reference).unwrap();
     }
-    let known = std::fs::read_to_string(&file).unwrap_or_default();
-    let first = known.lines().zip(reference.lines()).find(|(known, new)| known != new);
+    let reviewed = std::fs::read_to_string(&file).unwrap_or_default();
+    let first = reviewed.lines().zip(reference.lines()).find(|(old_line, new)| old_line != new);
     assert!(
-        known == reference,
+        reviewed == reference,
         "the help differs from {REFERENCE}, first at {first:?}\nif that is meant, run the test with QUAD_TEST_BLESS=1"
     );
 }
 
 /// The help of a command and of everything below it.
-fn describe(folder: &Path, command: &[&str], reference: &mut String) {
-    let help = output(folder, &[command, &["--help"]].concat());
+fn append_help(folder: &Path, command: &[&str], reference: &mut String) {
+    let help = run_quad(folder, &[command, &["--help"]].concat());
     assert_eq!(help.status.code(), Some(0), "quad {command:?} --help");
     let help = text(&help.stdout);
     let title = [&["quad"], command].concat().join(" ");
     let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
     reference.push_str(&format!("=== {title}\n\n{}\n\n", lines.join("\n")));
-    let below =
+    let subcommand_lines =
         lines.iter().skip_while(|line| **line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     // A line that is indented further continues the description of the command above it.
-    let names = below.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = subcommand_lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     for name in names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
-        describe(folder, &[command, &[name]].concat(), reference);
+        append_help(folder, &[command, &[name]].concat(), reference);
     }
 }
 
 #[test]
-fn bad_input_has_its_exit_code_and_says_what_to_do() {
+fn bad_input_exits_with_code_and_hint() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().join("data");
     let data = data.to_str().unwrap();
-    let check = |arguments: &[&str], code: i32, complaint: &[&str]| {
-        let output = output(folder.path(), &[arguments, &["--data-dir", data]].concat());
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    let check = |arguments: &[&str], code: i32, expected_parts: &[&str]| {
+        let output = run_quad(folder.path(), &[arguments, &["--data-dir", data]].concat());
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
         assert_eq!(text(&output.stdout), "", "{arguments:?}: a failure prints no result");
-        for part in complaint {
-            assert!(said.contains(part), "{arguments:?}: {part:?} is not in\n{said}");
+        for part in expected_parts {
+            assert!(stderr.contains(part), "{arguments:?}: {part:?} is not in\n{stderr}");
         }
     };
     check(&["read", "bkend://nope"], 2, &["error: "]);
@@ -105,57 +105,57 @@ fn bad_input_has_its_exit_code_and_says_what_to_do() {
     .unwrap();
     check(&["bkend", "load", "bad.jsonl"], 2, &["error: line 2: "]);
     // With --json the complaint is the envelope.
-    let output = output(folder.path(), &["read", "bkend://orgs/org_none", "--json", "--data-dir", data]);
+    let output = run_quad(folder.path(), &["read", "bkend://orgs/org_none", "--json", "--data-dir", data]);
     let envelope: Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(envelope["error"]["code"], "NOT_FOUND");
     assert_eq!(envelope["error"]["uri"], "bkend://orgs/org_none");
 }
 
 #[test]
-fn a_flag_wins_over_a_variable_and_a_variable_over_the_file() {
+fn flag_overrides_variable_and_variable_overrides_file() {
     let folder = TempDir::new().unwrap();
     // Which tenant was meant shows in the complaint that it does not exist.
-    let meant = |arguments: &[&str], variable: Option<&str>| {
-        let mut command = quad(folder.path(), &[&["ls"], arguments].concat());
+    let effective_tenant = |arguments: &[&str], variable: Option<&str>| {
+        let mut command = quad_command(folder.path(), &[&["ls"], arguments].concat());
         if let Some(tenant) = variable {
             command.env("QUAD_TENANT", tenant);
         }
         let output = command.output().unwrap();
-        let said = text(&output.stderr);
-        said.lines().find_map(|line| line.strip_prefix("error: There is no tenant named ").map(str::to_owned))
+        let stderr = text(&output.stderr);
+        stderr.lines().find_map(|line| line.strip_prefix("error: There is no tenant named ").map(str::to_owned))
     };
-    let file = |content: &str| std::fs::write(folder.path().join("quad.toml"), content).unwrap();
-    file("tenant = \"of-file\"\ndata_dir = \"kept-here\"\n");
-    assert_eq!(meant(&[], None).as_deref(), Some("of-file"));
+    let write_config = |content: &str| std::fs::write(folder.path().join("quad.toml"), content).unwrap();
+    write_config("tenant = \"of-file\"\ndata_dir = \"kept-here\"\n");
+    assert_eq!(effective_tenant(&[], None).as_deref(), Some("of-file"));
     assert!(folder.path().join("kept-here/quad.db").is_file(), "data_dir of quad.toml was not used");
-    assert_eq!(meant(&[], Some("of-variable")).as_deref(), Some("of-variable"));
-    assert_eq!(meant(&["--tenant", "of-flag"], Some("of-variable")).as_deref(), Some("of-flag"));
-    assert_eq!(meant(&["--tenant", "local"], Some("of-variable")), None);
+    assert_eq!(effective_tenant(&[], Some("of-variable")).as_deref(), Some("of-variable"));
+    assert_eq!(effective_tenant(&["--tenant", "of-flag"], Some("of-variable")).as_deref(), Some("of-flag"));
+    assert_eq!(effective_tenant(&["--tenant", "local"], Some("of-variable")), None);
     // Another file, by name.
     std::fs::write(folder.path().join("other.toml"), "tenant = \"of-other\"\n").unwrap();
     assert_eq!(
-        meant(&["--config", "other.toml", "--data-dir", "kept-here"], None).as_deref(),
+        effective_tenant(&["--config", "other.toml", "--data-dir", "kept-here"], None).as_deref(),
         Some("of-other")
     );
     // A setting that does not exist is refused, with the nearest that does.
-    file("tennant = \"x\"\n");
-    let output = quad(folder.path(), &["ls"]).output().unwrap();
+    write_config("tennant = \"x\"\n");
+    let output = quad_command(folder.path(), &["ls"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
+    let stderr = text(&output.stderr);
     assert!(
-        said.contains("tennant is not a setting") && said.contains("hint: The nearest is tenant"),
-        "{said}"
+        stderr.contains("tennant is not a setting") && stderr.contains("hint: The nearest is tenant"),
+        "{stderr}"
     );
-    file("");
-    let output = quad(folder.path(), &["ls"]).env("QUAD_TENNANT", "x").output().unwrap();
+    write_config("");
+    let output = quad_command(folder.path(), &["ls"]).env("QUAD_TENNANT", "x").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("QUAD_TENANT"), "{}", text(&output.stderr));
 }
 
 #[test]
-fn without_any_setting_there_is_something_to_look_at() {
+fn first_start_without_settings_serves_demo_data() {
     let folder = TempDir::new().unwrap();
-    let listed = output(folder.path(), &["ls"]);
+    let listed = run_quad(folder.path(), &["ls"]);
     assert_eq!(listed.status.code(), Some(0), "{}", text(&listed.stderr));
     assert!(
         text(&listed.stdout).lines().any(|line| line.starts_with("bkend://orgs")),
@@ -165,25 +165,25 @@ fn without_any_setting_there_is_something_to_look_at() {
     let database = folder.path().join(".local/share/quad/quad.db");
     assert!(database.is_file(), "the data is not in the data home");
     let organizations: Value =
-        serde_json::from_slice(&output(folder.path(), &["read", "bkend://orgs"]).stdout).unwrap();
+        serde_json::from_slice(&run_quad(folder.path(), &["read", "bkend://orgs"]).stdout).unwrap();
     assert_eq!(organizations.as_array().map(Vec::len), Some(1));
-    let called = output(folder.path(), &["call", "backend_org_list", "--json"]);
+    let called = run_quad(folder.path(), &["call", "backend_org_list", "--json"]);
     let called: Value = serde_json::from_slice(&called.stdout).unwrap();
     assert_eq!(called["organizations"][0]["id"], organizations[0]["id"]);
     let templates: Value =
-        serde_json::from_slice(&output(folder.path(), &["templates", "--json"]).stdout).unwrap();
+        serde_json::from_slice(&run_quad(folder.path(), &["templates", "--json"]).stdout).unwrap();
     assert!(templates["resourceTemplates"].as_array().is_some_and(|templates| templates.len() > 4));
 }
 
 #[test]
-fn many_first_starts_at_once_make_one_tenant() {
+fn concurrent_first_starts_create_one_tenant() {
     let folder = TempDir::new().unwrap();
-    let start = || quad(folder.path(), &["read", "bkend://orgs"]).output().unwrap();
+    let start = || quad_command(folder.path(), &["read", "bkend://orgs"]).output().unwrap();
     let outputs: Vec<Output> = std::thread::scope(|scope| {
         let starts: Vec<_> = (0..6).map(|_| scope.spawn(start)).collect();
         starts.into_iter().map(|start| start.join().unwrap()).collect()
     });
-    let seen: Vec<String> = outputs
+    let stdouts: Vec<String> = outputs
         .iter()
         .map(|output| {
             assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -191,33 +191,33 @@ fn many_first_starts_at_once_make_one_tenant() {
         })
         .collect();
     // Each of them may have come before the demo was made, but none saw another one.
-    let last = text(&start().stdout);
-    assert!(seen.iter().all(|seen| *seen == last || seen.trim() == "[]"), "{seen:?}\n{last}");
+    let final_stdout = text(&start().stdout);
+    assert!(stdouts.iter().all(|stdout| *stdout == final_stdout || stdout.trim() == "[]"), "{stdouts:?}\n{final_stdout}");
 }
 
 #[test]
-fn a_backup_opens_like_the_original() {
-    let place = Place::on_sqlite();
+fn backup_reads_like_original() {
+    let instance = TestInstance::on_sqlite();
     let copy = TempDir::new().unwrap();
     let file = copy.path().join("quad.db");
-    place.run(&["backup", file.to_str().unwrap()]);
-    let original = place.run(&["read", "bkend://orgs"]);
-    let copied = output(copy.path(), &["read", "bkend://orgs", "--data-dir", copy.path().to_str().unwrap()]);
+    instance.run(&["backup", file.to_str().unwrap()]);
+    let original = instance.run(&["read", "bkend://orgs"]);
+    let copied = run_quad(copy.path(), &["read", "bkend://orgs", "--data-dir", copy.path().to_str().unwrap()]);
     assert_eq!(text(&copied.stdout), original, "{}", text(&copied.stderr));
     // A second one does not overwrite the first.
-    let again = place.quad(&["backup", file.to_str().unwrap()]).output().unwrap();
+    let again = instance.quad_command(&["backup", file.to_str().unwrap()]).output().unwrap();
     assert_ne!(again.status.code(), Some(0));
 }
 
 #[test]
-fn the_data_is_its_owners_alone_and_doctor_sees_when_it_is_not() {
+fn database_is_private_and_doctor_reports_wrong_mode() {
     use std::os::unix::fs::PermissionsExt as _;
-    let place = Place::on_sqlite();
-    place.run(&["doctor"]);
-    let file = place.database_file();
+    let instance = TestInstance::on_sqlite();
+    instance.run(&["doctor"]);
+    let file = instance.database_file();
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let output = place.quad(&["doctor"]).output().unwrap();
+    let output = instance.quad_command(&["doctor"]).output().unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1));
     assert!(printed.contains("can be read by others; run chmod 600"), "{printed}");

@@ -4,12 +4,12 @@ use rusqlite::types::ValueRef;
 use tokio_postgres::SimpleQueryMessage;
 
 use crate::combination::Backend;
-use crate::place::{Place, runtime};
+use crate::place::{TestInstance, runtime};
 
 /// A row, every value as text.
 pub type Row = Vec<Option<String>>;
 
-impl Place {
+impl TestInstance {
     /// The rows of a query, every value as text.
     pub fn query(&self, sql: &str) -> Vec<Row> {
         match self.backend {
@@ -51,7 +51,7 @@ impl Place {
     }
 
     fn query_postgres(&self, sql: &str) -> Vec<Row> {
-        let url = self.database.as_deref().expect("a place on PostgreSQL has a database");
+        let url = self.database_url.as_deref().expect("a place on PostgreSQL has a database");
         let messages = runtime().block_on(async {
             let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
             let driver = tokio::spawn(connection);

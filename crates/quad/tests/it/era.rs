@@ -25,7 +25,7 @@ pub struct CacheHint {
 }
 
 /// The parameters of a request in a revision.
-pub fn dress(revision: Revision, params: Option<Value>) -> Option<Value> {
+pub fn add_era_fields(revision: Revision, params: Option<Value>) -> Option<Value> {
     if !revision.is_modern() {
         return params;
     }
@@ -37,8 +37,8 @@ pub fn dress(revision: Revision, params: Option<Value>) -> Option<Value> {
     });
     // What is no object is sent as it is: a test of how that is refused.
     if let Some(object) = params.as_object_mut() {
-        if let Some(Value::Object(own)) = object.remove("_meta") {
-            meta.as_object_mut().into_iter().for_each(|meta| meta.extend(own.clone()));
+        if let Some(Value::Object(request_meta)) = object.remove("_meta") {
+            meta.as_object_mut().into_iter().for_each(|meta| meta.extend(request_meta.clone()));
         }
         object.insert("_meta".to_owned(), meta);
     }
@@ -47,10 +47,10 @@ pub fn dress(revision: Revision, params: Option<Value>) -> Option<Value> {
 
 /// Checks and removes what the revision, and not the request, put into a result. A server that answers ahead of its audit events
 /// gives receipts without a place.
-pub fn undress(
+pub fn strip_era_fields(
     revision: Revision,
     method: &str,
-    answers_ahead: bool,
+    has_async_audit: bool,
     result: &mut Value,
 ) -> Result<Option<CacheHint>, String> {
     let object = result.as_object_mut().ok_or("the result is no object")?;
@@ -61,10 +61,10 @@ pub fn undress(
     };
     let receipt = meta.remove(RECEIPT);
     if method == "resources/read" {
-        check_receipt(receipt.as_ref(), answers_ahead)?;
+        check_receipt(receipt.as_ref(), has_async_audit)?;
     }
     let hint = if revision.is_modern() {
-        modern(method, object, &mut meta)?
+        strip_modern_fields(method, object, &mut meta)?
     } else {
         for name in ["resultType", "ttlMs", "cacheScope"] {
             if object.contains_key(name) {
@@ -79,7 +79,7 @@ pub fn undress(
     Ok(hint)
 }
 
-fn modern(
+fn strip_modern_fields(
     method: &str,
     result: &mut Map<String, Value>,
     meta: &mut Map<String, Value>,
@@ -105,13 +105,13 @@ fn modern(
     }
 }
 
-fn check_receipt(receipt: Option<&Value>, answers_ahead: bool) -> Result<(), String> {
+fn check_receipt(receipt: Option<&Value>, has_async_audit: bool) -> Result<(), String> {
     let receipt = receipt.ok_or("a read has no receipt in _meta")?;
     let is_hash = receipt["contentHash"].as_str().is_some_and(|hash| hash.len() == 64);
-    let is_placed =
-        if answers_ahead { receipt.get("sequence").is_none() } else { receipt["sequence"].is_i64() };
-    let is_whole = is_hash && is_placed && receipt["event"].is_string();
-    if is_whole { Ok(()) } else { Err(format!("the receipt is not whole: {receipt}")) }
+    let has_valid_sequence =
+        if has_async_audit { receipt.get("sequence").is_none() } else { receipt["sequence"].is_i64() };
+    let is_complete = is_hash && has_valid_sequence && receipt["event"].is_string();
+    if is_complete { Ok(()) } else { Err(format!("the receipt is not whole: {receipt}")) }
 }
 
 #[cfg(test)]
@@ -129,23 +129,23 @@ mod tests {
     }
 
     #[test]
-    fn what_the_modern_era_adds_must_be_there_and_goes() {
+    fn modern_fields_are_required_and_stripped() {
         let mut result = modern_result();
-        let hint = undress(Revision::MODERN, "tools/list", false, &mut result).unwrap();
+        let hint = strip_era_fields(Revision::MODERN, "tools/list", false, &mut result).unwrap();
         assert_eq!(hint, Some(CacheHint { ttl_ms: 0, scope: "private".to_owned() }));
         assert_eq!(result, json!({"tools": []}));
         for name in ["resultType", "ttlMs", "cacheScope", "_meta"] {
             let mut result = modern_result();
             result.as_object_mut().unwrap().remove(name);
-            assert!(undress(Revision::MODERN, "tools/list", false, &mut result).is_err(), "{name}");
+            assert!(strip_era_fields(Revision::MODERN, "tools/list", false, &mut result).is_err(), "{name}");
         }
-        assert!(undress(Revision::MODERN, "tools/call", false, &mut modern_result()).is_err());
+        assert!(strip_era_fields(Revision::MODERN, "tools/call", false, &mut modern_result()).is_err());
     }
 
     #[test]
-    fn a_legacy_result_has_none_of_it() {
-        assert!(undress(Revision::LEGACY, "tools/list", false, &mut modern_result()).is_err());
-        assert_eq!(undress(Revision::LEGACY, "tools/list", false, &mut json!({"tools": []})), Ok(None));
-        assert!(undress(Revision::LEGACY, "resources/read", false, &mut json!({"contents": []})).is_err());
+    fn legacy_result_rejects_modern_fields() {
+        assert!(strip_era_fields(Revision::LEGACY, "tools/list", false, &mut modern_result()).is_err());
+        assert_eq!(strip_era_fields(Revision::LEGACY, "tools/list", false, &mut json!({"tools": []})), Ok(None));
+        assert!(strip_era_fields(Revision::LEGACY, "resources/read", false, &mut json!({"contents": []})).is_err());
     }
 }

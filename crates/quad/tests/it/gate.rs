@@ -7,7 +7,7 @@ use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
 use crate::http::{HttpClient, Request, Response};
-use crate::place::{Place, Server};
+use crate::place::{TestInstance, Server};
 use crate::trail;
 
 fn get(server: &Server, path: &str, token: Option<&str>) -> Response {
@@ -18,17 +18,17 @@ fn get(server: &Server, path: &str, token: Option<&str>) -> Response {
     HttpClient::new(&server.authority).send(&request).unwrap()
 }
 
-fn body(response: &Response) -> Value {
+fn json_body(response: &Response) -> Value {
     serde_json::from_slice(&response.body).unwrap_or_else(|_| panic!("{}", response.text()))
 }
 
 /// How a read with that token goes: `ok`, or the reason of a 401.
-fn outcome(server: &Server, token: &str) -> String {
+fn read_outcome(server: &Server, token: &str) -> String {
     let response = get(server, "/v1/resources?uri=bkend://orgs", Some(token));
     match response.status {
         200 => "ok".to_owned(),
         401 => {
-            let envelope = body(&response);
+            let envelope = json_body(&response);
             let names: Vec<&String> = envelope.as_object().unwrap().keys().collect();
             assert_eq!(names, ["code", "kind", "message", "hint", "reason"], "{envelope}");
             assert!(response.header("www-authenticate").is_some_and(|value| value.contains("invalid_token")));
@@ -38,11 +38,11 @@ fn outcome(server: &Server, token: &str) -> String {
     }
 }
 
-fn kids(server: &Server) -> Vec<String> {
+fn published_key_ids(server: &Server) -> Vec<String> {
     let response = get(server, "/.well-known/jwks.json", None);
     assert_eq!(response.status, 200);
     assert!(response.header("cache-control").is_some_and(|value| value.contains("max-age")));
-    let set = body(&response);
+    let set = json_body(&response);
     let keys = set["keys"].as_array().unwrap();
     assert!(keys.iter().all(|key| key["alg"] == "EdDSA" && key["use"] == "sig" && key.get("d").is_none()));
     keys.iter().map(|key| key["kid"].as_str().unwrap().to_owned()).collect()
@@ -54,63 +54,63 @@ pub fn kid_of(token: &str) -> String {
 }
 
 #[test]
-fn keys_rotate_under_running_servers_and_a_dropped_one_takes_its_tokens_along() {
-    for place in Place::on_each_backend() {
-        let old = place.token("local", "reader", "organization:read");
-        let servers = [place.serve(&[]), place.serve(&[])];
+fn key_rotation_reaches_running_servers_and_drop_ends_tokens() {
+    for instance in TestInstance::on_each_backend() {
+        let old = instance.mint_token("local", "reader", "organization:read");
+        let servers = [instance.serve(&[]), instance.serve(&[])];
         for server in &servers {
-            assert_eq!(outcome(server, &old), "ok");
+            assert_eq!(read_outcome(server, &old), "ok");
         }
-        place.run(&["key", "rotate"]);
-        let new = place.token("local", "reader", "organization:read");
+        instance.run(&["key", "rotate"]);
+        let new = instance.mint_token("local", "reader", "organization:read");
         assert_ne!(kid_of(&old), kid_of(&new));
         for server in &servers {
-            assert_eq!((outcome(server, &new), outcome(server, &old)), ("ok".to_owned(), "ok".to_owned()));
-            assert_eq!(kids(server), [kid_of(&new), kid_of(&old)]);
+            assert_eq!((read_outcome(server, &new), read_outcome(server, &old)), ("ok".to_owned(), "ok".to_owned()));
+            assert_eq!(published_key_ids(server), [kid_of(&new), kid_of(&old)]);
         }
-        let listed: Value = serde_json::from_str(&place.run(&["key", "list", "--json"])).unwrap();
+        let listed: Value = serde_json::from_str(&instance.run(&["key", "list", "--json"])).unwrap();
         assert_eq!(listed["keys"][0]["kid"], kid_of(&new));
         assert_eq!(listed["keys"][0]["current"], true);
-        let refused = place.quad(&["key", "drop", &kid_of(&new)]).output().unwrap();
+        let refused = instance.quad_command(&["key", "drop", &kid_of(&new)]).output().unwrap();
         assert_eq!(refused.status.code(), Some(5), "the key that signs cannot be dropped");
-        place.run(&["key", "drop", &kid_of(&old)]);
+        instance.run(&["key", "drop", &kid_of(&old)]);
         for server in &servers {
-            assert_eq!(outcome(server, &old), "unknown_key");
-            assert_eq!(outcome(server, &new), "ok");
+            assert_eq!(read_outcome(server, &old), "unknown_key");
+            assert_eq!(read_outcome(server, &new), "ok");
         }
         // What `quad serve` printed was signed with the dropped key; the next one that starts makes another.
-        let restarted = place.serve(&[]);
-        let kept = std::fs::read_to_string(place.folder().join("local.token")).unwrap();
-        assert_eq!(outcome(&restarted, kept.trim()), "ok");
+        let restarted = instance.serve(&[]);
+        let local_token = std::fs::read_to_string(instance.folder().join("local.token")).unwrap();
+        assert_eq!(read_outcome(&restarted, local_token.trim()), "ok");
     }
 }
 
 #[test]
-fn an_agent_is_halted_restored_narrowed_and_revoked_from_the_next_call_on() {
-    for place in Place::on_each_backend() {
-        let token = place.token("local", "reader", "organization:read");
-        let bystander = place.token("local", "bystander", "organization:read");
-        let servers = [place.serve(&[]), place.serve(&[])];
+fn agent_state_change_takes_effect_on_next_call() {
+    for instance in TestInstance::on_each_backend() {
+        let token = instance.mint_token("local", "reader", "organization:read");
+        let bystander = instance.mint_token("local", "bystander", "organization:read");
+        let servers = [instance.serve(&[]), instance.serve(&[])];
         let check = |expect: &str| {
             for server in &servers {
-                assert_eq!(outcome(server, &token), expect);
-                assert_eq!(outcome(server, &bystander), "ok");
+                assert_eq!(read_outcome(server, &token), expect);
+                assert_eq!(read_outcome(server, &bystander), "ok");
             }
         };
         check("ok");
-        place.run(&["agent", "quarantine", "reader"]);
+        instance.run(&["agent", "quarantine", "reader"]);
         check("agent_quarantined");
-        place.run(&["agent", "restore", "reader"]);
+        instance.run(&["agent", "restore", "reader"]);
         check("ok");
-        place.run(&["agent", "register", "reader", "--scope", "project:read"]);
+        instance.run(&["agent", "register", "reader", "--scope", "project:read"]);
         check("scope_exceeded");
-        place.run(&["agent", "register", "reader", "--scope", "*:read"]);
+        instance.run(&["agent", "register", "reader", "--scope", "*:read"]);
         check("ok");
-        place.run(&["agent", "revoke", "reader"]);
+        instance.run(&["agent", "revoke", "reader"]);
         check("agent_revoked");
-        let restored = place.quad(&["agent", "restore", "reader"]).output().unwrap();
+        let restored = instance.quad_command(&["agent", "restore", "reader"]).output().unwrap();
         assert_eq!(restored.status.code(), Some(5), "a revoked agent came back");
-        let listed: Value = serde_json::from_str(&place.run(&["agent", "list", "--json"])).unwrap();
+        let listed: Value = serde_json::from_str(&instance.run(&["agent", "list", "--json"])).unwrap();
         let states: Vec<(&str, &str)> = listed["agents"]
             .as_array()
             .unwrap()
@@ -123,20 +123,20 @@ fn an_agent_is_halted_restored_narrowed_and_revoked_from_the_next_call_on() {
 }
 
 #[test]
-fn a_halted_local_agent_keeps_nobody_else_out() {
-    let place = Place::on_sqlite();
-    let token = place.token("local", "reader", "organization:read");
-    drop(place.serve(&[]));
-    place.run(&["agent", "quarantine", "agent_local"]);
-    assert_eq!(outcome(&place.serve(&[]), &token), "ok");
+fn quarantined_local_agent_does_not_block_other_agents() {
+    let instance = TestInstance::on_sqlite();
+    let token = instance.mint_token("local", "reader", "organization:read");
+    drop(instance.serve(&[]));
+    instance.run(&["agent", "quarantine", "agent_local"]);
+    assert_eq!(read_outcome(&instance.serve(&[]), &token), "ok");
 }
 
 /// An identity provider with one key.
-pub struct Provider(Ed25519KeyPair);
+pub struct IdentityProvider(Ed25519KeyPair);
 
-impl Provider {
-    pub fn new() -> Provider {
-        Provider(Ed25519KeyPair::from_seed_unchecked(&[42; 32]).unwrap())
+impl IdentityProvider {
+    pub fn new() -> IdentityProvider {
+        IdentityProvider(Ed25519KeyPair::from_seed_unchecked(&[42; 32]).unwrap())
     }
 
     fn key_set(&self) -> String {
@@ -145,15 +145,15 @@ impl Provider {
     }
 
     /// Makes the servers of a place trust it, from their next start on.
-    pub fn is_trusted_in(&self, place: &Place) {
-        std::fs::write(place.folder().join("jwks.json"), self.key_set()).unwrap();
+    pub fn configure_as_issuer(&self, instance: &TestInstance) {
+        std::fs::write(instance.folder().join("jwks.json"), self.key_set()).unwrap();
         let settings = "[issuer]\nissuer = \"https://idp.example/\"\naudience = \"https://quad.example\"\n\
                         jwks_file = \"jwks.json\"\n\
                         claims = { tenant = \"org\", subject = \"client_id\", scopes = \"scp\" }\n";
-        std::fs::write(place.folder().join("quad.toml"), settings).unwrap();
+        std::fs::write(instance.folder().join("quad.toml"), settings).unwrap();
     }
 
-    pub fn token(&self, tenant: &str, change: impl FnOnce(&mut Value, &mut Value)) -> String {
+    pub fn issue_token(&self, tenant: &str, change: impl FnOnce(&mut Value, &mut Value)) -> String {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
         let mut header = json!({"alg": "EdDSA", "kid": "idp"});
         let mut claims = json!({
@@ -167,24 +167,24 @@ impl Provider {
 }
 
 #[test]
-fn an_external_issuer_says_who_it_is_and_the_registry_what_they_may() {
-    for place in Place::on_each_backend() {
-        let provider = Provider::new();
-        provider.is_trusted_in(&place);
-        place.add_tenant("elsewhere");
-        let server = place.serve(&[]);
-        let good = provider.token("local", |_, _| {});
-        assert_eq!(outcome(&server, &good), "agent_unregistered");
-        place.run(&["agent", "register", "crawler", "--scope", "organization:read table:read"]);
-        assert_eq!(outcome(&server, &good), "ok");
-        assert_eq!(outcome(&server, &provider.token(&place.tenant_id("local"), |_, _| {})), "ok");
+fn external_token_authenticates_and_registry_sets_scopes() {
+    for instance in TestInstance::on_each_backend() {
+        let provider = IdentityProvider::new();
+        provider.configure_as_issuer(&instance);
+        instance.add_tenant("elsewhere");
+        let server = instance.serve(&[]);
+        let valid_token = provider.issue_token("local", |_, _| {});
+        assert_eq!(read_outcome(&server, &valid_token), "agent_unregistered");
+        instance.run(&["agent", "register", "crawler", "--scope", "organization:read table:read"]);
+        assert_eq!(read_outcome(&server, &valid_token), "ok");
+        assert_eq!(read_outcome(&server, &provider.issue_token(&instance.tenant_id("local"), |_, _| {})), "ok");
         // Claimed, but not granted; and granted, but not claimed.
         for uri in ["bkend://orgs/org_none/projects", "bkend://orgs/org_none"] {
-            let response = get(&server, &format!("/v1/resources?uri={uri}"), Some(&good));
+            let response = get(&server, &format!("/v1/resources?uri={uri}"), Some(&valid_token));
             assert!(matches!(response.status, 403 | 404), "{uri}: {}", response.text());
         }
-        type Change = fn(&mut Value, &mut Value);
-        let cases: [(Change, &str); 8] = [
+        type TokenEdit = fn(&mut Value, &mut Value);
+        let cases: [(TokenEdit, &str); 8] = [
             (|header, _| header["alg"] = "none".into(), "algorithm"),
             (|header, _| header["alg"] = "HS256".into(), "algorithm"),
             (|header, _| header["kid"] = "other".into(), "unknown_key"),
@@ -195,76 +195,76 @@ fn an_external_issuer_says_who_it_is_and_the_registry_what_they_may() {
             (|_, claims| claims["org"] = "elsewhere".into(), "agent_unregistered"),
         ];
         for (change, expect) in cases {
-            assert_eq!(outcome(&server, &provider.token("local", change)), expect);
+            assert_eq!(read_outcome(&server, &provider.issue_token("local", change)), expect);
         }
-        place.run(&["agent", "quarantine", "crawler"]);
-        assert_eq!(outcome(&server, &good), "agent_quarantined");
-        let metadata = body(&get(&server, "/.well-known/oauth-protected-resource", None));
+        instance.run(&["agent", "quarantine", "crawler"]);
+        assert_eq!(read_outcome(&server, &valid_token), "agent_quarantined");
+        let metadata = json_body(&get(&server, "/.well-known/oauth-protected-resource", None));
         assert_eq!(metadata["authorization_servers"], json!(["https://idp.example/"]));
     }
 }
 
 #[test]
-fn an_issuer_without_keys_is_refused_at_the_start() {
-    let place = Place::on_sqlite();
+fn serve_fails_when_issuer_keys_cannot_be_read() {
+    let instance = TestInstance::on_sqlite();
     let settings =
         "[issuer]\nissuer = \"https://idp.example/\"\naudience = \"quad\"\njwks_file = \"missing.json\"\n";
-    std::fs::write(place.folder().join("quad.toml"), settings).unwrap();
-    let output = place.quad(&["serve", "--listen", "127.0.0.1:0"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("missing.json cannot be read") && said.contains("hint: "), "{said}");
+    std::fs::write(instance.folder().join("quad.toml"), settings).unwrap();
+    let output = instance.quad_command(&["serve", "--listen", "127.0.0.1:0"]).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("missing.json cannot be read") && stderr.contains("hint: "), "{stderr}");
 }
 
 #[test]
-fn a_rate_is_kept_and_its_refusals_are_counted_in_the_tenants_chain() {
-    let place = Place::on_sqlite();
-    std::fs::write(place.folder().join("quad.toml"), "rate_limit = { per_second = 1, burst = 2 }\n").unwrap();
-    let token = place.token("local", "reader", "organization:read");
-    let server = place.serve(&[]);
+fn rate_limit_refusals_are_counted_in_tenant_chain() {
+    let instance = TestInstance::on_sqlite();
+    std::fs::write(instance.folder().join("quad.toml"), "rate_limit = { per_second = 1, burst = 2 }\n").unwrap();
+    let token = instance.mint_token("local", "reader", "organization:read");
+    let server = instance.serve(&[]);
     let mut refused = 0;
     for _ in 0..20 {
         let response = get(&server, "/v1/resources?uri=bkend://orgs", Some(&token));
         if response.status == 429 {
             refused += 1;
             assert!(response.header("retry-after").is_some_and(|value| value.parse::<u64>().unwrap() >= 1));
-            assert_eq!(body(&response)["kind"], "limit");
+            assert_eq!(json_body(&response)["kind"], "limit");
         }
     }
     assert!(refused > 0);
-    let tenant = place.tenant_id("local");
-    wait_for(&place, &tenant, "rate_limited", refused);
+    let tenant = instance.tenant_id("local");
+    wait_for_refusals(&instance, &tenant, "rate_limited", refused);
 }
 
 #[test]
-fn refusals_before_a_tenant_is_proven_are_counted_in_the_systems_chain() {
-    for place in Place::on_each_backend() {
-        let token = place.token("local", "reader", "organization:read");
+fn unauthenticated_refusals_are_counted_in_system_chain() {
+    for instance in TestInstance::on_each_backend() {
+        let token = instance.mint_token("local", "reader", "organization:read");
         let (signed, _) = token.rsplit_once('.').unwrap();
-        let server = place.serve(&[]);
-        let tenant = place.tenant_id("local");
-        let before = place.query(&format!("SELECT sequence FROM head WHERE tenant_id = '{tenant}'"));
+        let server = instance.serve(&[]);
+        let tenant = instance.tenant_id("local");
+        let before = instance.query(&format!("SELECT sequence FROM head WHERE tenant_id = '{tenant}'"));
         for _ in 0..50 {
-            assert_eq!(outcome(&server, &format!("{signed}.AAAA")), "bad_signature");
+            assert_eq!(read_outcome(&server, &format!("{signed}.AAAA")), "bad_signature");
         }
         assert_eq!(get(&server, "/v1/resources?uri=bkend://orgs", None).status, 401);
-        wait_for(&place, "system", "bad_signature", 50);
-        wait_for(&place, "system", "missing", 1);
-        let after = place.query(&format!("SELECT sequence FROM head WHERE tenant_id = '{tenant}'"));
+        wait_for_refusals(&instance, "system", "bad_signature", 50);
+        wait_for_refusals(&instance, "system", "missing", 1);
+        let after = instance.query(&format!("SELECT sequence FROM head WHERE tenant_id = '{tenant}'"));
         assert_eq!(before, after, "a claimed tenant's chain was written to");
     }
 }
 
 /// Waits until that many refusals for that reason are counted in a chain. They are written about a second late.
-fn wait_for(place: &Place, tenant: &str, reason: &str, count: u64) {
+fn wait_for_refusals(instance: &TestInstance, tenant: &str, reason: &str, count: u64) {
     loop {
-        let events = trail::events(place, tenant);
+        let events = trail::load_events(instance, tenant);
         let refused = events
             .iter()
             .filter(|event| event["action"] == "auth.refused" && event["inputs"]["reason"] == reason);
-        let counted: u64 = refused.map(|event| event["inputs"]["count"].as_u64().unwrap()).sum();
-        assert!(counted <= count, "{reason}: {counted} instead of {count}");
-        if counted == count {
+        let total: u64 = refused.map(|event| event["inputs"]["count"].as_u64().unwrap()).sum();
+        assert!(total <= count, "{reason}: {total} instead of {count}");
+        if total == count {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(50));

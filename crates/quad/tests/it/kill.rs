@@ -12,7 +12,7 @@ use crate::client::Client;
 use crate::combination::{Backend, Revision};
 use crate::era;
 use crate::http::IO_TIMEOUT;
-use crate::place::{Place, Process};
+use crate::place::{TestInstance, Process};
 use crate::{trail, transcripts};
 
 /// Two processes write at the same time, as two clients on one machine would.
@@ -22,7 +22,7 @@ const WORKERS: u64 = 2;
 const CREATES: usize = 10_000;
 
 /// Requests that a worker has under way at a time.
-const WINDOW: usize = 8;
+const IN_FLIGHT_MAX: usize = 8;
 
 /// Kills in all; `QUAD_TEST_KILLS` for more of them, `QUAD_TEST_SEED` for the moments of an earlier run.
 const KILLS: u64 = 50;
@@ -30,38 +30,38 @@ const KILLS: u64 = 50;
 const TENANT: &str = "kill";
 
 #[test]
-fn what_was_acknowledged_survives_kills() {
-    let setting = |name: &str, default: u64| {
+fn acknowledged_rows_survive_kills() {
+    let env_number = |name: &str, default: u64| {
         std::env::var(name)
             .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
     };
-    let kills = setting("QUAD_TEST_KILLS", KILLS);
-    let seed = setting("QUAD_TEST_SEED", u64::from(std::process::id()));
+    let kills = env_number("QUAD_TEST_KILLS", KILLS);
+    let seed = env_number("QUAD_TEST_SEED", u64::from(std::process::id()));
     eprintln!("{kills} kills, QUAD_TEST_SEED={seed}");
-    for place in Place::on_each_backend() {
-        place.add_tenant(TENANT);
-        place.load(TENANT, &transcripts::folder().join("backend.jsonl"));
-        let written: Vec<Written> = std::thread::scope(|scope| {
-            let place = &place;
-            let start = |number: u64| {
+    for instance in TestInstance::on_each_backend() {
+        instance.add_tenant(TENANT);
+        instance.load(TENANT, &transcripts::folder().join("backend.jsonl"));
+        let write_logs: Vec<WriteLog> = std::thread::scope(|scope| {
+            let instance = &instance;
+            let spawn_worker = |index: u64| {
                 scope.spawn(move || {
-                    let moments = Moments(
-                        seed.wrapping_mul(WORKERS).wrapping_add(number).wrapping_mul(0x9e37_79b9) | 1,
+                    let rng = Rng(
+                        seed.wrapping_mul(WORKERS).wrapping_add(index).wrapping_mul(0x9e37_79b9) | 1,
                     );
-                    Worker { place, number, moments, next: 0, written: Written::default() }
+                    Worker { instance, index, rng, next_row: 0, write_log: WriteLog::default() }
                         .run(kills / WORKERS)
                 })
             };
-            let workers: Vec<_> = (0..WORKERS).map(start).collect();
+            let workers: Vec<_> = (0..WORKERS).map(spawn_worker).collect();
             workers.into_iter().map(|worker| worker.join().expect("a worker failed")).collect()
         });
-        check(&place, &written);
+        check_rows(&instance, &write_logs);
     }
 }
 
 /// What a worker sent, and what of it was acknowledged.
 #[derive(Default)]
-struct Written {
+struct WriteLog {
     /// Emails, each with its number.
     sent: BTreeMap<String, usize>,
     /// Emails by record id.
@@ -69,48 +69,48 @@ struct Written {
 }
 
 struct Worker<'a> {
-    place: &'a Place,
-    number: u64,
-    moments: Moments,
-    next: usize,
-    written: Written,
+    instance: &'a TestInstance,
+    index: u64,
+    rng: Rng,
+    next_row: usize,
+    write_log: WriteLog,
 }
 
 impl Worker<'_> {
-    fn run(mut self, kills: u64) -> Written {
-        let goal = CREATES / WORKERS as usize;
-        let mean = goal as u64 / kills.max(1);
+    fn run(mut self, kills: u64) -> WriteLog {
+        let target_rows = CREATES / WORKERS as usize;
+        let mean_quota = target_rows as u64 / kills.max(1);
         for _ in 0..kills {
-            let quota = 1 + self.moments.below(2 * mean) as usize;
-            self.round(quota, true);
+            let quota = 1 + self.rng.below(2 * mean_quota) as usize;
+            self.run_process(quota, true);
         }
-        let left = goal.saturating_sub(self.written.acknowledged.len());
-        self.round(left, false);
-        self.written
+        let remaining = target_rows.saturating_sub(self.write_log.acknowledged.len());
+        self.run_process(remaining, false);
+        self.write_log
     }
 
     /// One life of a process: it acknowledges so many rows, then it is killed with requests under way, or left to end.
-    fn round(&mut self, quota: usize, kill: bool) {
-        let mut command = self.place.quad(&["stdio", "--tenant", TENANT]);
+    fn run_process(&mut self, quota: usize, kill: bool) {
+        let mut command = self.instance.quad_command(&["stdio", "--tenant", TENANT]);
         let mut process = Process(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
         let mut input = process.0.stdin.take().unwrap();
         let lines = read_lines(BufReader::new(process.0.stdout.take().unwrap()));
-        let mut under_way: BTreeMap<u64, String> = BTreeMap::new();
+        let mut in_flight: BTreeMap<u64, String> = BTreeMap::new();
         let mut acknowledged = 0;
         while acknowledged < quota {
-            let wanted = if kill { WINDOW } else { WINDOW.min(quota - acknowledged) };
-            while under_way.len() < wanted {
-                let (id, email, message) = self.create();
+            let window = if kill { IN_FLIGHT_MAX } else { IN_FLIGHT_MAX.min(quota - acknowledged) };
+            while in_flight.len() < window {
+                let (id, email, message) = self.next_request();
                 // A process that has died says so where its answer is awaited.
                 let _ = writeln!(input, "{message}");
-                under_way.insert(id, email);
+                in_flight.insert(id, email);
             }
             let line = lines.recv_timeout(IO_TIMEOUT).expect("quad stdio did not answer");
-            self.take(&line, &mut under_way);
+            self.record_reply(&line, &mut in_flight);
             acknowledged += 1;
         }
         if kill {
-            std::thread::sleep(Duration::from_micros(self.moments.below(4_000)));
+            std::thread::sleep(Duration::from_micros(self.rng.below(4_000)));
             process.0.kill().unwrap();
         } else {
             drop(input);
@@ -119,33 +119,33 @@ impl Worker<'_> {
         // What was said before the end counts, although nobody had listened yet. The last line may be torn.
         for line in lines {
             if serde_json::from_str::<Value>(&line).is_ok() {
-                self.take(&line, &mut under_way);
+                self.record_reply(&line, &mut in_flight);
             }
         }
-        assert!(kill || under_way.is_empty(), "a process ended without answering {under_way:?}");
+        assert!(kill || in_flight.is_empty(), "a process ended without answering {in_flight:?}");
     }
 
-    fn create(&mut self) -> (u64, String, Value) {
-        let number = self.next;
-        self.next += 1;
-        let id = number as u64;
-        let email = format!("worker{}-{number}@example.org", self.number);
+    fn next_request(&mut self) -> (u64, String, Value) {
+        let row_number = self.next_row;
+        self.next_row += 1;
+        let id = row_number as u64;
+        let email = format!("worker{}-{row_number}@example.org", self.index);
         let data =
-            json!({"name": format!("Name {number}"), "email": email, "role": "x".repeat(64), "age": number});
+            json!({"name": format!("Name {row_number}"), "email": email, "role": "x".repeat(64), "age": row_number});
         let params =
             json!({"name": "backend_data_create", "arguments": {"tableId": "tbl_users", "data": data}});
-        let params = era::dress(Revision::MODERN, Some(params));
-        self.written.sent.insert(email.clone(), number);
+        let params = era::add_era_fields(Revision::MODERN, Some(params));
+        self.write_log.sent.insert(email.clone(), row_number);
         (id, email, json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}))
     }
 
-    fn take(&mut self, line: &str, under_way: &mut BTreeMap<u64, String>) {
+    fn record_reply(&mut self, line: &str, in_flight: &mut BTreeMap<u64, String>) {
         let reply: Value = serde_json::from_str(line).unwrap();
-        let email = reply["id"].as_u64().and_then(|id| under_way.remove(&id)).expect("an answer to nothing");
+        let email = reply["id"].as_u64().and_then(|id| in_flight.remove(&id)).expect("an answer to nothing");
         assert_eq!(reply["result"]["isError"], false, "{reply:#}");
         let created = &reply["result"]["structuredContent"];
         assert_eq!(created["email"], email.as_str());
-        self.written.acknowledged.insert(created["id"].as_str().unwrap().to_owned(), email);
+        self.write_log.acknowledged.insert(created["id"].as_str().unwrap().to_owned(), email);
     }
 }
 
@@ -163,9 +163,9 @@ pub fn read_lines(output: impl BufRead + Send + 'static) -> Receiver<String> {
 }
 
 /// Numbers that look random and are the same for the same seed (xorshift).
-pub struct Moments(pub u64);
+pub struct Rng(pub u64);
 
-impl Moments {
+impl Rng {
     /// The next one, below `limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
@@ -175,39 +175,39 @@ impl Moments {
     }
 }
 
-fn check(place: &Place, written: &[Written]) {
-    let tenant = place.tenant_id(TENANT);
-    let catalogue = format!("FROM bkend_table WHERE tenant_id = '{tenant}' AND id = 'tbl_users'");
-    let physical =
-        place.query(&format!("SELECT physical_schema, physical_name, row_count {catalogue}")).remove(0);
-    let part = |index: usize| physical[index].clone().unwrap();
-    let table = match place.backend {
-        Backend::Sqlite => format!("\"{}\"", part(1)),
-        Backend::Postgres => format!("\"{}\".\"{}\"", part(0), part(1)),
+fn check_rows(instance: &TestInstance, write_logs: &[WriteLog]) {
+    let tenant = instance.tenant_id(TENANT);
+    let table_filter = format!("FROM bkend_table WHERE tenant_id = '{tenant}' AND id = 'tbl_users'");
+    let catalog_row =
+        instance.query(&format!("SELECT physical_schema, physical_name, row_count {table_filter}")).remove(0);
+    let catalog_column = |index: usize| catalog_row[index].clone().unwrap();
+    let table = match instance.backend {
+        Backend::Sqlite => format!("\"{}\"", catalog_column(1)),
+        Backend::Postgres => format!("\"{}\".\"{}\"", catalog_column(0), catalog_column(1)),
     };
     let rows =
-        place.query(&format!("SELECT id, name, email, role, age, \"createdAt\", \"updatedAt\" FROM {table}"));
-    let mut found: BTreeMap<String, String> = BTreeMap::new();
+        instance.query(&format!("SELECT id, name, email, role, age, \"createdAt\", \"updatedAt\" FROM {table}"));
+    let mut stored: BTreeMap<String, String> = BTreeMap::new();
     for row in rows {
         let column = |index: usize| row[index].clone().unwrap_or_default();
         if column(0) == "rec_abc123" {
             continue;
         }
-        let number = written.iter().find_map(|worker| worker.sent.get(&column(2)));
-        let number = number.unwrap_or_else(|| panic!("nobody sent this row: {row:?}"));
-        assert_eq!(column(1), format!("Name {number}"), "{row:?}");
+        let row_number = write_logs.iter().find_map(|worker| worker.sent.get(&column(2)));
+        let row_number = row_number.unwrap_or_else(|| panic!("nobody sent this row: {row:?}"));
+        assert_eq!(column(1), format!("Name {row_number}"), "{row:?}");
         assert_eq!(column(3), "x".repeat(64), "{row:?}");
-        assert_eq!(column(4).parse::<f64>().unwrap(), *number as f64, "{row:?}");
+        assert_eq!(column(4).parse::<f64>().unwrap(), *row_number as f64, "{row:?}");
         assert!(!column(5).is_empty() && column(5) == column(6), "{row:?}");
-        found.insert(column(0), column(2));
+        stored.insert(column(0), column(2));
     }
-    let acknowledged: usize = written.iter().map(|worker| worker.acknowledged.len()).sum();
-    for (id, email) in written.iter().flat_map(|worker| &worker.acknowledged) {
-        assert_eq!(found.get(id), Some(email), "an acknowledged row is lost");
+    let acknowledged: usize = write_logs.iter().map(|worker| worker.acknowledged.len()).sum();
+    for (id, email) in write_logs.iter().flat_map(|worker| &worker.acknowledged) {
+        assert_eq!(stored.get(id), Some(email), "an acknowledged row is lost");
     }
     // One row came with the fixture.
-    assert_eq!(part(2), (found.len() + 1).to_string(), "row_count and the rows differ");
-    let events = trail::verify(place, TENANT);
+    assert_eq!(catalog_column(2), (stored.len() + 1).to_string(), "row_count and the rows differ");
+    let events = trail::verify(instance, TENANT);
     let writes: Vec<&Value> =
         events.iter().map(|event| &event["outputs"]).filter(|o| o["record_id"].is_string()).collect();
     let versions: Vec<u64> = writes.iter().filter_map(|outputs| outputs["version"].as_u64()).collect();
@@ -215,12 +215,12 @@ fn check(place: &Place, written: &[Written]) {
     assert_eq!(versions, expected, "the versions have gaps");
     let recorded = writes.iter().filter_map(|outputs| outputs["record_id"].as_str());
     let recorded: BTreeSet<&str> = recorded.filter(|id| *id != "rec_abc123").collect();
-    let present: BTreeSet<&str> = found.keys().map(String::as_str).collect();
-    assert_eq!(recorded, present, "the trail and the rows differ");
+    let stored_ids: BTreeSet<&str> = stored.keys().map(String::as_str).collect();
+    assert_eq!(recorded, stored_ids, "the trail and the rows differ");
     assert!(acknowledged >= CREATES, "{acknowledged} rows were acknowledged");
-    let mut client = Client::over_stdio(Revision::MODERN, place.quad(&["stdio", "--tenant", TENANT]));
+    let mut client = Client::over_stdio(Revision::MODERN, instance.quad_command(&["stdio", "--tenant", TENANT]));
     let arguments = json!({"name": "backend_table_get", "arguments": {"tableId": "tbl_users"}});
     let table = client.request("tools/call", Some(arguments)).outcome.unwrap();
-    assert_eq!(table["structuredContent"]["stats"]["rowCount"], found.len() + 1);
-    eprintln!("{}: {acknowledged} rows acknowledged, {} there", place.backend, found.len());
+    assert_eq!(table["structuredContent"]["stats"]["rowCount"], stored.len() + 1);
+    eprintln!("{}: {acknowledged} rows acknowledged, {} there", instance.backend, stored.len());
 }

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::place::QUAD;
 
-fn ast(folder: &Path, file: &str, input: &[u8]) -> Output {
+fn run_ast(folder: &Path, file: &str, input: &[u8]) -> Output {
     let mut command = Command::new(QUAD);
     command.args(["markdoc", "ast", file]).env_clear().env("HOME", folder).current_dir(folder);
     let mut child =
@@ -24,12 +24,12 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_file_and_standard_input_give_the_same_tree() {
+fn file_and_stdin_give_same_ast() {
     let folder = TempDir::new().unwrap();
     let source = "{% note a=1 %}\n*x*\n{% /note %}\n";
     std::fs::write(folder.path().join("page.md"), source).unwrap();
-    let from_file = ast(folder.path(), "page.md", b"");
-    let from_input = ast(folder.path(), "-", source.as_bytes());
+    let from_file = run_ast(folder.path(), "page.md", b"");
+    let from_input = run_ast(folder.path(), "-", source.as_bytes());
     assert_eq!((from_file.status.code(), text(&from_file.stderr)), (Some(0), String::new()));
     assert_eq!(from_file.stdout, from_input.stdout);
     let tree: Value = serde_json::from_slice(&from_file.stdout).unwrap();
@@ -44,9 +44,9 @@ fn a_file_and_standard_input_give_the_same_tree() {
 }
 
 #[test]
-fn faults_of_the_document_are_in_the_tree_and_what_is_left_out_is_said() {
+fn document_errors_are_in_ast_and_dropped_text_is_warned() {
     let folder = TempDir::new().unwrap();
-    let output = ast(folder.path(), "-", b"{% a\nb=1 %} lost\n\n{% c= %}\n");
+    let output = run_ast(folder.path(), "-", b"{% a\nb=1 %} lost\n\n{% c= %}\n");
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(
         text(&output.stderr),
@@ -58,13 +58,13 @@ fn faults_of_the_document_are_in_the_tree_and_what_is_left_out_is_said() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_with_a_reason() {
+fn unreadable_input_is_rejected_with_reason() {
     let folder = TempDir::new().unwrap();
-    let check = |file: &str, input: &[u8], code: i32, complaint: &str| {
-        let output = ast(folder.path(), file, input);
-        let said = text(&output.stderr);
-        assert_eq!((output.status.code(), text(&output.stdout)), (Some(code), String::new()), "{said}");
-        assert!(said.starts_with("error: ") && said.contains(complaint), "{complaint:?} is not in\n{said}");
+    let check = |file: &str, input: &[u8], code: i32, expected_error: &str| {
+        let output = run_ast(folder.path(), file, input);
+        let stderr = text(&output.stderr);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(code), String::new()), "{stderr}");
+        assert!(stderr.starts_with("error: ") && stderr.contains(expected_error), "{expected_error:?} is not in\n{stderr}");
     };
     check("missing.md", b"", 2, "missing.md cannot be read");
     check(".", b"", 2, ". cannot be read");

@@ -9,7 +9,7 @@ use std::process::Command;
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-use crate::place::Place;
+use crate::place::TestInstance;
 use crate::trail;
 
 /// A person's ledger, and one that an agent has filled with the same files.
@@ -17,7 +17,7 @@ const PERSON: &str = "person";
 const AGENT: &str = "agent";
 
 /// A file of the corpus, the account it is of if it names none, and what is added: entries, and pairs of transfers.
-struct File {
+struct CorpusFile {
     name: &'static str,
     account: Option<&'static str>,
     format: &'static str,
@@ -25,22 +25,22 @@ struct File {
     paired: usize,
 }
 
-const fn file(name: &'static str, format: &'static str, added: usize) -> File {
-    File { name, account: None, format, added, paired: 0 }
+const fn corpus_file(name: &'static str, format: &'static str, added: usize) -> CorpusFile {
+    CorpusFile { name, account: None, format, added, paired: 0 }
 }
 
 /// In the order in which they are imported: later files find the accounts of earlier ones.
-const FILES: [File; 9] = [
-    file("us_bank.ofx", "ofx", 5),
+const FILES: [CorpusFile; 9] = [
+    corpus_file("us_bank.ofx", "ofx", 5),
     // One entry stands in it twice, under one id; another id stands at two entries.
-    file("card.qfx", "ofx", 5),
-    file("xml_two_accounts.ofx", "ofx", 2),
-    file("statement_02.xml", "camt", 4),
-    file("statements_08.xml", "camt", 2),
-    File { paired: 1, ..file("household.journal", "hledger", 12) },
-    File { paired: 1, ..file("own_accounts.csv", "csv", 4) },
-    File { account: Some("acct_shop"), ..file("processor_time_zone.csv", "csv", 3) },
-    File { account: Some("acct_es"), ..file("es_trailing_minus.csv", "csv", 4) },
+    corpus_file("card.qfx", "ofx", 5),
+    corpus_file("xml_two_accounts.ofx", "ofx", 2),
+    corpus_file("statement_02.xml", "camt", 4),
+    corpus_file("statements_08.xml", "camt", 2),
+    CorpusFile { paired: 1, ..corpus_file("household.journal", "hledger", 12) },
+    CorpusFile { paired: 1, ..corpus_file("own_accounts.csv", "csv", 4) },
+    CorpusFile { account: Some("acct_shop"), ..corpus_file("processor_time_zone.csv", "csv", 3) },
+    CorpusFile { account: Some("acct_es"), ..corpus_file("es_trailing_minus.csv", "csv", 4) },
 ];
 
 /// What each account holds in the end, by its number or id.
@@ -61,17 +61,17 @@ const BALANCES: [(&str, &str); 12] = [
     ("acct_es", "2182.50"),
 ];
 
-fn corpus(name: &str) -> PathBuf {
+fn corpus_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../statements/tests/statements").join(name)
 }
 
-fn places() -> Vec<Place> {
-    let places = Place::on_each_backend();
-    for place in &places {
+fn instances_with_accounts() -> Vec<TestInstance> {
+    let instances = TestInstance::on_each_backend();
+    for instance in &instances {
         for tenant in [PERSON, AGENT] {
-            place.add_tenant(tenant);
+            instance.add_tenant(tenant);
             for (id, name, currency) in [("acct_shop", "Shop", "USD"), ("acct_es", "Cuenta", "EUR")] {
-                place.run(&[
+                instance.run(&[
                     "brain",
                     "add",
                     "account",
@@ -86,44 +86,44 @@ fn places() -> Vec<Place> {
             }
         }
     }
-    places
+    instances
 }
 
-fn import(place: &Place, path: &Path, account: Option<&str>) -> Value {
+fn import_file(instance: &TestInstance, path: &Path, account: Option<&str>) -> Value {
     let mut arguments = vec!["brain", "import", path.to_str().unwrap(), "--tenant", PERSON, "--json"];
     arguments.extend(account.into_iter().flat_map(|account| ["--account", account]));
-    let printed: Value = serde_json::from_str(&place.run(&arguments)).unwrap();
+    let printed: Value = serde_json::from_str(&instance.run(&arguments)).unwrap();
     printed["files"][0].clone()
 }
 
-fn sum(report: &Value, field: &str) -> usize {
+fn sum_field(report: &Value, field: &str) -> usize {
     let statements = report["statements"].as_array().unwrap();
     statements.iter().map(|statement| statement[field].as_u64().unwrap() as usize).sum()
 }
 
-fn call(place: &Place, tenant: &str, tool: &str, arguments: &Value) -> Value {
-    let said = place.run(&["call", tool, &arguments.to_string(), "--tenant", tenant, "--json"]);
-    serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"))
+fn call_tool(instance: &TestInstance, tenant: &str, tool: &str, arguments: &Value) -> Value {
+    let output = instance.run(&["call", tool, &arguments.to_string(), "--tenant", tenant, "--json"]);
+    serde_json::from_str(&output).unwrap_or_else(|_| panic!("{output}"))
 }
 
-fn accounts(place: &Place, tenant: &str) -> Vec<Value> {
-    let page = call(place, tenant, "ledger.accounts.list", &json!({"limit": 100}));
+fn list_accounts(instance: &TestInstance, tenant: &str) -> Vec<Value> {
+    let page = call_tool(instance, tenant, "ledger.accounts.list", &json!({"limit": 100}));
     page["items"].as_array().unwrap().clone()
 }
 
 /// What accounts hold, by their number or id.
-fn balances(place: &Place, tenant: &str) -> BTreeMap<String, String> {
-    let named = |account: &Value| {
+fn balances_by_account(instance: &TestInstance, tenant: &str) -> BTreeMap<String, String> {
+    let name_and_balance = |account: &Value| {
         let name = account["external_account_id"].as_str().or(account["id"].as_str()).unwrap();
         (name.to_owned(), account["current_balance"].as_str().unwrap().to_owned())
     };
-    accounts(place, tenant).iter().map(named).collect()
+    list_accounts(instance, tenant).iter().map(name_and_balance).collect()
 }
 
 /// All rows, without what says who brought them.
-fn rows(place: &Place, tenant: &str) -> Vec<Vec<Option<String>>> {
-    let tenant = place.tenant_id(tenant);
-    place.query(&format!(
+fn transaction_rows(instance: &TestInstance, tenant: &str) -> Vec<Vec<Option<String>>> {
+    let tenant = instance.tenant_id(tenant);
+    instance.query(&format!(
         "SELECT t.transaction_date, t.amount_units, t.amount_nanos, t.currency, t.direction, t.effect, t.status, \
          t.external_transaction_id, t.posted_date, t.description_raw, COALESCE(a.external_account_id, a.id) \
          FROM brain_transaction t JOIN brain_account a ON a.tenant_id = t.tenant_id AND a.id = t.account_id \
@@ -132,35 +132,35 @@ fn rows(place: &Place, tenant: &str) -> Vec<Vec<Option<String>>> {
 }
 
 #[test]
-fn every_format_comes_in_by_command_and_as_evidence() {
-    for place in places() {
+fn every_format_imports_by_command_and_as_evidence() {
+    for instance in instances_with_accounts() {
         for file in &FILES {
-            let report = import(&place, &corpus(file.name), file.account);
+            let report = import_file(&instance, &corpus_path(file.name), file.account);
             assert_eq!(report["format"], file.format, "{}", file.name);
-            assert_eq!(sum(&report, "added"), file.added, "{} {report:#}", file.name);
+            assert_eq!(sum_field(&report, "added"), file.added, "{} {report:#}", file.name);
             assert_eq!(report["transfers"]["paired"], file.paired, "{} {report:#}", file.name);
         }
-        let held = balances(&place, PERSON);
+        let actual_balances = balances_by_account(&instance, PERSON);
         for (account, balance) in BALANCES {
-            assert_eq!(held.get(account).map(String::as_str), Some(balance), "{account} in {held:#?}");
+            assert_eq!(actual_balances.get(account).map(String::as_str), Some(balance), "{account} in {actual_balances:#?}");
         }
-        assert_eq!(held.len(), BALANCES.len() + 1, "{held:#?}");
-        assert_eq!(held["acct_shop"], "0.00");
-        time_zones_and_refunds(&place);
-        let before = rows(&place, PERSON);
-        again_adds_nothing(&place);
-        assert_eq!(rows(&place, PERSON), before);
-        assert_eq!(balances(&place, PERSON), held);
-        as_evidence(&place, &before);
-        trail::verify(&place, PERSON);
-        trail::verify(&place, AGENT);
-        balances_of_the_export(&place);
+        assert_eq!(actual_balances.len(), BALANCES.len() + 1, "{actual_balances:#?}");
+        assert_eq!(actual_balances["acct_shop"], "0.00");
+        check_time_zones_and_refunds(&instance);
+        let before = transaction_rows(&instance, PERSON);
+        check_reimport_adds_nothing(&instance);
+        assert_eq!(transaction_rows(&instance, PERSON), before);
+        assert_eq!(balances_by_account(&instance, PERSON), actual_balances);
+        check_contribution_as_evidence(&instance, &before);
+        trail::verify(&instance, PERSON);
+        trail::verify(&instance, AGENT);
+        check_export_balances(&instance);
     }
 }
 
 /// The day is the one that the bank wrote; the moment is exact. A refund is money that came in.
-fn time_zones_and_refunds(place: &Place) {
-    let page = call(place, PERSON, "ledger.transactions.list", &json!({"limit": 100}));
+fn check_time_zones_and_refunds(instance: &TestInstance) {
+    let page = call_tool(instance, PERSON, "ledger.transactions.list", &json!({"limit": 100}));
     let items = page["items"].as_array().unwrap();
     let with_id = |id: &str| items.iter().find(|row| row["external_transaction_id"] == id).unwrap();
     let coffee = with_id("2024010512345");
@@ -168,45 +168,45 @@ fn time_zones_and_refunds(place: &Place) {
     assert_eq!(coffee["posted_date"], "2024-01-06T04:00:00.000Z");
     let refund = with_id("C0003");
     assert_eq!((&refund["direction"], &refund["amount"]), (&json!("inflow"), &json!("99.99")));
-    let sides: Vec<&Value> = items.iter().filter(|row| row["amount"] == "300.00").collect();
-    assert!(sides.len() == 2 && sides.iter().all(|row| row["direction"] == "transfer"), "{sides:#?}");
-    assert!(sides.iter().all(|row| row["reconciliation_status"] == "matched"), "{sides:#?}");
+    let transfer_rows: Vec<&Value> = items.iter().filter(|row| row["amount"] == "300.00").collect();
+    assert!(transfer_rows.len() == 2 && transfer_rows.iter().all(|row| row["direction"] == "transfer"), "{transfer_rows:#?}");
+    assert!(transfer_rows.iter().all(|row| row["reconciliation_status"] == "matched"), "{transfer_rows:#?}");
 }
 
 /// The same files once more, and the same statements in other clothes: other bytes, no other entries.
-fn again_adds_nothing(place: &Place) {
+fn check_reimport_adds_nothing(instance: &TestInstance) {
     for file in &FILES {
-        let report = import(place, &corpus(file.name), file.account);
-        assert_eq!((sum(&report, "added"), sum(&report, "updated")), (0, 0), "{} {report:#}", file.name);
+        let report = import_file(instance, &corpus_path(file.name), file.account);
+        assert_eq!((sum_field(&report, "added"), sum_field(&report, "updated")), (0, 0), "{} {report:#}", file.name);
         assert_eq!(report["transfers"]["paired"], 0, "{}", file.name);
-        let text = std::fs::read_to_string(corpus(file.name)).unwrap();
-        let dressed = format!("\u{feff}{}", text.replace("\r\n", "\n").replace('\n', "\r\n"));
-        let path = place.folder().join(file.name);
-        std::fs::write(&path, dressed).unwrap();
-        let report = import(place, &path, file.account);
-        assert_eq!((sum(&report, "added"), sum(&report, "updated")), (0, 0), "{} {report:#}", file.name);
+        let text = std::fs::read_to_string(corpus_path(file.name)).unwrap();
+        let with_bom_and_crlf = format!("\u{feff}{}", text.replace("\r\n", "\n").replace('\n', "\r\n"));
+        let path = instance.folder().join(file.name);
+        std::fs::write(&path, with_bom_and_crlf).unwrap();
+        let report = import_file(instance, &path, file.account);
+        assert_eq!((sum_field(&report, "added"), sum_field(&report, "updated")), (0, 0), "{} {report:#}", file.name);
     }
 }
 
 /// An agent brings the same files: the same rows, with its name on them.
-fn as_evidence(place: &Place, expected: &[Vec<Option<String>>]) {
-    place.run(&["brain", "release", "agent_local", "--tenant", AGENT]);
+fn check_contribution_as_evidence(instance: &TestInstance, expected: &[Vec<Option<String>>]) {
+    instance.run(&["brain", "release", "agent_local", "--tenant", AGENT]);
     for file in &FILES {
         let payload =
-            base64::engine::general_purpose::STANDARD.encode(std::fs::read(corpus(file.name)).unwrap());
+            base64::engine::general_purpose::STANDARD.encode(std::fs::read(corpus_path(file.name)).unwrap());
         let source = file.account.map_or(json!({}), |account| json!({"account_id": account}));
         let arguments = json!({"payload": payload, "encoding": "base64", "source_ref": source});
         for deduplicated in [false, true] {
-            let brought = call(place, AGENT, "raw.contribute", &arguments);
-            assert_eq!(brought["deduplicated"], deduplicated, "{}", file.name);
+            let result = call_tool(instance, AGENT, "raw.contribute", &arguments);
+            assert_eq!(result["deduplicated"], deduplicated, "{}", file.name);
         }
     }
-    assert_eq!(rows(place, AGENT), expected);
-    let page = call(place, AGENT, "ledger.transactions.list", &json!({"limit": 100}));
+    assert_eq!(transaction_rows(instance, AGENT), expected);
+    let page = call_tool(instance, AGENT, "ledger.transactions.list", &json!({"limit": 100}));
     for row in page["items"].as_array().unwrap() {
         assert_eq!((&row["provenance"], &row["confidence"]), (&json!("agent_contributed"), &json!(0.5)));
     }
-    for account in accounts(place, AGENT) {
+    for account in list_accounts(instance, AGENT) {
         let has_rows =
             expected.iter().any(|row| row[10].as_deref() == account["external_account_id"].as_str());
         assert!(!has_rows || account["includes_unconfirmed"].is_string(), "{account:#}");
@@ -214,9 +214,9 @@ fn as_evidence(place: &Place, expected: &[Vec<Option<String>>]) {
 }
 
 /// hledger, given the export, comes to the same balances.
-fn balances_of_the_export(place: &Place) {
-    let journal = place.folder().join("out.journal");
-    place.run(&["brain", "export", journal.to_str().unwrap(), "--tenant", PERSON]);
+fn check_export_balances(instance: &TestInstance) {
+    let journal = instance.folder().join("out.journal");
+    instance.run(&["brain", "export", journal.to_str().unwrap(), "--tenant", PERSON]);
     let mut command = Command::new("hledger");
     command.arg("-f").arg(&journal).args(["balance", "--flat", "--empty", "--no-total", "-O", "csv"]);
     let output = match command.output() {
@@ -234,19 +234,19 @@ fn balances_of_the_export(place: &Place) {
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    for account in accounts(place, PERSON) {
+    for account in list_accounts(instance, PERSON) {
         let id = account["id"].as_str().unwrap();
         let line = printed.lines().find(|line| line.contains(&format!(":{id}\"")));
         // One that has never held anything is not in the journal.
-        let theirs = line.map_or(0, |line| {
+        let hledger_cents = line.map_or(0, |line| {
             let amount = line.rsplit("\",\"").next().unwrap().trim_end_matches('"');
-            cents(amount.split(' ').next().unwrap())
+            parse_cents(amount.split(' ').next().unwrap())
         });
-        assert_eq!(theirs, cents(account["current_balance"].as_str().unwrap()), "{id}\n{printed}");
+        assert_eq!(hledger_cents, parse_cents(account["current_balance"].as_str().unwrap()), "{id}\n{printed}");
     }
 }
 
-fn cents(text: &str) -> i64 {
+fn parse_cents(text: &str) -> i64 {
     let digits = text.replace(['.', ','], "");
     let decimals = text.rsplit_once('.').map_or(0, |(_, fraction)| fraction.len());
     digits.parse::<i64>().unwrap() * 10_i64.pow(2 - u32::try_from(decimals).unwrap())

@@ -4,14 +4,14 @@ use serde_json::json;
 
 use crate::client::Client;
 use crate::combination::Revision;
-use crate::place::Place;
+use crate::place::TestInstance;
 
 const PROJECTS: usize = 300;
 
 #[test]
-fn three_hundred_projects_are_four_pages() {
-    for place in Place::on_each_backend() {
-        let file = place.folder().join("projects.jsonl");
+fn lists_602_resources_in_four_pages() {
+    for instance in TestInstance::on_each_backend() {
+        let file = instance.folder().join("projects.jsonl");
         let mut lines = vec![json!({"kind": "organization", "id": "org_1", "name": "Many"})];
         let mut expected = vec!["bkend://orgs".to_owned(), "bkend://orgs/org_1/projects".to_owned()];
         for number in 0..PROJECTS {
@@ -26,18 +26,18 @@ fn three_hundred_projects_are_four_pages() {
         }
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         std::fs::write(&file, text).unwrap();
-        place.add_tenant("many");
-        place.load("many", &file);
+        instance.add_tenant("many");
+        instance.load("many", &file);
         // A load that is done twice is done once.
-        place.load("many", &file);
-        let server = place.serve(&[]);
-        let token = place.token("many", "owner", "*:*");
+        instance.load("many", &file);
+        let server = instance.serve(&[]);
+        let token = instance.mint_token("many", "owner", "*:*");
         for revision in [Revision::MODERN, Revision::LEGACY] {
             let over_http = Client::over_http(revision, &server.authority, "/mcp/bkend", Some(&token));
             let over_stdio =
-                Client::over_stdio(revision, place.quad(&["stdio", "--tenant", "many", "--only", "bkend"]));
+                Client::over_stdio(revision, instance.quad_command(&["stdio", "--tenant", "many", "--only", "bkend"]));
             for mut client in [over_http, over_stdio] {
-                let (listed, pages) = list(&mut client);
+                let (listed, pages) = list_all_pages(&mut client);
                 assert_eq!(pages, [200, 200, 200, 2]);
                 assert_eq!(listed, expected);
             }
@@ -46,7 +46,7 @@ fn three_hundred_projects_are_four_pages() {
 }
 
 /// All addresses, and how many each page had.
-fn list(client: &mut Client) -> (Vec<String>, Vec<usize>) {
+fn list_all_pages(client: &mut Client) -> (Vec<String>, Vec<usize>) {
     let (mut listed, mut pages) = (Vec::new(), Vec::new());
     let mut params = json!({});
     loop {

@@ -24,7 +24,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 /// What has been kept so far, by name.
-pub type Kept = BTreeMap<String, Value>;
+pub type Captures = BTreeMap<String, Value>;
 
 /// What a value must look like.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub enum Pattern {
     /// A string with `…` and `$name` in it.
     Text(String),
     /// `string`, `integer` and so on.
-    Sort(Sort),
+    Kind(ValueKind),
     /// An array, element by element.
     Array(Vec<Element>),
     /// `each P`.
@@ -48,18 +48,18 @@ pub enum Pattern {
     /// `not P`.
     Not(Box<Pattern>),
     /// `P as $name`.
-    Keep(Box<Pattern>, String),
+    Capture(Box<Pattern>, String),
     /// `$name`.
-    Kept(String),
+    Reference(String),
 }
 
 /// A part of an array.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Element {
     /// `…`.
-    Run,
+    Wildcard,
     /// One element.
-    One(Pattern),
+    Item(Pattern),
 }
 
 /// A member of an object.
@@ -75,7 +75,7 @@ pub struct Member {
 
 /// The sorts of values that have a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sort {
+pub enum ValueKind {
     String,
     Integer,
     Number,
@@ -86,27 +86,27 @@ pub enum Sort {
     Id,
 }
 
-impl Sort {
-    pub(crate) fn parse(word: &str) -> Option<Sort> {
+impl ValueKind {
+    pub(crate) fn parse(word: &str) -> Option<ValueKind> {
         Some(match word {
-            "string" => Sort::String,
-            "integer" => Sort::Integer,
-            "number" => Sort::Number,
-            "boolean" => Sort::Boolean,
-            "time" => Sort::Time,
-            "id" => Sort::Id,
+            "string" => ValueKind::String,
+            "integer" => ValueKind::Integer,
+            "number" => ValueKind::Number,
+            "boolean" => ValueKind::Boolean,
+            "time" => ValueKind::Time,
+            "id" => ValueKind::Id,
             _ => return None,
         })
     }
 
-    fn holds(self, value: &Value) -> bool {
+    fn matches(self, value: &Value) -> bool {
         match self {
-            Sort::String => value.is_string(),
-            Sort::Integer => value.is_i64() || value.is_u64(),
-            Sort::Number => value.is_number(),
-            Sort::Boolean => value.is_boolean(),
-            Sort::Time => value.as_str().is_some_and(is_time),
-            Sort::Id => value.as_str().is_some_and(is_id),
+            ValueKind::String => value.is_string(),
+            ValueKind::Integer => value.is_i64() || value.is_u64(),
+            ValueKind::Number => value.is_number(),
+            ValueKind::Boolean => value.is_boolean(),
+            ValueKind::Time => value.as_str().is_some_and(is_time),
+            ValueKind::Id => value.as_str().is_some_and(is_id),
         }
     }
 }
@@ -114,8 +114,8 @@ impl Sort {
 /// `2026-02-12T00:00:00.000Z`.
 pub fn is_time(text: &str) -> bool {
     const SHAPE: &[u8] = b"0000-00-00T00:00:00.000Z";
-    let fits = |(byte, shape): (u8, &u8)| if *shape == b'0' { byte.is_ascii_digit() } else { byte == *shape };
-    text.len() == SHAPE.len() && text.bytes().zip(SHAPE).all(fits)
+    let matches_shape = |(byte, shape): (u8, &u8)| if *shape == b'0' { byte.is_ascii_digit() } else { byte == *shape };
+    text.len() == SHAPE.len() && text.bytes().zip(SHAPE).all(matches_shape)
 }
 
 /// `tbl_01HQ7K3AAAAAAAAAAAAAAAAAAA`.
@@ -148,92 +148,92 @@ impl fmt::Display for Mismatch {
 
 impl Pattern {
     /// Compares, and keeps what the pattern wants kept.
-    pub fn check(&self, value: &Value, kept: &mut Kept) -> Result<(), Mismatch> {
-        let mut trial = kept.clone();
+    pub fn check(&self, value: &Value, captures: &mut Captures) -> Result<(), Mismatch> {
+        let mut trial = captures.clone();
         self.compare(value, "", &mut trial)?;
-        *kept = trial;
+        *captures = trial;
         Ok(())
     }
 
     /// The value that a request means.
-    pub fn fill(&self, kept: &Kept) -> Result<Value, String> {
+    pub fn fill(&self, captures: &Captures) -> Result<Value, String> {
         Ok(match self {
             Pattern::Literal(value) => value.clone(),
             Pattern::Text(text) => {
-                let filled = fill_text(text, kept);
+                let filled = fill_text(text, captures);
                 if filled.contains('…') {
                     return Err(format!("a request cannot hold `…`: {filled:?}"));
                 }
                 Value::String(filled)
             }
-            Pattern::Kept(name) => {
-                kept.get(name).cloned().ok_or_else(|| format!("nothing is kept as ${name}"))?
+            Pattern::Reference(name) => {
+                captures.get(name).cloned().ok_or_else(|| format!("nothing is kept as ${name}"))?
             }
             Pattern::Array(elements) => {
-                let each = elements.iter().map(|element| match element {
-                    Element::One(pattern) => pattern.fill(kept),
-                    Element::Run => Err("a request cannot hold `…`".to_owned()),
+                let values = elements.iter().map(|element| match element {
+                    Element::Item(pattern) => pattern.fill(captures),
+                    Element::Wildcard => Err("a request cannot hold `…`".to_owned()),
                 });
-                Value::Array(each.collect::<Result<_, _>>()?)
+                Value::Array(values.collect::<Result<_, _>>()?)
             }
             Pattern::Object { members, .. } => {
-                let each = members
+                let entries = members
                     .iter()
-                    .map(|member| Ok((fill_text(&member.name, kept), member.pattern.fill(kept)?)));
-                Value::Object(each.collect::<Result<Map<_, _>, String>>()?)
+                    .map(|member| Ok((fill_text(&member.name, captures), member.pattern.fill(captures)?)));
+                Value::Object(entries.collect::<Result<Map<_, _>, String>>()?)
             }
             other => return Err(format!("a request cannot hold {other:?}")),
         })
     }
 
-    fn compare(&self, value: &Value, path: &str, kept: &mut Kept) -> Result<(), Mismatch> {
-        let differs = |reason: String| Mismatch { path: path.to_owned(), reason };
-        let expected = |what: &dyn fmt::Display| differs(format!("expected {what}, got {}", short(value)));
+    fn compare(&self, value: &Value, path: &str, captures: &mut Captures) -> Result<(), Mismatch> {
+        let to_mismatch = |reason: String| Mismatch { path: path.to_owned(), reason };
+        let expected = |description: &dyn fmt::Display| to_mismatch(format!("expected {description}, got {}", truncate(value)));
         match self {
             Pattern::Any => Ok(()),
             Pattern::Absent => Err(expected(&"nothing")),
-            Pattern::Literal(literal) if equal(literal, value) => Ok(()),
+            Pattern::Literal(literal) if values_equal(literal, value) => Ok(()),
             Pattern::Literal(literal) => Err(expected(literal)),
-            Pattern::Sort(sort) if sort.holds(value) => Ok(()),
-            Pattern::Sort(sort) => Err(expected(&format!("{sort:?}").to_lowercase())),
+            Pattern::Kind(kind) if kind.matches(value) => Ok(()),
+            Pattern::Kind(kind) => Err(expected(&format!("{kind:?}").to_lowercase())),
             Pattern::Text(pattern) => {
-                let pattern = fill_text(pattern, kept);
+                let pattern = fill_text(pattern, captures);
                 match value.as_str() {
                     Some(text) if glob(&pattern, text) => Ok(()),
                     _ => Err(expected(&Value::String(pattern))),
                 }
             }
-            Pattern::Kept(name) => match kept.get(name) {
-                None => Err(differs(format!("nothing is kept as ${name}"))),
-                Some(known) if equal(known, value) => Ok(()),
-                Some(known) => Err(expected(known)),
+            Pattern::Reference(name) => match captures.get(name) {
+                None => Err(to_mismatch(format!("nothing is kept as ${name}"))),
+                Some(captured) if values_equal(captured, value) => Ok(()),
+                Some(captured) => Err(expected(captured)),
             },
-            Pattern::Keep(pattern, name) => {
-                pattern.compare(value, path, kept)?;
-                kept.insert(name.clone(), value.clone());
+            Pattern::Capture(pattern, name) => {
+                pattern.compare(value, path, captures)?;
+                captures.insert(name.clone(), value.clone());
                 Ok(())
             }
-            Pattern::Not(pattern) => match pattern.compare(value, path, &mut kept.clone()) {
-                Ok(()) => Err(differs(format!("this must not be there: {}", short(value)))),
+            Pattern::Not(pattern) => match pattern.compare(value, path, &mut captures.clone()) {
+                Ok(()) => Err(to_mismatch(format!("this must not be there: {}", truncate(value)))),
                 Err(_) => Ok(()),
             },
             Pattern::Each(pattern) => {
                 let Value::Array(values) = value else { return Err(expected(&"an array")) };
-                let mut all = values.iter().enumerate();
-                all.try_for_each(|(index, value)| pattern.compare(value, &format!("{path}[{index}]"), kept))
+                let mut enumerated = values.iter().enumerate();
+                enumerated.try_for_each(|(index, value)| pattern.compare(value, &format!("{path}[{index}]"), captures))
             }
             Pattern::Array(elements) => {
                 let Value::Array(values) = value else { return Err(expected(&"an array")) };
-                compare_elements(elements, values, 0, path, kept)
+                compare_elements(elements, values, 0, path, captures)
             }
             Pattern::Object { members, exact } => {
                 let Value::Object(object) = value else { return Err(expected(&"an object")) };
                 for member in members {
-                    member.compare(object, path, kept)?;
+                    member.compare(object, path, captures)?;
                 }
-                let is_wanted = |name: &String| members.iter().any(|member| member.name == *name);
-                match object.keys().find(|name| *exact && !is_wanted(name)) {
-                    Some(name) => Err(differs(format!("has a member {name:?} too many"))),
+                let is_expected = |name: &String| members.iter().any(|member| member.name == *name);
+                match object.keys().find(|name| *exact && !is_expected(name)) {
+                    Some(name) => Err(to_mismatch(format!("has a member {name:?} too many"))),
                     None => Ok(()),
                 }
             }
@@ -242,20 +242,20 @@ impl Pattern {
 }
 
 impl Member {
-    fn compare(&self, object: &Map<String, Value>, path: &str, kept: &mut Kept) -> Result<(), Mismatch> {
+    fn compare(&self, object: &Map<String, Value>, path: &str, captures: &mut Captures) -> Result<(), Mismatch> {
         let (name, suffix) = (&self.name, if self.as_json { ":json" } else { "" });
         let path = format!("{path}.{name}{suffix}");
         let Some(value) = object.get(name) else {
-            let is_fine = self.pattern == Pattern::Absent;
+            let may_be_missing = self.pattern == Pattern::Absent;
             let reason = "is missing".to_owned();
-            return if is_fine { Ok(()) } else { Err(Mismatch { path, reason }) };
+            return if may_be_missing { Ok(()) } else { Err(Mismatch { path, reason }) };
         };
         if !self.as_json {
-            return self.pattern.compare(value, &path, kept);
+            return self.pattern.compare(value, &path, captures);
         }
         match value.as_str().map(serde_json::from_str::<Value>) {
-            Some(Ok(parsed)) => self.pattern.compare(&parsed, &path, kept),
-            _ => Err(Mismatch { path, reason: format!("expected JSON in a string, got {}", short(value)) }),
+            Some(Ok(parsed)) => self.pattern.compare(&parsed, &path, captures),
+            _ => Err(Mismatch { path, reason: format!("expected JSON in a string, got {}", truncate(value)) }),
         }
     }
 }
@@ -266,64 +266,64 @@ fn compare_elements(
     values: &[Value],
     index: usize,
     path: &str,
-    kept: &mut Kept,
+    captures: &mut Captures,
 ) -> Result<(), Mismatch> {
-    let differs = |reason: String| Mismatch { path: path.to_owned(), reason };
+    let to_mismatch = |reason: String| Mismatch { path: path.to_owned(), reason };
     match elements {
         [] if values.is_empty() => Ok(()),
-        [] => Err(differs(format!("has {} elements too many, from {}", values.len(), short(&values[0])))),
-        [Element::One(pattern), rest @ ..] => {
+        [] => Err(to_mismatch(format!("has {} elements too many, from {}", values.len(), truncate(&values[0])))),
+        [Element::Item(pattern), rest @ ..] => {
             let [value, others @ ..] = values else {
-                return Err(differs(format!(
+                return Err(to_mismatch(format!(
                     "has no element {index}, but {} more are expected",
                     elements.len()
                 )));
             };
-            pattern.compare(value, &format!("{path}[{index}]"), kept)?;
-            compare_elements(rest, others, index + 1, path, kept)
+            pattern.compare(value, &format!("{path}[{index}]"), captures)?;
+            compare_elements(rest, others, index + 1, path, captures)
         }
-        [Element::Run, rest @ ..] => {
-            let mut nearest = None;
+        [Element::Wildcard, rest @ ..] => {
+            let mut deepest = None;
             for skipped in 0..=values.len() {
-                let mut trial = kept.clone();
+                let mut trial = captures.clone();
                 match compare_elements(rest, &values[skipped..], index + skipped, path, &mut trial) {
                     Ok(()) => {
-                        *kept = trial;
+                        *captures = trial;
                         return Ok(());
                     }
                     // The mismatch that lies deepest is the one that almost matched.
                     Err(mismatch) => {
                         let is_deeper = |best: &Mismatch| mismatch.path.len() > best.path.len();
-                        if nearest.as_ref().is_none_or(is_deeper) {
-                            nearest = Some(mismatch);
+                        if deepest.as_ref().is_none_or(is_deeper) {
+                            deepest = Some(mismatch);
                         }
                     }
                 }
             }
-            Err(nearest.unwrap_or_else(|| differs("does not match".to_owned())))
+            Err(deepest.unwrap_or_else(|| to_mismatch("does not match".to_owned())))
         }
     }
 }
 
 /// Numbers are equal by value, whatever their spelling.
-fn equal(one: &Value, other: &Value) -> bool {
-    match (one.as_f64(), other.as_f64()) {
-        (Some(a), Some(b)) if one.as_i64().is_none() || other.as_i64().is_none() => a == b,
-        _ => one == other,
+fn values_equal(left: &Value, right: &Value) -> bool {
+    match (left.as_f64(), right.as_f64()) {
+        (Some(a), Some(b)) if left.as_i64().is_none() || right.as_i64().is_none() => a == b,
+        _ => left == right,
     }
 }
 
 /// Replaces the names of kept values by their text. A `$` before anything else stays: filters have `$gte`.
-pub fn fill_text(text: &str, kept: &Kept) -> String {
+pub fn fill_text(text: &str, captures: &Captures) -> String {
     let mut filled = String::new();
     let mut rest = text;
-    while let Some(place) = rest.find('$') {
-        let (before, after) = rest.split_at(place);
+    while let Some(index) = rest.find('$') {
+        let (before, after) = rest.split_at(index);
         filled.push_str(before);
         let end = after[1..]
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .map_or(after.len(), |end| end + 1);
-        match kept.get(&after[1..end]) {
+        match captures.get(&after[1..end]) {
             Some(Value::String(value)) => filled.push_str(value),
             Some(value) => filled.push_str(&value.to_string()),
             None => filled.push_str(&after[..end]),
@@ -341,7 +341,7 @@ fn glob(pattern: &str, text: &str) -> bool {
     for part in parts {
         if let Some(middle) = last.replace(part) {
             match rest.find(middle) {
-                Some(place) => rest = &rest[place + middle.len()..],
+                Some(index) => rest = &rest[index + middle.len()..],
                 None => return false,
             }
         }
@@ -349,10 +349,10 @@ fn glob(pattern: &str, text: &str) -> bool {
     last.map_or(rest.is_empty(), |last| rest.ends_with(last))
 }
 
-fn short(value: &Value) -> String {
-    const LONGEST: usize = 300;
+fn truncate(value: &Value) -> String {
+    const CHARS_MAX: usize = 300;
     let text = value.to_string();
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(CHARS_MAX) {
         None => text,
         Some((end, _)) => format!("{}…", &text[..end]),
     }
@@ -365,13 +365,13 @@ mod tests {
     use serde_json::json;
 
     fn check(pattern: &str, value: Value, expect: Option<&str>) {
-        let mismatch = parse(pattern).unwrap().check(&value, &mut Kept::new()).err();
+        let mismatch = parse(pattern).unwrap().check(&value, &mut Captures::new()).err();
         let got = mismatch.map(|mismatch| mismatch.to_string());
         assert_eq!(got.as_deref(), expect, "{pattern} against {value}");
     }
 
     #[test]
-    fn an_object_is_a_subset_unless_it_is_exact() {
+    fn object_allows_extra_members_unless_exact() {
         check(r#"{"a": 1}"#, json!({"a": 1, "b": 2}), None);
         check(r#"exactly {"a": 1}"#, json!({"a": 1, "b": 2}), Some("the whole: has a member \"b\" too many"));
         check(r#"{"a": {"b": null}}"#, json!({"a": {}}), Some("a.b: is missing"));
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_is_exact_but_for_its_runs() {
+    fn array_is_exact_except_for_wildcards() {
         check("[1, 2]", json!([1, 2]), None);
         check("[1]", json!([1, 2]), Some("the whole: has 1 elements too many, from 2"));
         check("[1, 2]", json!([1]), Some("the whole: has no element 1, but 1 more are expected"));
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_may_have_gaps() {
+    fn ellipsis_matches_any_substring() {
         check(r#""tbl_…""#, json!("tbl_1"), None);
         check(r#""…b…d""#, json!("abcd"), None);
         check(r#""…b…d""#, json!("abcde"), Some("the whole: expected \"…b…d\", got \"abcde\""));
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_may_hold_json() {
+    fn json_suffix_parses_string_as_json() {
         check(r#"{"text:json": [{"id": "a"}]}"#, json!({"text": "[{\"id\":\"a\",\"b\":1}]"}), None);
         check(
             r#"{"text:json": […]}"#,
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn words_name_sorts_of_values() {
+    fn keywords_match_value_kinds() {
         check("time", json!("2026-02-12T00:00:00.000Z"), None);
         check("time", json!("2026-02-12"), Some("the whole: expected time, got \"2026-02-12\""));
         check("id", json!("tbl_01HQ7K3AAAAAAAAAAAAAAAAAAA"), None);
@@ -430,26 +430,26 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_can_be_used_again() {
-        let mut kept = Kept::new();
+    fn captured_value_can_be_referenced() {
+        let mut captures = Captures::new();
         parse(r#"[…, {"id": "b…" as $b}, …]"#)
             .unwrap()
-            .check(&json!([{"id": "a"}, {"id": "b1"}]), &mut kept)
+            .check(&json!([{"id": "a"}, {"id": "b1"}]), &mut captures)
             .unwrap();
-        assert_eq!(kept["b"], "b1");
+        assert_eq!(captures["b"], "b1");
         parse(r#"[$b, "x/$b/y", {"$gte": 1}]"#)
             .unwrap()
-            .check(&json!(["b1", "x/b1/y", {"$gte": 1}]), &mut kept)
+            .check(&json!(["b1", "x/b1/y", {"$gte": 1}]), &mut captures)
             .unwrap();
-        let filled = parse(r#"{"uri": "x://$b", "n": [$b, 1], "$gte": "$c"}"#).unwrap().fill(&kept).unwrap();
+        let filled = parse(r#"{"uri": "x://$b", "n": [$b, 1], "$gte": "$c"}"#).unwrap().fill(&captures).unwrap();
         assert_eq!(filled, json!({"uri": "x://b1", "n": ["b1", 1], "$gte": "$c"}));
-        assert!(parse(r#"{"a": …}"#).unwrap().fill(&kept).is_err());
+        assert!(parse(r#"{"a": …}"#).unwrap().fill(&captures).is_err());
     }
 
     #[test]
-    fn a_failed_match_keeps_nothing() {
-        let mut kept = Kept::new();
-        assert!(parse("[1 as $a, 2]").unwrap().check(&json!([1, 3]), &mut kept).is_err());
-        assert!(kept.is_empty());
+    fn failed_match_captures_nothing() {
+        let mut captures = Captures::new();
+        assert!(parse("[1 as $a, 2]").unwrap().check(&json!([1, 3]), &mut captures).is_err());
+        assert!(captures.is_empty());
     }
 }

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::combination::Revision;
 use crate::era;
-use crate::place::Place;
+use crate::place::TestInstance;
 
 /// Sends lines, closes the input and returns every line that came back. Nothing but messages may come.
-fn converse(place: &Place, lines: &[String]) -> Vec<Value> {
-    let mut command = place.quad(&["stdio"]);
+fn exchange_lines(instance: &TestInstance, lines: &[String]) -> Vec<Value> {
+    let mut command = instance.quad_command(&["stdio"]);
     let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = process.stdin.take().unwrap();
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -29,30 +29,30 @@ fn converse(place: &Place, lines: &[String]) -> Vec<Value> {
         .collect()
 }
 
-fn legacy(id: i64, method: &str) -> Value {
+fn legacy_request(id: i64, method: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method})
 }
 
-fn modern(id: i64, method: &str) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": era::dress(Revision::MODERN, None)})
+fn modern_request(id: i64, method: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": era::add_era_fields(Revision::MODERN, None)})
 }
 
 /// The answer with this id.
-fn answer(answers: &[Value], id: i64) -> &Value {
-    let found: Vec<&Value> = answers.iter().filter(|answer| answer["id"] == id).collect();
-    assert_eq!(found.len(), 1, "{id} has not exactly one answer: {answers:#?}");
-    found[0]
+fn reply_with_id(answers: &[Value], id: i64) -> &Value {
+    let matching: Vec<&Value> = answers.iter().filter(|answer| answer["id"] == id).collect();
+    assert_eq!(matching.len(), 1, "{id} has not exactly one answer: {answers:#?}");
+    matching[0]
 }
 
 #[test]
-fn a_line_that_is_no_message_is_answered_and_the_next_one_served() {
-    let place = Place::on_sqlite();
-    let check = |line: &str, number: i64| {
-        let answers = converse(&place, &[line.to_owned(), legacy(1, "ping").to_string()]);
-        assert_eq!(answer(&answers, 1)["result"], json!({}), "{line}");
-        let refused: Vec<&Value> = answers.iter().filter(|answer| answer.get("id").is_none()).collect();
-        assert_eq!(refused.len(), 1, "{line}: {answers:#?}");
-        assert_eq!(refused[0]["error"]["code"], number, "{line}");
+fn invalid_line_gets_error_and_next_line_is_served() {
+    let instance = TestInstance::on_sqlite();
+    let check = |line: &str, code: i64| {
+        let answers = exchange_lines(&instance, &[line.to_owned(), legacy_request(1, "ping").to_string()]);
+        assert_eq!(reply_with_id(&answers, 1)["result"], json!({}), "{line}");
+        let error_replies: Vec<&Value> = answers.iter().filter(|answer| answer.get("id").is_none()).collect();
+        assert_eq!(error_replies.len(), 1, "{line}: {answers:#?}");
+        assert_eq!(error_replies[0]["error"]["code"], code, "{line}");
     };
     check("{", -32700);
     check("nonsense", -32700);
@@ -62,95 +62,95 @@ fn a_line_that_is_no_message_is_answered_and_the_next_one_served() {
 }
 
 #[test]
-fn both_eras_share_the_pipe() {
-    let place = Place::on_sqlite();
+fn both_eras_work_on_one_connection() {
+    let instance = TestInstance::on_sqlite();
     let info = json!({"name": "tester", "version": "1"});
     let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info});
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
     let lines = [
         // Before any handshake a request is served, as an old client's would be.
-        legacy(10, "ping"),
+        legacy_request(10, "ping"),
         initialize,
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        legacy(2, "resources/list"),
-        modern(3, "resources/list"),
-        modern(4, "ping"),
+        legacy_request(2, "resources/list"),
+        modern_request(3, "resources/list"),
+        modern_request(4, "ping"),
         json!({"jsonrpc": "2.0", "id": "a string", "method": "ping"}),
     ];
-    let answers = converse(&place, &lines.map(|line| line.to_string()));
+    let answers = exchange_lines(&instance, &lines.map(|line| line.to_string()));
     assert_eq!(answers.len(), 6, "{answers:#?}");
-    assert_eq!(answer(&answers, 10)["result"], json!({}));
-    assert_eq!(answer(&answers, 1)["result"]["protocolVersion"], "2025-06-18");
-    assert_eq!(answer(&answers, 2)["result"].get("resultType"), None);
-    assert_eq!(answer(&answers, 3)["result"]["resultType"], "complete");
-    assert_eq!(answer(&answers, 2)["result"]["resources"], answer(&answers, 3)["result"]["resources"]);
-    assert_eq!(answer(&answers, 4)["error"]["code"], -32601);
+    assert_eq!(reply_with_id(&answers, 10)["result"], json!({}));
+    assert_eq!(reply_with_id(&answers, 1)["result"]["protocolVersion"], "2025-06-18");
+    assert_eq!(reply_with_id(&answers, 2)["result"].get("resultType"), None);
+    assert_eq!(reply_with_id(&answers, 3)["result"]["resultType"], "complete");
+    assert_eq!(reply_with_id(&answers, 2)["result"]["resources"], reply_with_id(&answers, 3)["result"]["resources"]);
+    assert_eq!(reply_with_id(&answers, 4)["error"]["code"], -32601);
     assert!(answers.iter().any(|answer| answer["id"] == "a string" && answer["result"] == json!({})));
 }
 
 #[test]
-fn a_batch_is_one_line_in_the_revision_that_has_batches() {
-    let place = Place::on_sqlite();
+fn batch_is_one_line_in_2025_03_26_only() {
+    let instance = TestInstance::on_sqlite();
     let initialize = |revision: &str| {
         let info = json!({"name": "tester", "version": "1"});
         let params = json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": info});
         json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).to_string()
     };
-    let batch = json!([legacy(2, "resources/list"), legacy(3, "tools/list")]).to_string();
+    let batch = json!([legacy_request(2, "resources/list"), legacy_request(3, "tools/list")]).to_string();
     // 8. Two requests, two answers, one line.
-    let answers = converse(&place, &[initialize("2025-03-26"), batch.clone()]);
-    let answered = answers.iter().find_map(Value::as_array).expect("no array came back");
-    let ids: Vec<&Value> = answered.iter().map(|reply| &reply["id"]).collect();
+    let answers = exchange_lines(&instance, &[initialize("2025-03-26"), batch.clone()]);
+    let batch_reply = answers.iter().find_map(Value::as_array).expect("no array came back");
+    let ids: Vec<&Value> = batch_reply.iter().map(|reply| &reply["id"]).collect();
     assert_eq!(ids, [2, 3]);
-    let answers = converse(&place, &[initialize("2025-11-25"), batch]);
+    let answers = exchange_lines(&instance, &[initialize("2025-11-25"), batch]);
     assert!(answers.iter().any(|answer| answer["error"]["code"] == -32600), "{answers:#?}");
 }
 
 #[test]
-fn everything_that_was_asked_is_answered_before_the_end() {
-    let place = Place::on_sqlite();
-    let lines: Vec<String> = (0..200).map(|id| modern(id, "resources/list").to_string()).collect();
-    let answers = converse(&place, &lines);
+fn every_request_is_answered_before_exit() {
+    let instance = TestInstance::on_sqlite();
+    let lines: Vec<String> = (0..200).map(|id| modern_request(id, "resources/list").to_string()).collect();
+    let answers = exchange_lines(&instance, &lines);
     assert_eq!(answers.len(), lines.len());
     for id in 0..200 {
-        assert!(answer(&answers, id)["result"]["resources"].is_array());
+        assert!(reply_with_id(&answers, id)["result"]["resources"].is_array());
     }
 }
 
 #[test]
-fn a_slow_read_does_not_delay_the_next_one_on_the_pipe() {
-    let (place, project) = (Place::on_sqlite(), tempfile::tempdir().unwrap());
+fn slow_read_does_not_delay_next_request() {
+    let (instance, project) = (TestInstance::on_sqlite(), tempfile::tempdir().unwrap());
     let plan = project.path().join("plan");
     std::fs::create_dir(&plan).unwrap();
-    let empty = || (0..8).for_each(|number| std::fs::write(plan.join(format!("{number}.md")), "").unwrap());
-    empty();
-    let mut command = place.quad(&["stdio", "--project", project.path().to_str().unwrap()]);
+    let truncate_files = || (0..8).for_each(|number| std::fs::write(plan.join(format!("{number}.md")), "").unwrap());
+    truncate_files();
+    let mut command = instance.quad_command(&["stdio", "--project", project.path().to_str().unwrap()]);
     let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = process.stdin.take().unwrap();
     let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
-    let is_over = AtomicBool::new(false);
+    let mut next_reply = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         // An editor that empties the plan's files again and again: they are waited for as long as it does.
         scope.spawn(|| {
             for _ in 0..5_000 {
-                if is_over.load(Ordering::Relaxed) {
+                if is_done.load(Ordering::Relaxed) {
                     return;
                 }
-                empty();
+                truncate_files();
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
         for (id, uri) in [(1, "refrakt://plan/status"), (2, "refrakt://detect")] {
-            let mut request = modern(id, "resources/read");
+            let mut request = modern_request(id, "resources/read");
             request["params"]["uri"] = uri.into();
             writeln!(input, "{request}").unwrap();
         }
-        let first = next();
-        is_over.store(true, Ordering::Relaxed);
+        let first = next_reply();
+        is_done.store(true, Ordering::Relaxed);
         assert_eq!(first["id"], 2, "detection is there while the plan is still being read");
         assert!(first["result"].is_object(), "{first}");
-        let second = next();
+        let second = next_reply();
         assert!(second["id"] == 1 && second["result"].is_object(), "{second}");
     });
     drop(input);
@@ -160,20 +160,20 @@ fn a_slow_read_does_not_delay_the_next_one_on_the_pipe() {
 /// As the kernel tells it of a process that has answered.
 #[cfg(target_os = "linux")]
 #[test]
-fn memory_comes_in_small_pages() {
-    let place = Place::on_sqlite();
-    let mut command = place.quad(&["stdio"]);
+fn server_disables_huge_pages() {
+    let instance = TestInstance::on_sqlite();
+    let mut command = instance.quad_command(&["stdio"]);
     let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = process.stdin.take().unwrap();
-    writeln!(input, "{}", legacy(1, "ping")).unwrap();
-    let mut answered = String::new();
-    BufReader::new(process.stdout.take().unwrap()).read_line(&mut answered).unwrap();
+    writeln!(input, "{}", legacy_request(1, "ping")).unwrap();
+    let mut reply = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut reply).unwrap();
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
     drop(input);
     process.wait().unwrap();
-    let told = status.lines().find_map(|line| line.strip_prefix("THP_enabled:"));
+    let thp_enabled = status.lines().find_map(|line| line.strip_prefix("THP_enabled:"));
     // A kernel before 5.0 does not tell.
-    if let Some(told) = told {
-        assert_eq!(told.trim(), "0", "pages of 2 MiB: {status}");
+    if let Some(value) = thp_enabled {
+        assert_eq!(value.trim(), "0", "pages of 2 MiB: {status}");
     }
 }

@@ -13,34 +13,34 @@ use crate::combination::Backend;
 pub const QUAD: &str = env!("CARGO_BIN_EXE_quad");
 
 /// A folder, and on PostgreSQL a database, that nobody else uses.
-pub struct Place {
+pub struct TestInstance {
     pub backend: Backend,
     folder: TempDir,
     /// The URL of the database.
-    pub database: Option<String>,
+    pub database_url: Option<String>,
 }
 
-impl Place {
+impl TestInstance {
     /// A new place on each backend that this machine offers. Says so when PostgreSQL is skipped.
-    pub fn on_each_backend() -> Vec<Place> {
-        let mut places = vec![Place::new(Backend::Sqlite, None)];
+    pub fn on_each_backend() -> Vec<TestInstance> {
+        let mut instances = vec![TestInstance::new(Backend::Sqlite, None)];
         match runtime().block_on(quad_store::testing::postgres_database()).unwrap() {
-            Some(url) => places.push(Place::new(Backend::Postgres, Some(url))),
+            Some(url) => instances.push(TestInstance::new(Backend::Postgres, Some(url))),
             None => eprintln!("skipped on PostgreSQL: QUAD_TEST_POSTGRES_URL is not set"),
         }
-        places
+        instances
     }
 
     /// A new place on SQLite.
-    pub fn on_sqlite() -> Place {
-        Place::new(Backend::Sqlite, None)
+    pub fn on_sqlite() -> TestInstance {
+        TestInstance::new(Backend::Sqlite, None)
     }
 
-    fn new(backend: Backend, database: Option<String>) -> Place {
-        let place = Place { backend, folder: tempfile::tempdir().unwrap(), database };
+    fn new(backend: Backend, database_url: Option<String>) -> TestInstance {
+        let instance = TestInstance { backend, folder: tempfile::tempdir().unwrap(), database_url };
         // The first start makes the tables and the local tenant; two first starts at once are tested elsewhere.
-        place.run(&["tenant", "list"]);
-        place
+        instance.run(&["tenant", "list"]);
+        instance
     }
 
     /// The data folder.
@@ -54,12 +54,12 @@ impl Place {
     }
 
     /// `quad` in this place, with nothing of the surroundings but the path.
-    pub fn quad(&self, arguments: &[&str]) -> Command {
+    pub fn quad_command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(QUAD);
         command.args(arguments);
         command.env_clear().env("HOME", self.folder()).env("QUAD_LOG", "error");
         command.env("QUAD_DATA_DIR", self.folder()).current_dir(self.folder());
-        if let Some(url) = &self.database {
+        if let Some(url) = &self.database_url {
             command.env("QUAD_DATABASE_URL", url);
         }
         command
@@ -67,11 +67,11 @@ impl Place {
 
     /// Runs a command to its end, which must be a good one, and returns what it printed.
     pub fn run(&self, arguments: &[&str]) -> String {
-        let output = self.quad(arguments).output().unwrap();
-        let (printed, complaint) =
+        let output = self.quad_command(arguments).output().unwrap();
+        let (stdout, stderr) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "quad {}: {}\n{complaint}", arguments.join(" "), output.status);
-        printed.into_owned()
+        assert!(output.status.success(), "quad {}: {}\n{stderr}", arguments.join(" "), output.status);
+        stdout.into_owned()
     }
 
     /// Makes a tenant.
@@ -90,7 +90,7 @@ impl Place {
     }
 
     /// A token of an agent with these scopes.
-    pub fn token(&self, tenant: &str, agent: &str, scopes: &str) -> String {
+    pub fn mint_token(&self, tenant: &str, agent: &str, scopes: &str) -> String {
         let arguments =
             ["token", "mint", "--tenant", tenant, "--subject", agent, "--kind", "agent", "--scope", scopes];
         self.run(&arguments).trim().to_owned()
@@ -98,30 +98,30 @@ impl Place {
 
     /// Starts `quad serve` on a port of its own.
     pub fn serve(&self, arguments: &[&str]) -> Server {
-        let mut command = self.quad(&["serve", "--listen", "127.0.0.1:0", "--json"]);
+        let mut command = self.quad_command(&["serve", "--listen", "127.0.0.1:0", "--json"]);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut process = Process(command.spawn().unwrap());
         let mut lines = BufReader::new(process.0.stdout.take().unwrap()).lines();
         let first = lines.next().expect("quad serve ended before it printed its endpoint").unwrap();
-        let opened: Value = serde_json::from_str(&first).unwrap();
-        let endpoint = opened["endpoint"].as_str().expect("quad serve printed no endpoint").to_owned();
+        let startup_line: Value = serde_json::from_str(&first).unwrap();
+        let endpoint = startup_line["endpoint"].as_str().expect("quad serve printed no endpoint").to_owned();
         let rest = endpoint.strip_prefix("http://").expect("an http endpoint");
         let (authority, path) = rest.split_once('/').unwrap();
         Server { process, authority: authority.to_owned(), path: format!("/{path}") }
     }
 }
 
-impl Drop for Place {
+impl Drop for TestInstance {
     fn drop(&mut self) {
-        let (Some(url), false) = (&self.database, std::thread::panicking()) else { return };
+        let (Some(url), false) = (&self.database_url, std::thread::panicking()) else { return };
         let (server, name) = url.rsplit_once('/').unwrap();
-        let drop_it = format!("DROP DATABASE {name} WITH (FORCE)");
+        let drop_statement = format!("DROP DATABASE {name} WITH (FORCE)");
         // A database that is left behind is a nuisance, not a failure.
         let _ = runtime().block_on(async {
             let admin = std::env::var("QUAD_TEST_POSTGRES_URL").unwrap_or_else(|_| server.to_owned());
             let (client, connection) = tokio_postgres::connect(&admin, tokio_postgres::NoTls).await?;
             tokio::spawn(connection);
-            client.batch_execute(&drop_it).await
+            client.batch_execute(&drop_statement).await
         });
     }
 }
@@ -153,8 +153,8 @@ pub struct Server {
 impl Server {
     /// Tells it to stop, and waits until it has written down what it had in mind.
     pub fn stop(mut self) {
-        let stopped = Command::new("kill").arg(self.process.0.id().to_string()).status().unwrap();
-        assert!(stopped.success());
+        let kill_status = Command::new("kill").arg(self.process.0.id().to_string()).status().unwrap();
+        assert!(kill_status.success());
         assert!(self.process.0.wait().unwrap().success());
     }
 }

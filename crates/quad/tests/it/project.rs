@@ -6,10 +6,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::client::Reply;
-use crate::place::{Place, Server};
+use crate::place::{TestInstance, Server};
 
 /// What stands for the folder's path in replies, which is another in every run.
-const SHOWN: &str = "/project";
+const PATH_PLACEHOLDER: &str = "/project";
 
 /// A copy of a project.
 pub struct Project {
@@ -23,7 +23,7 @@ impl Project {
     /// Copies a folder of `projects`, which lies beside the transcript. One that is not there is an empty one.
     pub fn copy(transcript: &Path, name: &str) -> Project {
         let folder = tempfile::tempdir().unwrap();
-        copy_all(&beside(transcript, name), folder.path());
+        copy_dir(&projects_path(transcript, name), folder.path());
         Project { folder, server: None, owner: std::cell::OnceCell::new() }
     }
 
@@ -33,66 +33,66 @@ impl Project {
     }
 
     /// Whether it belongs to this tenant. The first who asks owns it.
-    pub fn is_of(&self, tenant: &str) -> bool {
+    pub fn is_owned_by(&self, tenant: &str) -> bool {
         self.owner.get_or_init(|| tenant.to_owned()) == tenant
     }
 
     /// Starts a server for the tenant that owns it, once.
-    pub fn serve(&mut self, place: &Place, tenant: &str) {
-        if self.is_of(tenant) && self.server.is_none() {
-            self.server = Some(place.serve(&["--project", self.path(), "--tenant", tenant]));
+    pub fn serve(&mut self, instance: &TestInstance, tenant: &str) {
+        if self.is_owned_by(tenant) && self.server.is_none() {
+            self.server = Some(instance.serve(&["--project", self.path(), "--tenant", tenant]));
         }
     }
 
     /// Puts a file of `projects` in a place, in one step, as most editors do.
     pub fn save(&self, transcript: &Path, from: &str, to: &str) -> Result<(), String> {
-        let (from, to) = (beside(transcript, from), self.folder.path().join(to));
-        let waiting = to.with_extension("saving");
+        let (from, to) = (projects_path(transcript, from), self.folder.path().join(to));
+        let temp_path = to.with_extension("saving");
         std::fs::create_dir_all(to.parent().unwrap()).map_err(|error| error.to_string())?;
-        std::fs::copy(&from, &waiting).map_err(|error| format!("{}: {error}", from.display()))?;
-        std::fs::rename(&waiting, &to).map_err(|error| error.to_string())
+        std::fs::copy(&from, &temp_path).map_err(|error| format!("{}: {error}", from.display()))?;
+        std::fs::rename(&temp_path, &to).map_err(|error| error.to_string())
     }
 
     /// Removes a file or a folder.
     pub fn remove(&self, path: &str) -> Result<(), String> {
         let path = self.folder.path().join(path);
-        let removed =
+        let result =
             if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
-        removed.map_err(|error| error.to_string())
+        result.map_err(|error| error.to_string())
     }
 
     /// Replaces the folder's path in a reply.
-    pub fn hide_in(&self, reply: &mut Reply) {
-        let real = self.folder.path().canonicalize().unwrap();
-        for path in [real.to_str().unwrap(), self.path()] {
+    pub fn mask_path_in(&self, reply: &mut Reply) {
+        let canonical = self.folder.path().canonicalize().unwrap();
+        for path in [canonical.to_str().unwrap(), self.path()] {
             match &mut reply.outcome {
-                Ok(value) | Err(value) => hide(value, path),
+                Ok(value) | Err(value) => mask_path(value, path),
             }
         }
     }
 }
 
-fn hide(value: &mut Value, path: &str) {
+fn mask_path(value: &mut Value, path: &str) {
     match value {
-        Value::Array(values) => values.iter_mut().for_each(|value| hide(value, path)),
-        Value::Object(object) => object.values_mut().for_each(|value| hide(value, path)),
-        Value::String(text) if text.contains(path) => *text = text.replace(path, SHOWN),
+        Value::Array(values) => values.iter_mut().for_each(|value| mask_path(value, path)),
+        Value::Object(object) => object.values_mut().for_each(|value| mask_path(value, path)),
+        Value::String(text) if text.contains(path) => *text = text.replace(path, PATH_PLACEHOLDER),
         _ => {}
     }
 }
 
-fn beside(transcript: &Path, name: &str) -> PathBuf {
+fn projects_path(transcript: &Path, name: &str) -> PathBuf {
     transcript.with_file_name("projects").join(name)
 }
 
 /// Copies a folder with everything below it.
-pub fn copy_all(from: &Path, to: &Path) {
+pub fn copy_dir(from: &Path, to: &Path) {
     let Ok(entries) = std::fs::read_dir(from) else { return };
     for entry in entries.map(Result::unwrap) {
         let to = to.join(entry.file_name());
         if entry.path().is_dir() {
             std::fs::create_dir_all(&to).unwrap();
-            copy_all(&entry.path(), &to);
+            copy_dir(&entry.path(), &to);
         } else {
             std::fs::copy(entry.path(), to).unwrap();
         }

@@ -14,27 +14,27 @@ const SEEDS: [u64; 4] = [1, 2, 3, 4];
 const STEPS: usize = 80;
 
 #[test]
-fn the_promise_holds_between_two_processes_on_one_file() {
-    run(Backend::Sqlite, None);
+fn fault_simulation_passes_on_sqlite() {
+    run_seeds(Backend::Sqlite, None);
 }
 
 #[test]
-fn the_promise_holds_between_two_nodes_on_one_server() {
+fn fault_simulation_passes_on_postgres() {
     match std::env::var("QUAD_TEST_POSTGRES_URL") {
-        Ok(server) => run(Backend::Postgres, Some(&server)),
+        Ok(server) => run_seeds(Backend::Postgres, Some(&server)),
         Err(_) => eprintln!("skipped on PostgreSQL: QUAD_TEST_POSTGRES_URL is not set"),
     }
 }
 
-fn run(backend: Backend, server: Option<&str>) {
+fn run_seeds(backend: Backend, server: Option<&str>) {
     for seed in SEEDS {
         let options = Options { quad: Path::new(QUAD), backend, server_url: server, steps: STEPS, verbose: false };
         match quad_sim::run(seed, options) {
-            Ok(done) => {
-                eprintln!("{backend}, seed {seed}: {done:?}");
-                assert!(done.answered > done.steps && done.events > done.answered, "{done:?}");
+            Ok(summary) => {
+                eprintln!("{backend}, seed {seed}: {summary:?}");
+                assert!(summary.answered > summary.steps && summary.events > summary.answered, "{summary:?}");
             }
-            Err(failed) => panic!("\n{failed}\n"),
+            Err(failed_run) => panic!("\n{failed_run}\n"),
         }
     }
 }

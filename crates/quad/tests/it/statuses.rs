@@ -5,23 +5,23 @@ use serde_json::{Value, json};
 use crate::combination::Revision;
 use crate::era;
 use crate::http::{HttpClient, Request, Response};
-use crate::place::{Place, Server};
+use crate::place::{TestInstance, Server};
 
 const ORGS: &str = "bkend://orgs";
 
 /// A place with its server and a token for it.
-struct House {
-    place: Place,
+struct HttpFixture {
+    instance: TestInstance,
     server: Server,
     token: String,
 }
 
-impl House {
-    fn new() -> House {
-        let place = Place::on_sqlite();
-        let token = place.token("local", "tester", "*:*");
-        let server = place.serve(&[]);
-        House { place, server, token }
+impl HttpFixture {
+    fn new() -> HttpFixture {
+        let instance = TestInstance::on_sqlite();
+        let token = instance.mint_token("local", "tester", "*:*");
+        let server = instance.serve(&[]);
+        HttpFixture { instance, server, token }
     }
 
     fn send(&self, request: &Request) -> Response {
@@ -29,7 +29,7 @@ impl House {
     }
 
     /// A POST with a body and what every request needs.
-    fn post(&self, body: impl ToString) -> Request {
+    fn post_request(&self, body: impl ToString) -> Request {
         self.with_token(Request::new("POST", "/mcp").header("Content-Type", "application/json"))
             .body(body.to_string())
     }
@@ -39,8 +39,8 @@ impl House {
     }
 
     /// A modern request with all its headers.
-    fn modern(&self, method: &str, params: Value) -> Request {
-        let mut request = self.post(modern_body(method, &params));
+    fn modern_request(&self, method: &str, params: Value) -> Request {
+        let mut request = self.post_request(modern_body(method, &params));
         request = request.header("MCP-Protocol-Version", Revision::MODERN.0).header("Mcp-Method", method);
         match params["uri"].as_str().or(params["name"].as_str()) {
             Some(name) => request.header("Mcp-Name", name),
@@ -49,15 +49,15 @@ impl House {
     }
 
     /// Opens a legacy session.
-    fn session(&self, revision: &str) -> (Response, String) {
-        let response = self.send(&self.post(initialize(revision)));
+    fn open_session(&self, revision: &str) -> (Response, String) {
+        let response = self.send(&self.post_request(initialize(revision)));
         let session = response.header("mcp-session-id").expect("initialize opened no session").to_owned();
         (response, session)
     }
 }
 
 fn modern_body(method: &str, params: &Value) -> Value {
-    let params = era::dress(Revision::MODERN, Some(params.clone()));
+    let params = era::add_era_fields(Revision::MODERN, Some(params.clone()));
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 
@@ -70,37 +70,37 @@ fn initialize(revision: &str) -> Value {
     legacy_body("initialize", json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": info}))
 }
 
-fn without(mut request: Request, header: &str) -> Request {
+fn without_header(mut request: Request, header: &str) -> Request {
     request.headers.retain(|(name, _)| !name.eq_ignore_ascii_case(header));
     request
 }
 
-fn body(response: &Response) -> Value {
+fn json_body(response: &Response) -> Value {
     serde_json::from_slice(&response.body)
         .unwrap_or_else(|_| panic!("{} {}", response.status, response.text()))
 }
 
 /// Sends each request and compares status and JSON-RPC number; 0 stands for no error.
-fn check_all(house: &House, cases: &[(&str, Request, u16, i64)]) {
-    for (name, request, status, number) in cases {
-        let response = house.send(request);
-        let answered = body(&response);
-        let got = (response.status, answered["error"]["code"].as_i64().unwrap_or_default());
-        assert_eq!(got, (*status, *number), "{name}: {answered:#}");
+fn check_all(fixture: &HttpFixture, cases: &[(&str, Request, u16, i64)]) {
+    for (name, request, status, code) in cases {
+        let response = fixture.send(request);
+        let reply = json_body(&response);
+        let actual = (response.status, reply["error"]["code"].as_i64().unwrap_or_default());
+        assert_eq!(actual, (*status, *code), "{name}: {reply:#}");
         assert!(response.header("x-request-id").is_some(), "{name} has no request id");
-        if *number != 0 {
-            assert!(answered["error"]["data"]["code"].is_string(), "{name} has no envelope: {answered:#}");
+        if *code != 0 {
+            assert!(reply["error"]["data"]["code"].is_string(), "{name} has no envelope: {reply:#}");
         }
     }
 }
 
 #[test]
-fn malformed_messages_are_told_apart() {
-    let house = House::new();
-    let read = || house.modern("resources/read", json!({"uri": ORGS}));
-    let post = |body: &str| house.post(body);
+fn malformed_messages_return_distinct_errors() {
+    let fixture = HttpFixture::new();
+    let read = || fixture.modern_request("resources/read", json!({"uri": ORGS}));
+    let post = |body: &str| fixture.post_request(body);
     check_all(
-        &house,
+        &fixture,
         &[
             // 4. What is not JSON, what is no message, what is no method.
             ("a broken body", post("{"), 400, -32700),
@@ -109,28 +109,28 @@ fn malformed_messages_are_told_apart() {
             ("no version", post(r#"{"id":1,"method":"ping"}"#), 400, -32600),
             ("an id of null", post(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#), 400, -32600),
             ("a fractional id", post(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#), 400, -32600),
-            ("a legacy method that does not exist", house.post(legacy_body("nope", json!({}))), 200, -32601),
-            ("a modern method that does not exist", house.modern("nope", json!({})), 404, -32601),
-            ("a modern initialize", house.modern("initialize", json!({})), 404, -32601),
+            ("a legacy method that does not exist", fixture.post_request(legacy_body("nope", json!({}))), 200, -32601),
+            ("a modern method that does not exist", fixture.modern_request("nope", json!({})), 404, -32601),
+            ("a modern initialize", fixture.modern_request("initialize", json!({})), 404, -32601),
             // 7. Headers that disagree with the body.
             ("a good request", read(), 200, 0),
-            ("another name", without(read(), "Mcp-Name").header("Mcp-Name", "bkend://other"), 400, -32020),
-            ("no name", without(read(), "Mcp-Name"), 400, -32020),
+            ("another name", without_header(read(), "Mcp-Name").header("Mcp-Name", "bkend://other"), 400, -32020),
+            ("no name", without_header(read(), "Mcp-Name"), 400, -32020),
             ("two names", read().header("Mcp-Name", ORGS), 400, -32020),
-            ("another method", without(read(), "Mcp-Method").header("Mcp-Method", "ping"), 400, -32020),
-            ("no method", without(read(), "Mcp-Method"), 400, -32020),
-            ("no version header", without(read(), "MCP-Protocol-Version"), 400, -32020),
+            ("another method", without_header(read(), "Mcp-Method").header("Mcp-Method", "ping"), 400, -32020),
+            ("no method", without_header(read(), "Mcp-Method"), 400, -32020),
+            ("no version header", without_header(read(), "MCP-Protocol-Version"), 400, -32020),
             (
                 "a version header alone",
-                house
-                    .post(legacy_body("resources/list", json!({})))
+                fixture
+                    .post_request(legacy_body("resources/list", json!({})))
                     .header("MCP-Protocol-Version", "2026-07-28"),
                 400,
                 -32602,
             ),
             (
                 "a wrapped name",
-                without(read(), "Mcp-Name").header("Mcp-Name", "=?base64?YmtlbmQ6Ly9vcmdz?="),
+                without_header(read(), "Mcp-Name").header("Mcp-Name", "=?base64?YmtlbmQ6Ly9vcmdz?="),
                 200,
                 0,
             ),
@@ -138,35 +138,35 @@ fn malformed_messages_are_told_apart() {
             ("any media type", read().header("Accept", "*/*"), 200, 0),
             (
                 "a legacy read of nothing",
-                house.post(legacy_body("resources/read", json!({"uri": "bkend://orgs/org_none"}))),
+                fixture.post_request(legacy_body("resources/read", json!({"uri": "bkend://orgs/org_none"}))),
                 200,
                 -32002,
             ),
             (
                 "a modern read of nothing",
-                house.modern("resources/read", json!({"uri": "bkend://orgs/org_none"})),
+                fixture.modern_request("resources/read", json!({"uri": "bkend://orgs/org_none"})),
                 200,
                 -32602,
             ),
             (
                 "an unknown legacy version",
-                house.post(legacy_body("ping", json!({}))).header("MCP-Protocol-Version", "1900-01-01"),
+                fixture.post_request(legacy_body("ping", json!({}))).header("MCP-Protocol-Version", "1900-01-01"),
                 400,
                 -32022,
             ),
         ],
     );
     // 4. Without an id to repeat, there is none in the answer.
-    assert_eq!(body(&house.send(&post("{"))).get("id"), None);
+    assert_eq!(json_body(&fixture.send(&post("{"))).get("id"), None);
     // 7. A version that is not served names those that are.
-    let mut unserved = modern_body("resources/list", &json!({}));
-    unserved["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "1900-01-01".into();
-    let request = house
-        .post(unserved)
+    let mut unsupported = modern_body("resources/list", &json!({}));
+    unsupported["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "1900-01-01".into();
+    let request = fixture
+        .post_request(unsupported)
         .header("MCP-Protocol-Version", "1900-01-01")
         .header("Mcp-Method", "resources/list");
-    let refused = house.send(&request);
-    let data = body(&refused)["error"]["data"].clone();
+    let refused = fixture.send(&request);
+    let data = json_body(&refused)["error"]["data"].clone();
     assert_eq!((refused.status, &data["requested"]), (400, &json!("1900-01-01")));
     for revision in ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"] {
         assert!(data["supported"].as_array().unwrap().contains(&revision.into()), "{data}");
@@ -174,11 +174,11 @@ fn malformed_messages_are_told_apart() {
 }
 
 #[test]
-fn strangers_are_turned_away_before_anything_is_read() {
-    let house = House::new();
-    let read = || house.modern("resources/read", json!({"uri": ORGS}));
+fn rejects_bad_token_origin_and_host() {
+    let fixture = HttpFixture::new();
+    let read = || fixture.modern_request("resources/read", json!({"uri": ORGS}));
     // 5. No token, a bad token, a foreign page, a foreign name.
-    let missing = house.send(&without(read(), "Authorization"));
+    let missing = fixture.send(&without_header(read(), "Authorization"));
     let challenge = missing.header("www-authenticate").unwrap();
     assert_eq!(missing.status, 401);
     assert!(
@@ -186,10 +186,10 @@ fn strangers_are_turned_away_before_anything_is_read() {
         "{challenge}"
     );
     assert!(!challenge.contains("error="), "{challenge}");
-    assert_eq!(body(&missing)["code"], "auth_token_missing");
-    for token in ["nonsense", "a.b.c", &format!("{}x", house.token)] {
-        let request = without(read(), "Authorization").header("Authorization", &format!("Bearer {token}"));
-        let refused = house.send(&request);
+    assert_eq!(json_body(&missing)["code"], "auth_token_missing");
+    for token in ["nonsense", "a.b.c", &format!("{}x", fixture.token)] {
+        let request = without_header(read(), "Authorization").header("Authorization", &format!("Bearer {token}"));
+        let refused = fixture.send(&request);
         assert_eq!(refused.status, 401, "{token}");
         assert!(refused.header("www-authenticate").unwrap().contains(r#"error="invalid_token""#));
         assert!(!refused.text().contains(token), "the answer repeats the token");
@@ -200,66 +200,66 @@ fn strangers_are_turned_away_before_anything_is_read() {
         ("Origin", "http://localhost:1", 200),
     ];
     for (header, value, status) in cases {
-        assert_eq!(house.send(&read().header(header, value)).status, status, "{header}: {value}");
+        assert_eq!(fixture.send(&read().header(header, value)).status, status, "{header}: {value}");
     }
-    assert_eq!(house.send(&read().header("Host", "evil.example")).status, 403);
+    assert_eq!(fixture.send(&read().header("Host", "evil.example")).status, 403);
     // The challenge leads to where tokens come from.
-    let metadata = house.send(&Request::new("GET", "/.well-known/oauth-protected-resource/mcp"));
+    let metadata = fixture.send(&Request::new("GET", "/.well-known/oauth-protected-resource/mcp"));
     assert_eq!(metadata.status, 200);
-    assert_eq!(body(&metadata)["resource"], format!("http://{}/mcp", house.server.authority));
+    assert_eq!(json_body(&metadata)["resource"], format!("http://{}/mcp", fixture.server.authority));
     assert_eq!(
-        body(&metadata)["authorization_servers"],
-        json!([format!("http://{}", house.server.authority)])
+        json_body(&metadata)["authorization_servers"],
+        json!([format!("http://{}", fixture.server.authority)])
     );
-    assert_eq!(body(&metadata)["bearer_methods_supported"], json!(["header"]));
+    assert_eq!(json_body(&metadata)["bearer_methods_supported"], json!(["header"]));
 }
 
 #[test]
-fn a_revoked_token_stops_with_the_next_call() {
-    let house = House::new();
-    let reader = house.place.token("local", "reader", "organization:read");
-    let list: Value = serde_json::from_str(&house.place.run(&["token", "list", "--json"])).unwrap();
+fn revoked_token_is_rejected_on_next_call() {
+    let fixture = HttpFixture::new();
+    let reader = fixture.instance.mint_token("local", "reader", "organization:read");
+    let list: Value = serde_json::from_str(&fixture.instance.run(&["token", "list", "--json"])).unwrap();
     let entries = list["tokens"].as_array().unwrap();
     let id = entries.iter().find(|entry| entry["subject"] == "reader").unwrap()["id"].as_str().unwrap();
-    let read = house.modern("resources/read", json!({"uri": ORGS}));
-    let read = without(read, "Authorization").header("Authorization", &format!("Bearer {reader}"));
-    let mut client = HttpClient::new(&house.server.authority);
+    let read = fixture.modern_request("resources/read", json!({"uri": ORGS}));
+    let read = without_header(read, "Authorization").header("Authorization", &format!("Bearer {reader}"));
+    let mut client = HttpClient::new(&fixture.server.authority);
     for _ in 0..3 {
         assert_eq!(client.send(&read).unwrap().status, 200);
     }
     // Revoked by another process, as an operator would.
-    house.place.run(&["token", "revoke", id]);
+    fixture.instance.run(&["token", "revoke", id]);
     assert_eq!(client.send(&read).unwrap().status, 401);
 }
 
 #[test]
-fn the_wrong_method_media_type_or_size_is_named() {
-    let house = House::new();
-    let not_json = without(house.post("{}"), "Content-Type").header("Content-Type", "text/plain");
-    assert_eq!(house.send(&not_json).status, 415);
-    let put = house.send(&house.with_token(Request::new("PUT", "/mcp")));
+fn rejects_wrong_method_media_type_and_size() {
+    let fixture = HttpFixture::new();
+    let not_json = without_header(fixture.post_request("{}"), "Content-Type").header("Content-Type", "text/plain");
+    assert_eq!(fixture.send(&not_json).status, 415);
+    let put = fixture.send(&fixture.with_token(Request::new("PUT", "/mcp")));
     assert_eq!((put.status, put.header("allow")), (405, Some("POST, GET, DELETE")));
     let modern_get =
-        house.with_token(Request::new("GET", "/mcp")).header("MCP-Protocol-Version", "2026-07-28");
-    assert_eq!(house.send(&modern_get).status, 405);
+        fixture.with_token(Request::new("GET", "/mcp")).header("MCP-Protocol-Version", "2026-07-28");
+    assert_eq!(fixture.send(&modern_get).status, 405);
     // The size that a request announces is enough to refuse it.
-    assert_eq!(house.send(&house.post("").header("Content-Length", "5242880")).status, 413);
+    assert_eq!(fixture.send(&fixture.post_request("").header("Content-Length", "5242880")).status, 413);
     let unknown_scheme =
-        house.with_token(Request::new("POST", "/mcp/nope").header("Content-Type", "application/json"));
-    let refused = house.send(&unknown_scheme.body("{}"));
-    assert_eq!((refused.status, &body(&refused)["code"]), (404, &json!("NOT_FOUND")));
+        fixture.with_token(Request::new("POST", "/mcp/nope").header("Content-Type", "application/json"));
+    let refused = fixture.send(&unknown_scheme.body("{}"));
+    assert_eq!((refused.status, &json_body(&refused)["code"]), (404, &json!("NOT_FOUND")));
     for path in ["/healthz", "/readyz", "/metrics", "/mcp/info"] {
-        assert_eq!(house.send(&house.with_token(Request::new("GET", path))).status, 200, "{path}");
+        assert_eq!(fixture.send(&fixture.with_token(Request::new("GET", path))).status, 200, "{path}");
     }
-    assert_eq!(house.send(&Request::new("GET", "/nowhere")).status, 404);
+    assert_eq!(fixture.send(&Request::new("GET", "/nowhere")).status, 404);
 }
 
 #[test]
-fn a_session_begins_with_the_handshake_and_ends_when_told() {
-    let house = House::new();
+fn session_opens_on_initialize_and_ends_on_delete() {
+    let fixture = HttpFixture::new();
     // 1. The handshake repeats the revision and opens a session.
-    let (opened, session) = house.session("2025-03-26");
-    let result = body(&opened)["result"].clone();
+    let (opened, session) = fixture.open_session("2025-03-26");
+    let result = json_body(&opened)["result"].clone();
     assert_eq!(result["protocolVersion"], "2025-03-26");
     assert_eq!(result["capabilities"]["resources"], json!({"subscribe": true, "listChanged": true}));
     assert!(result["capabilities"]["tools"].is_object());
@@ -267,25 +267,25 @@ fn a_session_begins_with_the_handshake_and_ends_when_told() {
     // 2. A notification is taken without a word. So is the spelling without its prefix.
     for method in ["notifications/initialized", "initialized"] {
         let request =
-            house.post(json!({"jsonrpc": "2.0", "method": method})).header("Mcp-Session-Id", &session);
-        let taken = house.send(&request);
-        assert_eq!((taken.status, taken.text().as_str()), (202, ""), "{method}");
+            fixture.post_request(json!({"jsonrpc": "2.0", "method": method})).header("Mcp-Session-Id", &session);
+        let accepted = fixture.send(&request);
+        assert_eq!((accepted.status, accepted.text().as_str()), (202, ""), "{method}");
     }
     // 3. A request without a session is served, but for what needs one.
-    let list = || house.post(legacy_body("resources/list", json!({})));
-    let subscribe = || house.post(legacy_body("resources/subscribe", json!({"uri": ORGS})));
-    let stream = || house.with_token(Request::new("GET", "/mcp")).header("Accept", "text/event-stream");
-    let end = || house.with_token(Request::new("DELETE", "/mcp"));
-    let status = |request: Request| house.send(&request).status;
+    let list = || fixture.post_request(legacy_body("resources/list", json!({})));
+    let subscribe = || fixture.post_request(legacy_body("resources/subscribe", json!({"uri": ORGS})));
+    let stream = || fixture.with_token(Request::new("GET", "/mcp")).header("Accept", "text/event-stream");
+    let end = || fixture.with_token(Request::new("DELETE", "/mcp"));
+    let status = |request: Request| fixture.send(&request).status;
     assert_eq!(status(list()), 200);
     assert_eq!(status(subscribe()), 400);
     assert_eq!(status(stream()), 400);
     assert_eq!(status(end()), 400);
     assert_eq!(status(subscribe().header("Mcp-Session-Id", &session)), 200);
     // Nobody else's session, and none that was made up.
-    let stranger = house.place.token("local", "stranger", "*:*");
-    let theft = without(list(), "Authorization").header("Authorization", &format!("Bearer {stranger}"));
-    assert_eq!(status(theft.header("Mcp-Session-Id", &session)), 404);
+    let other_token = fixture.instance.mint_token("local", "stranger", "*:*");
+    let foreign_session_request = without_header(list(), "Authorization").header("Authorization", &format!("Bearer {other_token}"));
+    assert_eq!(status(foreign_session_request.header("Mcp-Session-Id", &session)), 404);
     assert_eq!(status(list().header("Mcp-Session-Id", &format!("{session}x"))), 404);
     assert_eq!(status(list().header("Mcp-Session-Id", "made-up")), 404);
     // The end.
@@ -296,62 +296,62 @@ fn a_session_begins_with_the_handshake_and_ends_when_told() {
 }
 
 #[test]
-fn a_batch_is_for_the_revision_that_has_batches() {
-    let house = House::new();
-    let (_, session) = house.session("2025-03-26");
+fn batch_is_accepted_only_in_2025_03_26() {
+    let fixture = HttpFixture::new();
+    let (_, session) = fixture.open_session("2025-03-26");
     let message = |id: i64, method: &str| json!({"jsonrpc": "2.0", "id": id, "method": method});
     let batch = json!([message(1, "resources/list"), message(2, "tools/list")]);
     // 8. Two requests, two answers.
-    let answered = body(&house.send(&house.post(&batch).header("Mcp-Session-Id", &session)));
-    let ids: Vec<&Value> = answered.as_array().unwrap().iter().map(|reply| &reply["id"]).collect();
+    let replies = json_body(&fixture.send(&fixture.post_request(&batch).header("Mcp-Session-Id", &session)));
+    let ids: Vec<&Value> = replies.as_array().unwrap().iter().map(|reply| &reply["id"]).collect();
     assert_eq!(ids, [1, 2]);
-    assert!(answered[0]["result"]["resources"].is_array() && answered[1]["result"]["tools"].is_array());
+    assert!(replies[0]["result"]["resources"].is_array() && replies[1]["result"]["tools"].is_array());
     let mixed = json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}, message(7, "nope"), 5]);
-    let answered = body(&house.send(&house.post(&mixed).header("Mcp-Session-Id", &session)));
+    let replies = json_body(&fixture.send(&fixture.post_request(&mixed).header("Mcp-Session-Id", &session)));
     let codes: Vec<&Value> =
-        answered.as_array().unwrap().iter().map(|reply| &reply["error"]["code"]).collect();
+        replies.as_array().unwrap().iter().map(|reply| &reply["error"]["code"]).collect();
     assert_eq!(codes, [-32601, -32600]);
-    let silent = json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]);
-    assert_eq!(house.send(&house.post(&silent).header("Mcp-Session-Id", &session)).status, 202);
+    let notifications_only = json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]);
+    assert_eq!(fixture.send(&fixture.post_request(&notifications_only).header("Mcp-Session-Id", &session)).status, 202);
     // Later revisions have none.
-    let (_, later) = house.session("2025-11-25");
-    let refused = house.send(&house.post(&batch).header("Mcp-Session-Id", &later));
-    assert_eq!((refused.status, &body(&refused)["error"]["code"]), (400, &json!(-32600)));
-    let empty = house.send(&house.post("[]").header("Mcp-Session-Id", &session));
-    assert_eq!((empty.status, &body(&empty)["error"]["code"]), (400, &json!(-32600)));
+    let (_, later_session) = fixture.open_session("2025-11-25");
+    let refused = fixture.send(&fixture.post_request(&batch).header("Mcp-Session-Id", &later_session));
+    assert_eq!((refused.status, &json_body(&refused)["error"]["code"]), (400, &json!(-32600)));
+    let empty = fixture.send(&fixture.post_request("[]").header("Mcp-Session-Id", &session));
+    assert_eq!((empty.status, &json_body(&empty)["error"]["code"]), (400, &json!(-32600)));
 }
 
 #[test]
-fn a_resource_can_be_fetched_like_a_page() {
-    let house = House::new();
-    let get = |uri: &str| house.with_token(Request::new("GET", &format!("/v1/resources?uri={uri}")));
-    let page = house.send(&get("bkend%3A%2F%2Forgs"));
+fn plain_http_get_reads_resource() {
+    let fixture = HttpFixture::new();
+    let get = |uri: &str| fixture.with_token(Request::new("GET", &format!("/v1/resources?uri={uri}")));
+    let page = fixture.send(&get("bkend%3A%2F%2Forgs"));
     assert_eq!((page.status, page.header("content-type")), (200, Some("application/json")));
     let etag = page.header("etag").unwrap().to_owned();
-    assert!(body(&page)[0]["id"].is_string());
-    let same = house.send(&get("bkend%3A%2F%2Forgs").header("If-None-Match", &etag));
-    assert_eq!((same.status, same.body.len()), (304, 0));
-    let part = house.send(&get("bkend%3A%2F%2Forgs").header("Range", "bytes=0-3"));
+    assert!(json_body(&page)[0]["id"].is_string());
+    let not_modified = fixture.send(&get("bkend%3A%2F%2Forgs").header("If-None-Match", &etag));
+    assert_eq!((not_modified.status, not_modified.body.len()), (304, 0));
+    let part = fixture.send(&get("bkend%3A%2F%2Forgs").header("Range", "bytes=0-3"));
     assert_eq!((part.status, part.body.as_slice()), (206, &page.body[..4]));
-    assert_eq!(house.send(&get("bkend%3A%2F%2Forgs").header("Range", "bytes=99999999-")).status, 416);
-    let absent = house.send(&get("bkend%3A%2F%2Forgs%2Forg_none"));
-    assert_eq!((absent.status, &body(&absent)["code"]), (404, &json!("NOT_FOUND")));
-    assert_eq!(house.send(&get("bkend%3A%2F%2Fnope")).status, 400);
-    assert_eq!(house.send(&Request::new("GET", "/v1/resources?uri=bkend%3A%2F%2Forgs")).status, 401);
-    let visitor = house.place.token("local", "visitor", "table:read");
-    let refused = without(get("bkend%3A%2F%2Forgs"), "Authorization")
-        .header("Authorization", &format!("Bearer {visitor}"));
-    let refused = house.send(&refused);
+    assert_eq!(fixture.send(&get("bkend%3A%2F%2Forgs").header("Range", "bytes=99999999-")).status, 416);
+    let absent = fixture.send(&get("bkend%3A%2F%2Forgs%2Forg_none"));
+    assert_eq!((absent.status, &json_body(&absent)["code"]), (404, &json!("NOT_FOUND")));
+    assert_eq!(fixture.send(&get("bkend%3A%2F%2Fnope")).status, 400);
+    assert_eq!(fixture.send(&Request::new("GET", "/v1/resources?uri=bkend%3A%2F%2Forgs")).status, 401);
+    let limited_token = fixture.instance.mint_token("local", "visitor", "table:read");
+    let refused = without_header(get("bkend%3A%2F%2Forgs"), "Authorization")
+        .header("Authorization", &format!("Bearer {limited_token}"));
+    let refused = fixture.send(&refused);
     assert_eq!(refused.status, 403);
     assert!(refused.header("www-authenticate").unwrap().contains(r#"scope="organization:read""#));
 }
 
 #[test]
-fn an_open_door_needs_no_token() {
-    let place = Place::on_sqlite();
-    let server = place.serve(&["--no-auth"]);
+fn no_auth_server_needs_no_token() {
+    let instance = TestInstance::on_sqlite();
+    let server = instance.serve(&["--no-auth"]);
     let request = Request::new("POST", "/mcp").header("Content-Type", "application/json");
     let response =
         HttpClient::new(&server.authority).send(&request.body(legacy_body("ping", json!({})).to_string()));
-    assert_eq!(body(&response.unwrap())["result"], json!({}));
+    assert_eq!(json_body(&response.unwrap())["result"], json!({}));
 }

@@ -3,66 +3,66 @@
 use serde_json::Value;
 
 use crate::combination::Backend;
-use crate::place::Place;
+use crate::place::TestInstance;
 
 /// Checks that the chain of a tenant is whole up to its head and that its versions have no gap, and returns the events.
-pub fn verify(place: &Place, tenant: &str) -> Vec<Value> {
-    let id = place.tenant_id(tenant);
-    let head = place.query(&format!("SELECT version, sequence, hash FROM head WHERE tenant_id = '{id}'"));
+pub fn verify(instance: &TestInstance, tenant: &str) -> Vec<Value> {
+    let id = instance.tenant_id(tenant);
+    let head = instance.query(&format!("SELECT version, sequence, hash FROM head WHERE tenant_id = '{id}'"));
     let [head] = head.as_slice() else { panic!("{tenant} has {} heads", head.len()) };
-    let number = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<usize>().ok()).unwrap();
+    let parse_number = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<usize>().ok()).unwrap();
     let mut events = Vec::new();
-    let mut previous = Value::Null;
-    for block in blocks(place, &id) {
-        assert_eq!(block.first, events.len() + 1, "{tenant}: a block begins at the wrong place");
+    let mut previous_hash = Value::Null;
+    for block in load_blocks(instance, &id) {
+        assert_eq!(block.first_sequence, events.len() + 1, "{tenant}: a block begins at the wrong place");
         let lines: Vec<&str> = block.text.lines().collect();
-        assert_eq!(block.events, lines.len(), "{tenant}: a block has not the events that it counts");
+        assert_eq!(block.event_count, lines.len(), "{tenant}: a block has not the events that it counts");
         for line in lines {
             let event: Value = serde_json::from_str(line).unwrap();
             assert_eq!(
                 event["prev_event_hash"],
-                previous,
+                previous_hash,
                 "{tenant}: event {} breaks the chain",
                 events.len() + 1
             );
             assert_eq!(event["tenant_id"], id.as_str(), "{tenant}: an event of somebody else");
-            previous = sha256(line).into();
+            previous_hash = sha256(line).into();
             events.push(event);
         }
     }
-    assert_eq!(number(&head[1]), events.len(), "{tenant}: the head and the chain differ in length");
+    assert_eq!(parse_number(&head[1]), events.len(), "{tenant}: the head and the chain differ in length");
     assert_eq!(
         head[2].clone().map_or(Value::Null, Value::from),
-        previous,
+        previous_hash,
         "{tenant}: the head is not the last event"
     );
     let changes =
-        place.query(&format!("SELECT version FROM change WHERE tenant_id = '{id}' ORDER BY version"));
-    let versions: Vec<usize> = changes.iter().map(|row| number(&row[0])).collect();
+        instance.query(&format!("SELECT version FROM change WHERE tenant_id = '{id}' ORDER BY version"));
+    let versions: Vec<usize> = changes.iter().map(|row| parse_number(&row[0])).collect();
     // Old changes are forgotten, since nobody asks for them; the rest has no gap and ends at the head.
-    let oldest = (number(&head[0]) + 1).saturating_sub(versions.len());
-    let expected: Vec<usize> = (oldest..=number(&head[0])).collect();
+    let oldest = (parse_number(&head[0]) + 1).saturating_sub(versions.len());
+    let expected: Vec<usize> = (oldest..=parse_number(&head[0])).collect();
     assert_eq!(versions, expected, "{tenant}: the versions have gaps");
     events
 }
 
 /// The events of the chain with that id, as they stand.
-pub fn events(place: &Place, id: &str) -> Vec<Value> {
-    let blocks = blocks(place, id);
+pub fn load_events(instance: &TestInstance, id: &str) -> Vec<Value> {
+    let blocks = load_blocks(instance, id);
     let lines = blocks.iter().flat_map(|block| block.text.lines());
     lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The events of one commit.
 struct Block {
-    first: usize,
-    events: usize,
+    first_sequence: usize,
+    event_count: usize,
     text: String,
 }
 
 /// The blocks of a chain in their order, a packed one as the text that it is.
-fn blocks(place: &Place, id: &str) -> Vec<Block> {
-    let packed = match place.backend {
+fn load_blocks(instance: &TestInstance, id: &str) -> Vec<Block> {
+    let packed = match instance.backend {
         Backend::Sqlite => "hex(packed)",
         Backend::Postgres => "encode(packed, 'hex')",
     };
@@ -74,14 +74,14 @@ fn blocks(place: &Place, id: &str) -> Vec<Block> {
         let text = match cell(3) {
             "" => cell(2).to_owned(),
             digits => {
-                let pair = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
-                let packed: Vec<u8> = (0..digits.len()).step_by(2).map(pair).collect();
+                let byte_at = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+                let packed: Vec<u8> = (0..digits.len()).step_by(2).map(byte_at).collect();
                 String::from_utf8(lz4_flex::decompress_size_prepended(&packed).unwrap()).unwrap()
             }
         };
-        Block { first: cell(0).parse().unwrap(), events: cell(1).parse().unwrap(), text }
+        Block { first_sequence: cell(0).parse().unwrap(), event_count: cell(1).parse().unwrap(), text }
     };
-    place.query(&select).iter().map(block).collect()
+    instance.query(&select).iter().map(block).collect()
 }
 
 fn sha256(text: &str) -> String {

@@ -49,7 +49,7 @@ pub struct Transcript {
     /// Words of `@only`.
     pub only: Vec<String>,
     /// Revisions beyond the usual ones.
-    pub revisions: Vec<String>,
+    pub extra_revisions: Vec<String>,
     /// The scheme that it speaks to; counts are exact at its own endpoint.
     pub scheme: String,
     /// What happens, in order.
@@ -77,8 +77,8 @@ pub enum Action {
     Remove(String),
     Tools(bool),
     Agent { name: String, scopes: String },
-    Quad(Vec<String>),
-    Keep { name: String, value: Pattern },
+    QuadCommand(Vec<String>),
+    Capture { name: String, value: Pattern },
     Repeat { name: String, text: String, times: usize },
     Http(Pattern),
     Request { method: String, params: Option<Pattern> },
@@ -100,7 +100,7 @@ pub enum Expectation {
     Cache { ttl_ms: i64, scope: String },
     Notification { method: String, params: Pattern },
     Printed(Pattern),
-    Exit { code: i32, complaint: Pattern },
+    Exit { code: i32, stderr: Pattern },
 }
 
 /// Errors by what they mean; the number depends on the era.
@@ -109,7 +109,7 @@ pub enum ErrorKind {
     NotFound,
     BadInput,
     Scope,
-    Number(i64),
+    Code(i64),
 }
 
 impl Transcript {
@@ -123,28 +123,28 @@ impl Transcript {
         let mut transcript = Transcript {
             path: path.to_owned(),
             only: Vec::new(),
-            revisions: Vec::new(),
+            extra_revisions: Vec::new(),
             scheme: "bkend".to_owned(),
             steps: Vec::new(),
         };
-        for (line, text) in paragraphs(source) {
+        for (line, text) in join_continuation_lines(source) {
             let words = || text.split_whitespace().skip(1).map(str::to_owned);
             match text.split_whitespace().next() {
                 Some("@only") => transcript.only.extend(words()),
-                Some("@revision") => transcript.revisions.extend(words()),
+                Some("@revision") => transcript.extra_revisions.extend(words()),
                 Some("@scheme") => transcript.scheme = words().collect(),
                 _ => {
-                    let wrong = |error| format!("{}:{line}: {error}", path.display());
-                    let action = action(&text).map_err(wrong)?;
+                    let with_line = |error| format!("{}:{line}: {error}", path.display());
+                    let action = parse_action(&text).map_err(with_line)?;
                     transcript.steps.push(Step { line, source: text, action });
                 }
             }
         }
-        let has_agents = |step: &Step| match &step.action {
+        let needs_http = |step: &Step| match &step.action {
             Action::Agent { scopes, .. } => !scopes.is_empty(),
             action => matches!(action, Action::Http(_)),
         };
-        if transcript.steps.iter().any(has_agents) && !transcript.only.iter().any(|word| word == "http") {
+        if transcript.steps.iter().any(needs_http) && !transcript.only.iter().any(|word| word == "http") {
             return Err(format!(
                 "{}: agents with scopes of their own and requests of HTTP need `@only http`",
                 path.display()
@@ -160,7 +160,7 @@ impl Transcript {
 }
 
 /// Lines with those that continue them, without comments.
-fn paragraphs(source: &str) -> Vec<(usize, String)> {
+fn join_continuation_lines(source: &str) -> Vec<(usize, String)> {
     let mut paragraphs: Vec<(usize, String)> = Vec::new();
     for (index, line) in source.lines().enumerate() {
         if line.trim().is_empty() || line.trim_start().starts_with('#') {
@@ -177,16 +177,16 @@ fn paragraphs(source: &str) -> Vec<(usize, String)> {
     paragraphs
 }
 
-fn action(text: &str) -> Result<Action, String> {
-    let (first, rest) = split(text);
+fn parse_action(text: &str) -> Result<Action, String> {
+    let (first, rest) = split_first_word(text);
     let required =
-        |what: &str| if rest.is_empty() { Err(format!("{first} needs {what}")) } else { Ok(rest.to_owned()) };
+        |description: &str| if rest.is_empty() { Err(format!("{first} needs {description}")) } else { Ok(rest.to_owned()) };
     Ok(match first {
         "@tenant" => Action::Tenant(required("a name")?),
         "@load" => Action::Load(required("a file")?),
         "@project" => Action::Project(required("a folder")?),
         "@save" => {
-            let (from, to) = split(rest);
+            let (from, to) = split_first_word(rest);
             Action::Save { from: from.to_owned(), to: to.to_owned() }
         }
         "@remove" => Action::Remove(required("a path")?),
@@ -196,12 +196,12 @@ fn action(text: &str) -> Result<Action, String> {
             _ => return Err("@tools needs `all` or `core`".to_owned()),
         }),
         "@agent" => {
-            let (name, scopes) = split(rest);
+            let (name, scopes) = split_first_word(rest);
             Action::Agent { name: name.to_owned(), scopes: scopes.to_owned() }
         }
-        "@quad" => Action::Quad(required("a command")?.split_whitespace().map(str::to_owned).collect()),
-        "→" => request(rest)?,
-        "←" => Action::Expect(expectation(rest)?),
+        "@quad" => Action::QuadCommand(required("a command")?.split_whitespace().map(str::to_owned).collect()),
+        "→" => parse_request(rest)?,
+        "←" => Action::Expect(parse_expectation(rest)?),
         name if name.starts_with('$') => {
             let value = rest.strip_prefix('=').ok_or("a name needs `= VALUE`")?;
             if let Some((text, times)) = value.rsplit_once(" times ") {
@@ -209,21 +209,21 @@ fn action(text: &str) -> Result<Action, String> {
                 let text = text.trim().trim_matches('"').to_owned();
                 return Ok(Action::Repeat { name: name[1..].to_owned(), text, times });
             }
-            Action::Keep { name: name[1..].to_owned(), value: pattern_parser::parse(value)? }
+            Action::Capture { name: name[1..].to_owned(), value: pattern_parser::parse(value)? }
         }
         _ => return Err(format!("`{first}` begins no step; steps begin with →, ←, @ or $")),
     })
 }
 
-fn request(text: &str) -> Result<Action, String> {
-    let (method, rest) = split(text);
+fn parse_request(text: &str) -> Result<Action, String> {
+    let (method, rest) = split_first_word(text);
     Ok(match method {
         "read" => Action::Read(rest.to_owned()),
         "subscribe" => Action::Subscribe(rest.to_owned()),
         "unsubscribe" => Action::Unsubscribe(rest.to_owned()),
         "http" => Action::Http(pattern_parser::parse(rest)?),
         "call" => {
-            let (tool, arguments) = split(rest);
+            let (tool, arguments) = split_first_word(rest);
             let arguments = pattern_parser::parse(if arguments.is_empty() { "{}" } else { arguments })?;
             Action::Call { tool: tool.to_owned(), arguments }
         }
@@ -234,48 +234,48 @@ fn request(text: &str) -> Result<Action, String> {
     })
 }
 
-fn expectation(text: &str) -> Result<Expectation, String> {
-    let (first, rest) = split(text);
-    let pattern = |text: &str| if text.is_empty() { Ok(Pattern::Any) } else { pattern_parser::parse(text) };
+fn parse_expectation(text: &str) -> Result<Expectation, String> {
+    let (first, rest) = split_first_word(text);
+    let pattern_or_any = |text: &str| if text.is_empty() { Ok(Pattern::Any) } else { pattern_parser::parse(text) };
     Ok(match first {
-        "json" => Expectation::Json(pattern(rest)?),
-        "tool" => match split(rest) {
-            ("error", data) => Expectation::ToolError(pattern(data)?),
-            _ => Expectation::Tool(pattern(rest)?),
+        "json" => Expectation::Json(pattern_or_any(rest)?),
+        "tool" => match split_first_word(rest) {
+            ("error", data) => Expectation::ToolError(pattern_or_any(data)?),
+            _ => Expectation::Tool(pattern_or_any(rest)?),
         },
         "error" => {
-            let (kind, data) = split(rest);
+            let (kind, data) = split_first_word(rest);
             let kind = match kind {
                 "not_found" => ErrorKind::NotFound,
                 "bad_input" => ErrorKind::BadInput,
                 "scope" => ErrorKind::Scope,
-                number => {
-                    ErrorKind::Number(number.parse().map_err(|_| format!("`{number}` is no kind of error"))?)
+                code => {
+                    ErrorKind::Code(code.parse().map_err(|_| format!("`{code}` is no kind of error"))?)
                 }
             };
-            Expectation::Error { kind, data: pattern(data)? }
+            Expectation::Error { kind, data: pattern_or_any(data)? }
         }
-        "printed" => Expectation::Printed(pattern(rest)?),
+        "printed" => Expectation::Printed(pattern_or_any(rest)?),
         "exit" => {
-            let (code, complaint) = split(rest);
+            let (code, stderr) = split_first_word(rest);
             let code = code.parse().map_err(|_| "exit needs a code")?;
-            Expectation::Exit { code, complaint: pattern(complaint)? }
+            Expectation::Exit { code, stderr: pattern_or_any(stderr)? }
         }
         "cache" => {
-            let (ttl, scope) = split(rest);
+            let (ttl, scope) = split_first_word(rest);
             let ttl_ms = ttl.parse().map_err(|_| "cache needs milliseconds and a scope")?;
             Expectation::Cache { ttl_ms, scope: scope.to_owned() }
         }
         "notification" => {
-            let (method, params) = split(rest);
-            Expectation::Notification { method: method.to_owned(), params: pattern(params)? }
+            let (method, params) = split_first_word(rest);
+            Expectation::Notification { method: method.to_owned(), params: pattern_or_any(params)? }
         }
-        _ => Expectation::Result(pattern(text)?),
+        _ => Expectation::Result(pattern_or_any(text)?),
     })
 }
 
 /// The first word and what follows it.
-fn split(text: &str) -> (&str, &str) {
+fn split_first_word(text: &str) -> (&str, &str) {
     let text = text.trim();
     match text.split_once(char::is_whitespace) {
         Some((first, rest)) => (first, rest.trim()),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_keeps_its_line_and_what_continues_it() {
+    fn step_keeps_its_line_and_continuation_lines() {
         let source = "# title\n\n@only http\n@tenant shop\n→ read x://y\n← {\"a\":\n    # why\n    1}\n";
         let transcript = parse(source).unwrap();
         assert_eq!(transcript.only, ["http"]);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_step_is_named_by_its_line() {
+    fn parse_error_names_the_line() {
         let check = |source: &str, expect: &str| assert_eq!(parse(source).unwrap_err(), expect);
         check("@tenant a\n\nread x", "a.mcp:3: `read` begins no step; steps begin with →, ←, @ or $");
         check("← error frob", "a.mcp:1: `frob` is no kind of error");

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::client::Reply;
 use crate::combination::{Combination, Revision, Transport};
-use crate::conversation::Conversation;
+use crate::conversation::TranscriptRunner;
 use crate::pattern::{is_id, is_time};
-use crate::place::Place;
+use crate::place::TestInstance;
 use crate::trail;
 use crate::transcript::Transcript;
 
@@ -20,7 +20,7 @@ pub fn folder() -> PathBuf {
 }
 
 /// `QUAD_TEST_TRANSCRIPT=resources` runs one of them.
-const CHOICE: &str = "QUAD_TEST_TRANSCRIPT";
+const TRANSCRIPT_VARIABLE: &str = "QUAD_TEST_TRANSCRIPT";
 
 /// What one run of one transcript gave.
 struct Run {
@@ -29,28 +29,28 @@ struct Run {
 }
 
 #[test]
-fn every_transcript_holds_in_every_combination() {
-    let transcripts = read_all(std::env::var(CHOICE).ok().as_deref());
+fn every_transcript_passes_in_every_combination() {
+    let transcripts = read_all(std::env::var(TRANSCRIPT_VARIABLE).ok().as_deref());
     let failures: Mutex<Vec<String>> = Mutex::default();
     let runs: Mutex<BTreeMap<usize, Vec<Run>>> = Mutex::default();
-    let places = Place::on_each_backend();
+    let instances = TestInstance::on_each_backend();
     std::thread::scope(|scope| {
-        for place in &places {
-            let server = std::sync::Arc::new(place.serve(&[]));
+        for instance in &instances {
+            let server = std::sync::Arc::new(instance.serve(&[]));
             for transport in [Transport::Stdio, Transport::Http] {
                 let server = server.clone();
                 let (transcripts, failures, runs) = (&transcripts, &failures, &runs);
                 scope.spawn(move || {
                     for (index, transcript) in transcripts.iter().enumerate() {
                         for revision in revisions(transcript) {
-                            let combination = Combination { backend: place.backend, transport, revision };
-                            if !transcript.only.iter().all(|word| combination.is(word)) {
+                            let combination = Combination { backend: instance.backend, transport, revision };
+                            if !transcript.only.iter().all(|word| combination.matches_word(word)) {
                                 continue;
                             }
-                            let mut conversation = Conversation::new(transcript, place, &server, combination);
-                            match conversation.run() {
+                            let mut runner = TranscriptRunner::new(transcript, instance, &server, combination);
+                            match runner.run() {
                                 Ok(()) => {
-                                    let replies = std::mem::take(&mut conversation.replies);
+                                    let replies = std::mem::take(&mut runner.replies);
                                     let run = Run { combination, replies };
                                     runs.lock().unwrap().entry(index).or_default().push(run);
                                 }
@@ -70,16 +70,16 @@ fn every_transcript_holds_in_every_combination() {
             }
         }
     });
-    for place in &places {
+    for instance in &instances {
         // Whatever was said, every tenant's trail is whole.
-        for row in place.query("SELECT name FROM tenant") {
-            trail::verify(place, row[0].as_deref().unwrap_or_default());
+        for row in instance.query("SELECT name FROM tenant") {
+            trail::verify(instance, row[0].as_deref().unwrap_or_default());
         }
     }
     let mut failures = failures.into_inner().unwrap();
     let runs = runs.into_inner().unwrap();
     for (index, runs) in &runs {
-        failures.extend(compare(&transcripts[*index], runs));
+        failures.extend(compare_runs(&transcripts[*index], runs));
     }
     let count: usize = runs.values().map(Vec::len).sum();
     eprintln!("{} transcripts, {count} runs without a fault", transcripts.len());
@@ -87,7 +87,7 @@ fn every_transcript_holds_in_every_combination() {
 }
 
 /// All of them, or the one that was chosen.
-fn read_all(choice: Option<&str>) -> Vec<Transcript> {
+fn read_all(only_name: Option<&str>) -> Vec<Transcript> {
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "mcp"));
@@ -95,7 +95,7 @@ fn read_all(choice: Option<&str>) -> Vec<Transcript> {
     let transcripts: Vec<Transcript> = paths
         .iter()
         .map(|path| Transcript::read(path).unwrap_or_else(|error| panic!("{error}")))
-        .filter(|transcript| choice.is_none_or(|choice| transcript.name() == choice))
+        .filter(|transcript| only_name.is_none_or(|name| transcript.name() == name))
         .collect();
     assert!(!transcripts.is_empty(), "there is no transcript to run");
     transcripts
@@ -103,8 +103,8 @@ fn read_all(choice: Option<&str>) -> Vec<Transcript> {
 
 fn revisions(transcript: &Transcript) -> Vec<Revision> {
     let mut revisions = vec![Revision::MODERN, Revision::LEGACY];
-    if transcript.revisions.iter().any(|date| date == Revision::OLD.0) {
-        revisions.push(Revision::OLD);
+    if transcript.extra_revisions.iter().any(|date| date == Revision::OLDEST.0) {
+        revisions.push(Revision::OLDEST);
     }
     revisions
 }
@@ -115,36 +115,36 @@ fn behaviours() -> impl Iterator<Item = usize> {
 }
 
 /// Behaviours that no conversation with one server can show, the test that does, and why.
-const SHOWN_ELSEWHERE: &[(usize, &str, &str)] = &[
+const TESTED_ELSEWHERE: &[(usize, &str, &str)] = &[
     // It needs a server with a lower rate, or six hundred calls within a minute.
     (10, "gate.rs", "fn a_rate_is_kept_and_its_refusals_are_counted_in_the_tenants_chain()"),
 ];
 
 /// The numbers that the comments of a transcript name: `# 27.`, `# 35. and 36.`
-fn numbers(source: &str) -> Vec<usize> {
+fn behaviour_numbers(source: &str) -> Vec<usize> {
     let comments = source.lines().filter_map(|line| line.trim_start().strip_prefix('#'));
     let words = comments.flat_map(|comment| comment.split(|c: char| c.is_whitespace() || "(),".contains(c)));
     words.filter_map(|word| word.strip_suffix('.')?.parse().ok()).collect()
 }
 
 #[test]
-fn every_behaviour_of_money_has_a_transcript() {
-    let mut shown: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+fn every_brain_behaviour_has_a_transcript() {
+    let mut tests_by_number: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for transcript in read_all(None).iter().filter(|transcript| transcript.scheme == "brain") {
-        for number in numbers(&std::fs::read_to_string(&transcript.path).unwrap()) {
-            shown.entry(number).or_default().push(transcript.name().to_owned());
+        for number in behaviour_numbers(&std::fs::read_to_string(&transcript.path).unwrap()) {
+            tests_by_number.entry(number).or_default().push(transcript.name().to_owned());
         }
     }
-    for (number, file, test) in SHOWN_ELSEWHERE {
+    for (number, file, test) in TESTED_ELSEWHERE {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it").join(file);
         assert!(std::fs::read_to_string(path).unwrap().contains(test), "{file} has no {test}");
-        shown.entry(*number).or_default().push(format!("{file}: {test}"));
+        tests_by_number.entry(*number).or_default().push(format!("{file}: {test}"));
     }
-    let missing: Vec<usize> = behaviours().filter(|number| !shown.contains_key(number)).collect();
-    assert!(missing.is_empty(), "no transcript shows {missing:?}; those that are shown: {shown:#?}");
-    let stray: Vec<usize> =
-        shown.keys().filter(|number| behaviours().all(|known| known != **number)).copied().collect();
-    assert!(stray.is_empty(), "there are no behaviours {stray:?}");
+    let missing: Vec<usize> = behaviours().filter(|number| !tests_by_number.contains_key(number)).collect();
+    assert!(missing.is_empty(), "no transcript shows {missing:?}; those that are shown: {tests_by_number:#?}");
+    let unknown_numbers: Vec<usize> =
+        tests_by_number.keys().filter(|number| behaviours().all(|behaviour| behaviour != **number)).copied().collect();
+    assert!(unknown_numbers.is_empty(), "there are no behaviours {unknown_numbers:?}");
 }
 
 fn indent(text: &str) -> String {
@@ -152,16 +152,16 @@ fn indent(text: &str) -> String {
 }
 
 /// Every combination must have answered as the first one did, but for ids, times and what the revision cannot say.
-fn compare(transcript: &Transcript, runs: &[Run]) -> Vec<String> {
+fn compare_runs(transcript: &Transcript, runs: &[Run]) -> Vec<String> {
     let mut failures = Vec::new();
     let Some((first, others)) = runs.split_first() else { return failures };
-    let expected = neutral_replies(first);
+    let expected = normalize_replies(first);
     for other in others {
-        for ((line, expected), (_, got)) in expected.iter().zip(neutral_replies(other)) {
+        for ((line, expected), (_, actual)) in expected.iter().zip(normalize_replies(other)) {
             // An old revision leaves structure and links out: only its patterns say what it answers.
             let comparable =
-                first.combination.revision.has_structure() == other.combination.revision.has_structure();
-            if let (true, Some(difference)) = (comparable, difference(expected, &got, "")) {
+                first.combination.revision.has_structured_content() == other.combination.revision.has_structured_content();
+            if let (true, Some(difference)) = (comparable, first_difference(expected, &actual, "")) {
                 failures.push(format!(
                     "{}:{line} [{}] and [{}] answer differently\n{}",
                     transcript.path.file_name().unwrap_or_default().display(),
@@ -177,30 +177,30 @@ fn compare(transcript: &Transcript, runs: &[Run]) -> Vec<String> {
 }
 
 /// The first place where two values differ, and both.
-fn difference(one: &Value, other: &Value, path: &str) -> Option<String> {
-    match (one, other) {
-        (Value::Object(one), Value::Object(other)) => {
-            let names = one.keys().chain(other.keys().filter(|name| !one.contains_key(*name)));
+fn first_difference(left: &Value, right: &Value, path: &str) -> Option<String> {
+    match (left, right) {
+        (Value::Object(left_object), Value::Object(right_object)) => {
+            let names = left_object.keys().chain(right_object.keys().filter(|name| !left_object.contains_key(*name)));
             let absent = Value::from("(absent)");
             let mut differences = names.filter_map(|name| {
-                let of =
+                let member_of =
                     |object: &serde_json::Map<String, Value>| object.get(name).unwrap_or(&absent).clone();
-                difference(&of(one), &of(other), &format!("{path}.{name}"))
+                first_difference(&member_of(left_object), &member_of(right_object), &format!("{path}.{name}"))
             });
             differences.next()
         }
-        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
-            let mut pairs = one.iter().zip(other).enumerate();
-            pairs.find_map(|(index, (one, other))| difference(one, other, &format!("{path}[{index}]")))
+        (Value::Array(left_values), Value::Array(right_values)) if left_values.len() == right_values.len() => {
+            let mut pairs = left_values.iter().zip(right_values).enumerate();
+            pairs.find_map(|(index, (left_value, right_value))| first_difference(left_value, right_value, &format!("{path}[{index}]")))
         }
-        _ if one == other => None,
-        _ => Some(format!("{}\n{one:#}\n{other:#}", path.trim_start_matches('.'))),
+        _ if left == right => None,
+        _ => Some(format!("{}\n{left:#}\n{right:#}", path.trim_start_matches('.'))),
     }
 }
 
-fn neutral_replies(run: &Run) -> Vec<(usize, Value)> {
+fn normalize_replies(run: &Run) -> Vec<(usize, Value)> {
     let mut ids = Vec::new();
-    let neutral = |(line, reply): &(usize, Reply)| {
+    let normalize = |(line, reply): &(usize, Reply)| {
         let mut value = match &reply.outcome {
             Ok(result) => result.clone(),
             Err(error) => {
@@ -212,17 +212,17 @@ fn neutral_replies(run: &Run) -> Vec<(usize, Value)> {
                 error
             }
         };
-        neutralize(&mut value, &mut ids);
+        normalize_value(&mut value, &mut ids);
         (*line, value)
     };
-    run.replies.iter().map(neutral).collect()
+    run.replies.iter().map(normalize).collect()
 }
 
 /// Replaces what differs from run to run: ids by their order of appearance, times and cursors by a word. Strings that
 /// hold JSON are compared as JSON, since the order of an object's members means nothing.
-fn neutralize(value: &mut Value, ids: &mut Vec<String>) {
+fn normalize_value(value: &mut Value, ids: &mut Vec<String>) {
     match value {
-        Value::Array(values) => values.iter_mut().for_each(|value| neutralize(value, ids)),
+        Value::Array(values) => values.iter_mut().for_each(|value| normalize_value(value, ids)),
         Value::Object(object) => {
             for name in ["nextCursor", "next_cursor"] {
                 if let Some(cursor) = object.get_mut(name) {
@@ -245,16 +245,16 @@ fn neutralize(value: &mut Value, ids: &mut Vec<String>) {
                     object.remove(name);
                 }
             }
-            object.values_mut().for_each(|value| neutralize(value, ids));
+            object.values_mut().for_each(|value| normalize_value(value, ids));
         }
         Value::String(text) => {
             if text.starts_with(['{', '['])
                 && let Ok(mut parsed) = serde_json::from_str::<Value>(text)
             {
-                neutralize(&mut parsed, ids);
+                normalize_value(&mut parsed, ids);
                 *value = parsed;
             } else {
-                *text = neutral_text(text, ids);
+                *text = normalize_text(text, ids);
             }
         }
         // Microseconds since 1970.
@@ -265,32 +265,32 @@ fn neutralize(value: &mut Value, ids: &mut Vec<String>) {
     }
 }
 
-fn neutral_text(text: &str, ids: &mut Vec<String>) -> String {
+fn normalize_text(text: &str, ids: &mut Vec<String>) -> String {
     let is_part_of_word = |c: char| c.is_ascii_alphanumeric() || "_-:.".contains(c);
-    let mut neutral = String::new();
+    let mut normalized = String::new();
     let mut rest = text;
     while !rest.is_empty() {
         let end = rest.find(|c: char| !is_part_of_word(c)).unwrap_or(rest.len());
         let (word, after) = rest.split_at(end);
         if is_time(word) {
-            neutral.push_str("TIME");
+            normalized.push_str("TIME");
         } else if is_id(word) {
-            let place = ids.iter().position(|known| known == word).unwrap_or_else(|| {
+            let index = ids.iter().position(|existing_id| existing_id == word).unwrap_or_else(|| {
                 ids.push(word.to_owned());
                 ids.len() - 1
             });
-            neutral.push_str(&format!("ID{place}"));
+            normalized.push_str(&format!("ID{index}"));
         } else {
-            neutral.push_str(word);
+            normalized.push_str(word);
         }
         // A percent sign takes the two digits after it along: they belong to no word.
         let length = if after.starts_with('%') { 3 } else { 1 };
         let end = after.char_indices().nth(length).map_or(after.len(), |(end, _)| end);
         let (separator, next) = after.split_at(end);
-        neutral.push_str(separator);
+        normalized.push_str(separator);
         rest = next;
     }
-    neutral
+    normalized
 }
 
 #[cfg(test)]
@@ -299,7 +299,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_differs_from_run_to_run_is_neutral() {
+    fn ids_times_and_cursors_are_normalized() {
         let id = "tbl_01HQ7K3AAAAAAAAAAAAAAAAAAA";
         let time = "2026-02-12T00:00:00.000Z";
         let mut value = json!({
@@ -310,7 +310,7 @@ mod tests {
             "nextCursor": "abc",
             "name": "org_abc123 é",
         });
-        neutralize(&mut value, &mut Vec::new());
+        normalize_value(&mut value, &mut Vec::new());
         let expect = json!({
             "id": "ID0",
             "uri": "x://ID0/y?z=%2FID0",

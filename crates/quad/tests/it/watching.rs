@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::client::Client;
 use crate::combination::{Revision, Transport};
-use crate::place::{Place, Server};
+use crate::place::{TestInstance, Server};
 use crate::transcripts;
 
 const ROUNDS: usize = 40;
@@ -12,64 +12,64 @@ const ROUNDS: usize = 40;
 const TABLES: &str = "bkend://orgs/org_abc123/projects/proj_xyz789/environments/env_dev001/tables";
 
 #[test]
-fn no_change_is_lost_between_processes() {
-    let places = Place::on_each_backend();
+fn no_notification_is_lost_between_processes() {
+    let instances = TestInstance::on_each_backend();
     std::thread::scope(|scope| {
-        for place in &places {
-            let server = std::sync::Arc::new(place.serve(&[]));
+        for instance in &instances {
+            let server = std::sync::Arc::new(instance.serve(&[]));
             for transport in [Transport::Stdio, Transport::Http] {
                 for revision in [Revision::MODERN, Revision::LEGACY] {
                     let server = server.clone();
-                    scope.spawn(move || watch(place, &server, transport, revision));
+                    scope.spawn(move || run_rounds(instance, &server, transport, revision));
                 }
             }
         }
     });
 }
 
-fn watch(place: &Place, server: &Server, transport: Transport, revision: Revision) {
+fn run_rounds(instance: &TestInstance, server: &Server, transport: Transport, revision: Revision) {
     let tenant = format!("watch-{transport}-{}", revision.0);
-    place.add_tenant(&tenant);
-    place.load(&tenant, &transcripts::folder().join("backend.jsonl"));
-    let stdio = || Client::over_stdio(revision, place.quad(&["stdio", "--tenant", &tenant]));
-    let mut watcher = match transport {
+    instance.add_tenant(&tenant);
+    instance.load(&tenant, &transcripts::folder().join("backend.jsonl"));
+    let stdio = || Client::over_stdio(revision, instance.quad_command(&["stdio", "--tenant", &tenant]));
+    let mut subscriber = match transport {
         Transport::Stdio => stdio(),
         Transport::Http => {
-            let token = place.token(&tenant, "watcher", "*:*");
+            let token = instance.mint_token(&tenant, "watcher", "*:*");
             Client::over_http(revision, &server.authority, &server.path, Some(&token))
         }
     };
-    let mut other = stdio();
-    let mut earlier: Vec<String> = Vec::new();
+    let mut other_client = stdio();
+    let mut earlier_uris: Vec<String> = Vec::new();
     for round in 0..ROUNDS {
         // A new address each time: nothing that was heard before can be mistaken for it.
         let fields = json!([{"name": "title", "type": "string"}]);
         let create = json!({"environmentId": "env_dev001", "name": format!("t{round}"), "fields": fields});
-        let table = call(&mut other, "backend_table_create", create);
+        let table = call_tool(&mut other_client, "backend_table_create", create);
         let table = table["id"].as_str().unwrap();
         let rows = format!("{TABLES}/{table}/rows");
-        watcher.watch(&rows).unwrap();
+        subscriber.subscribe(&rows).unwrap();
         let data = json!({"tableId": table, "data": {"title": "x"}});
-        let writer = if round % 2 == 0 { &mut other } else { &mut watcher };
-        call(writer, "backend_data_create", data);
+        let writer = if round % 2 == 0 { &mut other_client } else { &mut subscriber };
+        call_tool(writer, "backend_data_create", data);
         loop {
-            let heard = watcher.notification();
-            let heard =
-                heard.unwrap_or_else(|| panic!("{} {tenant}: round {round} was not heard of", place.backend));
-            assert_eq!(heard["method"], "notifications/resources/updated", "{tenant}: {heard:#}");
-            if heard["params"]["uri"] == rows.as_str() {
+            let received = subscriber.next_notification();
+            let notification =
+                received.unwrap_or_else(|| panic!("{} {tenant}: round {round} was not heard of", instance.backend));
+            assert_eq!(notification["method"], "notifications/resources/updated", "{tenant}: {notification:#}");
+            if notification["params"]["uri"] == rows.as_str() {
                 break;
             }
             // A session that looks for subscriptions of other nodes may announce one twice, but only what was watched.
-            let known = |known: &String| heard["params"]["uri"] == known.as_str();
-            assert!(earlier.iter().any(known), "{tenant}: {heard:#}");
+            let was_subscribed = |uri: &String| notification["params"]["uri"] == uri.as_str();
+            assert!(earlier_uris.iter().any(was_subscribed), "{tenant}: {notification:#}");
         }
-        watcher.unwatch(&rows).unwrap();
-        earlier.push(rows);
+        subscriber.unsubscribe(&rows).unwrap();
+        earlier_uris.push(rows);
     }
 }
 
-fn call(client: &mut Client, tool: &str, arguments: serde_json::Value) -> serde_json::Value {
+fn call_tool(client: &mut Client, tool: &str, arguments: serde_json::Value) -> serde_json::Value {
     let result =
         client.request("tools/call", Some(json!({"name": tool, "arguments": arguments}))).outcome.unwrap();
     assert_eq!(result["isError"], false, "{result:#}");

@@ -177,8 +177,8 @@ impl Scheme for Refrakt {
         SCOPES
     }
 
-    fn routes(&self) -> Vec<Route> {
-        routes::all()
+    fn routes(&self) -> Result<Vec<Route>> {
+        Ok(routes::all())
     }
 
     /// The number of the state that an answer is about. The folder changes without a commit, so an entry of the cache holds for one
@@ -239,8 +239,8 @@ impl Scheme for Refrakt {
         Ok(Completion { total: values.len(), values, read_set: ReadSet::at_version(version) })
     }
 
-    fn tools(&self) -> Vec<Tool> {
-        tools::all()
+    fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
+                tools::all().into_iter().map(std::sync::Arc::new).collect()
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {

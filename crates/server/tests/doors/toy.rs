@@ -183,8 +183,8 @@ impl Scheme for ToyScheme {
         &["toy:read", "toy:write", "toy:secret"]
     }
 
-    fn routes(&self) -> Vec<Route> {
-        ROUTES
+    fn routes(&self) -> Result<Vec<Route>> {
+        Ok(ROUTES
             .iter()
             .map(|(template, need)| Route {
                 spec: RouteSpec::parse(template).unwrap(),
@@ -195,7 +195,7 @@ impl Scheme for ToyScheme {
                 required_scope: *need,
                 advertised: true,
             })
-            .collect()
+            .collect())
     }
 
     async fn read(&self, _: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
@@ -273,7 +273,7 @@ impl Scheme for ToyScheme {
         Ok(Completion { total: values.len(), values, read_set: ReadSet::at_version(Version(state.version)) })
     }
 
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
         let tool = |name, need, effect, core, input_schema| Tool {
             name,
             title: name,
@@ -302,7 +302,7 @@ impl Scheme for ToyScheme {
             tool("toy_slow", READ, ToolEffect::Reads, false, no_arguments()),
             tool("toy_fail", READ, ToolEffect::Reads, false, no_arguments()),
             tool("toy_secret", SECRET, ToolEffect::Reads, false, no_arguments()),
-        ]
+        ].into_iter().map(std::sync::Arc::new).collect()
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {

@@ -110,7 +110,7 @@ impl Scheme for ToyScheme {
         &["toy:read", "toy:odd", "toy:more"]
     }
 
-    fn routes(&self) -> Vec<Route> {
+    fn routes(&self) -> Result<Vec<Route>> {
         let route = |template| Route {
             spec: RouteSpec::parse(template).unwrap(),
             name: "toy",
@@ -120,7 +120,7 @@ impl Scheme for ToyScheme {
             required_scope: ScopeRequirement(&["toy:read"]),
             advertised: true,
         };
-        vec![route("toy://rows/{rows}"), route("toy://signed/{rows}")]
+        Ok(vec![route("toy://rows/{rows}"), route("toy://signed/{rows}")])
     }
 
     /// Only what the address really shows of the reader: those who see the same share an answer.

@@ -6,104 +6,104 @@ use ring::hmac;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
-use super::house::{House, VICTIM};
+use super::house::{AttackFixture, VICTIM};
 use crate::http::Request;
 
 /// A genuine token, taken apart.
-pub struct Parts {
+pub struct TokenParts {
     pub header: Value,
     pub claims: Value,
     pub signature: Vec<u8>,
 }
 
-impl Parts {
-    pub fn of(token: &str) -> Parts {
+impl TokenParts {
+    pub fn parse(token: &str) -> TokenParts {
         let parts: Vec<Vec<u8>> = token.split('.').map(|part| BASE64.decode(part).unwrap()).collect();
         let json = |part: &[u8]| serde_json::from_slice(part).unwrap();
-        Parts { header: json(&parts[0]), claims: json(&parts[1]), signature: parts[2].clone() }
+        TokenParts { header: json(&parts[0]), claims: json(&parts[1]), signature: parts[2].clone() }
     }
 
-    fn signed(&self) -> String {
-        signed(&self.header.to_string(), &self.claims.to_string())
+    fn signing_input(&self) -> String {
+        signing_input(&self.header.to_string(), &self.claims.to_string())
     }
 
     /// Put together again, with the signature that it had.
-    pub fn token(&self) -> String {
-        with_signature(&self.signed(), &self.signature)
+    pub fn to_token(&self) -> String {
+        with_signature(&self.signing_input(), &self.signature)
     }
 
     /// Put together again and signed by somebody else.
-    pub fn signed_by_another(&self) -> String {
-        let signed = self.signed();
-        with_signature(&signed, another_key().sign(signed.as_bytes()).as_ref())
+    pub fn sign_with_foreign_key(&self) -> String {
+        let input = self.signing_input();
+        with_signature(&input, foreign_key().sign(input.as_bytes()).as_ref())
     }
 
     /// Put together again, with a MAC under a secret that everybody knows.
-    pub fn sealed_with(&self, secret: &[u8]) -> String {
-        let signed = self.signed();
+    pub fn sign_with_hmac(&self, secret: &[u8]) -> String {
+        let input = self.signing_input();
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
-        with_signature(&signed, hmac::sign(&key, signed.as_bytes()).as_ref())
+        with_signature(&input, hmac::sign(&key, input.as_bytes()).as_ref())
     }
 }
 
-pub fn signed(header: &str, claims: &str) -> String {
+pub fn signing_input(header: &str, claims: &str) -> String {
     format!("{}.{}", BASE64.encode(header), BASE64.encode(claims))
 }
 
-pub fn with_signature(signed: &str, signature: &[u8]) -> String {
-    format!("{signed}.{}", BASE64.encode(signature))
+pub fn with_signature(input: &str, signature: &[u8]) -> String {
+    format!("{input}.{}", BASE64.encode(signature))
 }
 
-fn another_key() -> Ed25519KeyPair {
+fn foreign_key() -> Ed25519KeyPair {
     Ed25519KeyPair::from_seed_unchecked(&[66; 32]).unwrap()
 }
 
 /// The public half of that other key, as a header may carry it.
-pub fn another_public_key() -> Value {
-    json!({"kty": "OKP", "crv": "Ed25519", "x": BASE64.encode(another_key().public_key().as_ref())})
+pub fn foreign_public_jwk() -> Value {
+    json!({"kty": "OKP", "crv": "Ed25519", "x": BASE64.encode(foreign_key().public_key().as_ref())})
 }
 
 /// The intruder's token after a change of what it says, with the signature that it had.
-pub fn changed(house: &House, change: impl FnOnce(&mut Parts)) -> String {
-    let mut parts = Parts::of(&house.intruder);
-    change(&mut parts);
-    parts.token()
+pub fn edit_token(fixture: &AttackFixture, edit: impl FnOnce(&mut TokenParts)) -> String {
+    let mut parts = TokenParts::parse(&fixture.intruder_token);
+    edit(&mut parts);
+    parts.to_token()
 }
 
 /// A genuine signature of other length or spelling.
-pub fn resigned(house: &House, change: impl FnOnce(&mut Vec<u8>)) -> String {
-    changed(house, |parts| change(&mut parts.signature))
+pub fn edit_signature(fixture: &AttackFixture, edit: impl FnOnce(&mut Vec<u8>)) -> String {
+    edit_token(fixture, |parts| edit(&mut parts.signature))
 }
 
 /// The intruder's claims, but the victim's tenant.
-pub fn as_the_victim(house: &House) -> Parts {
-    let mut parts = Parts::of(&house.intruder);
-    parts.claims["tenant_id"] = house.place.tenant_id(VICTIM).into();
+pub fn with_victim_tenant(fixture: &AttackFixture) -> TokenParts {
+    let mut parts = TokenParts::parse(&fixture.intruder_token);
+    parts.claims["tenant_id"] = fixture.instance.tenant_id(VICTIM).into();
     parts
 }
 
 /// The server's own public key, which everybody may know.
-pub fn public_key(house: &House) -> Vec<u8> {
-    let set = house.response(&Request::new("GET", "/.well-known/jwks.json"));
-    let set: Value = serde_json::from_slice(&set.body).unwrap();
-    BASE64.decode(set["keys"][0]["x"].as_str().unwrap()).unwrap()
+pub fn server_public_key(fixture: &AttackFixture) -> Vec<u8> {
+    let response = fixture.fetch(&Request::new("GET", "/.well-known/jwks.json"));
+    let key_set: Value = serde_json::from_slice(&response.body).unwrap();
+    BASE64.decode(key_set["keys"][0]["x"].as_str().unwrap()).unwrap()
 }
 
 /// Adds a member to the text of an object, also one that is there already.
-pub fn doubled(object: &Value, member: &str) -> String {
+pub fn with_duplicate_member(object: &Value, member: &str) -> String {
     format!("{},{member}}}", object.to_string().strip_suffix('}').unwrap())
 }
 
 /// The group order of Ed25519, from the least byte on: a signature plus this is the same point of view for a careless verifier.
-const ORDER: [u8; 32] = [
+const GROUP_ORDER: [u8; 32] = [
     0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 0, 0, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
 ];
 
 /// The other spelling of a signature that a careless verifier accepts.
-pub fn malleated(signature: &mut [u8]) {
+pub fn malleate_signature(signature: &mut [u8]) {
     let mut carry = 0u16;
-    for (byte, order) in signature[32..].iter_mut().zip(ORDER) {
+    for (byte, order) in signature[32..].iter_mut().zip(GROUP_ORDER) {
         let sum = u16::from(*byte) + u16::from(order) + carry;
         *byte = sum as u8;
         carry = sum >> 8;
