@@ -364,8 +364,8 @@ mod tests {
                     &[]
                 }
                 fn routes(&self) -> Result<Vec<Route>> {
-        Ok(Vec::new())
-    }
+                    Ok(Vec::new())
+                }
                 async fn read(&self, _: &Principal, _: usize, address: &Address) -> Result<ReadOutput> {
                     Err(Error::not_found(address.requested()))
                 }

@@ -209,7 +209,7 @@ impl Scheme for Brain {
     }
 
     fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
-                tools::all().into_iter().map(std::sync::Arc::new).collect()
+        tools::all().into_iter().map(std::sync::Arc::new).collect()
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {

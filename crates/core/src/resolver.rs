@@ -221,8 +221,10 @@ impl Resolver {
         include_all: bool,
     ) -> impl Iterator<Item = &'a Tool> {
         let builtin = self.builtin_tools.iter().map(|entry| entry.tool.as_ref());
-        let scheme_tools =
-            self.schemes_in_view(view).flat_map(|(_, mounted)| &mounted.tools).map(|entry| entry.tool.as_ref());
+        let scheme_tools = self
+            .schemes_in_view(view)
+            .flat_map(|(_, mounted)| &mounted.tools)
+            .map(|entry| entry.tool.as_ref());
         scheme_tools.chain(builtin).filter(move |tool| {
             (include_all || tool.core) && tool.required_scope.is_satisfied_by(&caller.scopes)
         })

@@ -34,7 +34,10 @@ pub struct ToolTable<S: 'static> {
 
 impl<S: 'static> ToolTable<S> {
     /// A table of these tools. `is_core` chooses the default profile, by name.
-    pub fn new(entries: impl IntoIterator<Item = ToolEntry<S>>, is_core: impl Fn(&str) -> bool) -> ToolTable<S> {
+    pub fn new(
+        entries: impl IntoIterator<Item = ToolEntry<S>>,
+        is_core: impl Fn(&str) -> bool,
+    ) -> ToolTable<S> {
         let (mut tools, mut handlers) = (Vec::new(), Vec::new());
         for ToolEntry { mut tool, handler } in entries {
             tool.core = is_core(tool.name);
@@ -56,10 +59,9 @@ impl<S: 'static> ToolTable<S> {
 
     /// Runs the tool of a call.
     pub async fn call(&self, scheme: &S, call: ToolCall<'_>) -> Result<ToolResult> {
-        let handler = self
-            .handlers
-            .get(call.index)
-            .ok_or_else(|| Error::internal(format!("there is no tool {} at index {}", call.tool.name, call.index)))?;
+        let handler = self.handlers.get(call.index).ok_or_else(|| {
+            Error::internal(format!("there is no tool {} at index {}", call.tool.name, call.index))
+        })?;
         handler(scheme, call).await
     }
 }

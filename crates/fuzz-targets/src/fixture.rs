@@ -141,7 +141,10 @@ impl Scheme for ToyScheme {
     fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
         let schema =
             json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
-        vec![Tool::new("echo", "Echo", "Says it again", schema, READ_SCOPE, ToolEffect::Reads)].into_iter().map(std::sync::Arc::new).collect()
+        vec![Tool::new("echo", "Echo", "Says it again", schema, READ_SCOPE, ToolEffect::Reads)]
+            .into_iter()
+            .map(std::sync::Arc::new)
+            .collect()
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {

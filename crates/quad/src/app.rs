@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use quad_amem::Amem;
+use quad_audit::{Audit, CheckpointFile, CheckpointSigner, Links, SignatureWithKey, Signer};
+use quad_auth::{AuthService, KeyStorage};
 use quad_bkend::{Bkend, TokenDirectory, TokenSummary};
 use quad_brain::{AgentDirectory, AgentSummary, Brain};
 use quad_core::resolver::View;
-use quad_core::{ReadSet, Error, Principal, Resolver, Result, Scheme, TenantId};
-use quad_auth::{AuthService, KeyStorage};
+use quad_core::{Error, Principal, ReadSet, Resolver, Result, Scheme, TenantId};
 use quad_refrakt::Refrakt;
 use quad_store::{Component, Store, tenant};
-use quad_audit::{Audit, CheckpointFile, CheckpointSigner, Links, SignatureWithKey, Signer};
 
 use crate::config::Config;
 
@@ -67,7 +67,8 @@ impl App {
         let project = Arc::new(project);
         let resolver = build_resolver(&store, &auth, &memory, &project, links)?;
         let file = CheckpointFile::in_folder(&config.data_dir);
-        let checkpoint_signer = CheckpointSigner::new(store.clone(), Arc::new(AuditSigner(auth.clone())), file);
+        let checkpoint_signer =
+            CheckpointSigner::new(store.clone(), Arc::new(AuditSigner(auth.clone())), file);
         Ok(App { config, store, auth, resolver, memory, project, checkpoint_signer, tenant })
     }
 
@@ -122,11 +123,9 @@ struct TokenDirectoryAdapter(AuthService);
 #[async_trait::async_trait]
 impl TokenDirectory for TokenDirectoryAdapter {
     async fn list(&self, tenant: &TenantId) -> Result<(Vec<TokenSummary>, ReadSet)> {
-        
-            let (tokens, read_set) = self.0.tokens_with_read_set(tenant).await?;
-            Ok((tokens.iter().map(token_summary).collect(), read_set))
-        
-}
+        let (tokens, read_set) = self.0.tokens_with_read_set(tenant).await?;
+        Ok((tokens.iter().map(token_summary).collect(), read_set))
+    }
 }
 
 /// The gate's registry of agents, as the money scheme shows it. Neither crate knows the other.
@@ -135,18 +134,16 @@ pub struct AgentDirectoryAdapter(pub AuthService);
 #[async_trait::async_trait]
 impl AgentDirectory for AgentDirectoryAdapter {
     async fn list(&self, tenant: &TenantId) -> Result<(Vec<AgentSummary>, ReadSet)> {
-        
-            let (agents, read_set) = self.0.agents_with_read_set(tenant).await?;
-            let agent_summary = |agent: &quad_auth::AgentRecord| AgentSummary {
-                subject: agent.subject.clone(),
-                kind: agent.kind.as_str().to_owned(),
-                state: agent.state.as_str().to_owned(),
-                scopes: agent.scopes.iter().map(str::to_owned).collect(),
-                registered_at: agent.created_at,
-            };
-            Ok((agents.iter().map(agent_summary).collect(), read_set))
-        
-}
+        let (agents, read_set) = self.0.agents_with_read_set(tenant).await?;
+        let agent_summary = |agent: &quad_auth::AgentRecord| AgentSummary {
+            subject: agent.subject.clone(),
+            kind: agent.kind.as_str().to_owned(),
+            state: agent.state.as_str().to_owned(),
+            scopes: agent.scopes.iter().map(str::to_owned).collect(),
+            registered_at: agent.created_at,
+        };
+        Ok((agents.iter().map(agent_summary).collect(), read_set))
+    }
 }
 
 fn token_summary(token: &quad_auth::TokenRecord) -> TokenSummary {

@@ -88,7 +88,8 @@ mod tests {
     #[test]
     fn every_client_gets_a_snippet_that_parses() {
         let http = ConnectionTarget::Http { endpoint: "http://127.0.0.1:1/mcp", token: Some("abc") };
-        let stdio = ConnectionTarget::Stdio { program: Path::new("quad"), arguments: vec!["stdio".to_owned()] };
+        let stdio =
+            ConnectionTarget::Stdio { program: Path::new("quad"), arguments: vec!["stdio".to_owned()] };
         for target in [http, stdio] {
             for client in
                 [Client::ClaudeCode, Client::ClaudeDesktop, Client::Cursor, Client::Vscode, Client::Inspector]

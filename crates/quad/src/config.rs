@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use quad_core::{Error, Kind, Result, closest};
 use quad_auth::{Algorithm, ClaimNames, IssuerConfig, RateLimit};
+use quad_core::{Error, Kind, Result, closest};
 use quad_store::{AuditMode, Location};
 
 use crate::cli::{Common, Durability, Serve, Tools};
@@ -121,7 +121,9 @@ impl Config {
             database_url: common.database_url.clone().or(string_value(&file, "database_url")?),
             tenant: match common.tenant.clone() {
                 Some(tenant) => tenant,
-                None => string_value(&file, "tenant")?.unwrap_or_else(|| quad_store::tenant::LOCAL.to_owned()),
+                None => {
+                    string_value(&file, "tenant")?.unwrap_or_else(|| quad_store::tenant::LOCAL.to_owned())
+                }
             },
             project,
             file,
@@ -220,7 +222,8 @@ fn issuer(file: &toml::Table) -> Result<Option<IssuerConfig>> {
         None => Algorithm::ALL.to_vec(),
         Some(_) => {
             let names = string_list(table, "algorithms")?;
-            let algorithms: Option<Vec<Algorithm>> = names.iter().map(|text| Algorithm::parse(text)).collect();
+            let algorithms: Option<Vec<Algorithm>> =
+                names.iter().map(|text| Algorithm::parse(text)).collect();
             algorithms.filter(|known| !known.is_empty()).ok_or_else(|| {
                 wrong_type("issuer.algorithms", "a list of \"RS256\", \"ES256\" and \"EdDSA\"")
             })?
@@ -326,7 +329,8 @@ fn check_keys(table: &toml::Table, section: &str, keys: &[&str]) -> Result<()> {
         None => format!("The keys are {}", keys.join(", ")),
     };
     let section_suffix = if section.is_empty() { String::new() } else { format!(" of {section}") };
-    Err(Error::new(Kind::BadInput, "CONFIG_INVALID", format!("{key} is not a setting{section_suffix}")).hint(hint))
+    Err(Error::new(Kind::BadInput, "CONFIG_INVALID", format!("{key} is not a setting{section_suffix}"))
+        .hint(hint))
 }
 
 fn string_value(table: &toml::Table, key: &str) -> Result<Option<String>> {
@@ -429,11 +433,8 @@ mod tests {
         assert_eq!((config.algorithms, config.auto_register), (vec![Algorithm::Rs256], true));
         assert_eq!((config.claims.subject.as_str(), config.claims.tenant.as_str()), ("azp", "tenant_id"));
         for line in ["issuer = ", "audience = ", "jwks_file = "] {
-            let without: String = minimal
-                .lines()
-                .filter(|row| !row.starts_with(line))
-                .map(|row| format!("{row}\n"))
-                .collect();
+            let without: String =
+                minimal.lines().filter(|row| !row.starts_with(line)).map(|row| format!("{row}\n")).collect();
             assert!(read(&without).unwrap_err().message().contains("is missing"), "{line}");
         }
         for wrong in [

@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
-use quad_core::{Error, PrincipalKind, Result};
 use quad_auth::{AgentState, MintRequest};
+use quad_core::{Error, PrincipalKind, Result};
 
 use crate::app::App;
 

@@ -166,7 +166,7 @@ fn measure_cold(folder: &Path) {
 /// The address and its route, as the resolver would find them.
 fn locate(refrakt: &Refrakt, uri: &str) -> (Address, usize) {
     let mut router = quad_address::Router::new();
-    for (index, route) in refrakt.routes().into_iter().enumerate() {
+    for (index, route) in refrakt.routes().unwrap().into_iter().enumerate() {
         router.add(route.spec, index).unwrap();
     }
     let (address, route) = router.route(uri).unwrap();

@@ -20,7 +20,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use client::Client;
-use questions::{QuestionResult, QUESTIONS, Server};
+use questions::{QUESTIONS, QuestionResult, Server};
 use serde_json::json;
 
 /// The graph that is enough to see that all of this works.
@@ -122,7 +122,8 @@ fn compare_servers(nodes: u64, settings: &Settings) {
         // Each measures the graph as it was imported.
         let instance_dir = file(audit);
         copy_dir(&data, &instance_dir);
-        let command = quad_command(&instance_dir, &["stdio", "--only", "amem", "--tools", "all", "--audit", audit]);
+        let command =
+            quad_command(&instance_dir, &["stdio", "--only", "amem", "--tools", "all", "--audit", audit]);
         let name = format!("quad, {audit} audit");
         servers.push(Server::start(name, command, &instance_dir, nodes, settings.skip_peer_writes));
     }
@@ -156,10 +157,13 @@ fn compare_servers(nodes: u64, settings: &Settings) {
     drop(servers);
     // Each on a copy of its own and in a process of its own: what the one leaves to be indexed is not the other's.
     let adds = if settings.repeats > 20 { 20_000 } else { 200 };
-    for (name, add) in [("adding", measure_adds as fn(&mut Client, usize)), ("adding-many", measure_bulk_adds)] {
+    for (name, add) in
+        [("adding", measure_adds as fn(&mut Client, usize)), ("adding-many", measure_bulk_adds)]
+    {
         let instance_dir = file(name);
         copy_dir(&data, &instance_dir);
-        let mut client = Client::start(quad_command(&instance_dir, &["stdio", "--only", "amem", "--tools", "all"]));
+        let mut client =
+            Client::start(quad_command(&instance_dir, &["stdio", "--only", "amem", "--tools", "all"]));
         // Reads what was imported, and so the index is made.
         client.request(
             "tools/call",
@@ -170,7 +174,11 @@ fn compare_servers(nodes: u64, settings: &Settings) {
     for audit in ["durable", "async"] {
         let instance_dir = file(&format!("beside-{audit}"));
         copy_dir(&data, &instance_dir);
-        measure_reads_during_adds(&instance_dir, audit, Duration::from_millis(if settings.repeats > 20 { 5_000 } else { 100 }));
+        measure_reads_during_adds(
+            &instance_dir,
+            audit,
+            Duration::from_millis(if settings.repeats > 20 { 5_000 } else { 100 }),
+        );
     }
 }
 
@@ -253,5 +261,8 @@ fn measure_bulk_adds(client: &mut Client, adds: usize) {
             .collect();
         ("memory_add_many", json!({"nodes": nodes, "chain": false}))
     });
-    println!("nodes by memory_add_many, {PIPELINED_BULK_CALLS} calls at a time: {:.0} a second", rate * 1_000.0);
+    println!(
+        "nodes by memory_add_many, {PIPELINED_BULK_CALLS} calls at a time: {:.0} a second",
+        rate * 1_000.0
+    );
 }

@@ -90,8 +90,16 @@ fn entity_call(name: &str, arguments: Value) -> (&'static str, Value) {
 
 /// All of them, those that only read first. Likeness comes late: it holds vectors in memory from then on.
 pub const QUESTIONS: &[Question] = &[
-    Question { name: "graph/stats", requests: |_| read_request("amem://graph/stats".into()), entity_request: None },
-    Question { name: "graph/recent", requests: |_| read_request("amem://graph/recent".into()), entity_request: None },
+    Question {
+        name: "graph/stats",
+        requests: |_| read_request("amem://graph/stats".into()),
+        entity_request: None,
+    },
+    Question {
+        name: "graph/recent",
+        requests: |_| read_request("amem://graph/recent".into()),
+        entity_request: None,
+    },
     Question {
         name: "graph/important",
         requests: |_| read_request("amem://graph/important".into()),
@@ -106,7 +114,9 @@ pub const QUESTIONS: &[Question] = &[
     },
     Question {
         name: "session of 100",
-        requests: |numbers| read_request(format!("amem://session/{}", 1 + numbers.node() / graph::SESSION_NODES)),
+        requests: |numbers| {
+            read_request(format!("amem://session/{}", 1 + numbers.node() / graph::SESSION_NODES))
+        },
         entity_request: None,
     },
     Question {
@@ -114,10 +124,16 @@ pub const QUESTIONS: &[Question] = &[
         requests: |_| read_request("amem://types/correction".into()),
         entity_request: None,
     },
-    Question { name: "types/fact", requests: |_| read_request("amem://types/fact".into()), entity_request: None },
+    Question {
+        name: "types/fact",
+        requests: |_| read_request("amem://types/fact".into()),
+        entity_request: None,
+    },
     Question {
         name: "search by words",
-        requests: |numbers| tool_call("memory_evidence", json!({"query": numbers.words(), "max_results": 10})),
+        requests: |numbers| {
+            tool_call("memory_evidence", json!({"query": numbers.words(), "max_results": 10}))
+        },
         entity_request: Some(|numbers| entity_call("search_nodes", json!({"query": numbers.words()}))),
     },
     Question {
@@ -127,7 +143,9 @@ pub const QUESTIONS: &[Question] = &[
     },
     Question {
         name: "traverse",
-        requests: |numbers| tool_call("memory_traverse", json!({"start_id": numbers.node(), "max_results": 20})),
+        requests: |numbers| {
+            tool_call("memory_traverse", json!({"start_id": numbers.node(), "max_results": 20}))
+        },
         entity_request: None,
     },
     Question {
@@ -171,7 +189,10 @@ pub const QUESTIONS: &[Question] = &[
     Question {
         name: "similar to a text",
         requests: |numbers| {
-            tool_call("memory_similar", json!({"query_text": graph::random_text(numbers.node()), "top_k": 10}))
+            tool_call(
+                "memory_similar",
+                json!({"query_text": graph::random_text(numbers.node()), "top_k": 10}),
+            )
         },
         entity_request: None,
     },
@@ -204,7 +225,10 @@ impl Server {
         client.load_tools();
         let knows_entities = client.tools.iter().any(|tool| tool == "open_nodes");
         if first.is_none() && knows_entities {
-            client.request_timed("tools/call", json!({"name": "open_nodes", "arguments": {"names": ["node-0"]}}));
+            client.request_timed(
+                "tools/call",
+                json!({"name": "open_nodes", "arguments": {"names": ["node-0"]}}),
+            );
         }
         let mut results = Results::new();
         record(&mut results, "start to first answer", vec![started.elapsed().as_secs_f64() * 1e3], None);
@@ -242,7 +266,8 @@ impl Server {
             if cost.total_time > QUESTION_TIME_MAX {
                 break;
             }
-            let parameters = Parameters { nodes: self.nodes, repeat: repeat as u64 + 1, is_durable: self.is_quad };
+            let parameters =
+                Parameters { nodes: self.nodes, repeat: repeat as u64 + 1, is_durable: self.is_quad };
             let requests = match (self.knows_entities, question.entity_request) {
                 (true, entity_request) => vec![entity_request?(parameters)],
                 (false, _) => (question.requests)(parameters),

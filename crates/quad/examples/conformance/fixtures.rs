@@ -1,9 +1,9 @@
 //! The scheme `test`: the fixtures as an address space like any other.
 
 use quad_core::prompt::{Message, Prompt};
-use quad_core::scheme::{Completion, CompletionQuery, SchemePage, CompletionTarget};
+use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, SchemePage};
 use quad_core::tool::{ToolCall, ToolResult};
-use quad_core::{Address, ReadSet, Principal, ReadOutput, Result, Route, RouteSpec, Scheme, Tool};
+use quad_core::{Address, Principal, ReadOutput, ReadSet, Result, Route, RouteSpec, Scheme, Tool};
 use serde_json::{Map, Value};
 
 use crate::{prompts, resources, tools};
@@ -38,24 +38,15 @@ impl Scheme for Fixtures {
         Ok(resources::routes(&self.patterns))
     }
 
-    async fn read(
-        &self,
-        _: &Principal,
-        route: usize,
-        address: &Address,
-    ) -> Result<ReadOutput> {
-         resources::read(route, address) 
-}
+    async fn read(&self, _: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
+        resources::read(route, address)
+    }
 
     async fn list(&self, _: &Principal, _: Option<&str>, _: usize) -> Result<SchemePage> {
-         Ok(resources::list_page()) 
-}
+        Ok(resources::list_page())
+    }
 
-    async fn complete(
-        &self,
-        _: &Principal,
-        query: CompletionQuery<'_>,
-    ) -> Result<Completion> {
+    async fn complete(&self, _: &Principal, query: CompletionQuery<'_>) -> Result<Completion> {
         let candidates: &[&str] = match query.target {
             CompletionTarget::Prompt(_) => &prompts::COMPLETION_VALUES,
             // Every id is as good as another, so none is suggested.
@@ -64,11 +55,11 @@ impl Scheme for Fixtures {
         let matching = candidates.iter().filter(|value| value.starts_with(query.prefix));
         let values: Vec<String> = matching.map(|value| (*value).to_owned()).collect();
         let completion = Completion { total: values.len(), values, read_set: ReadSet::default() };
-         Ok(completion) 
-}
+        Ok(completion)
+    }
 
     fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
-                tools::all().into_iter().map(std::sync::Arc::new).collect()
+        tools::all().into_iter().map(std::sync::Arc::new).collect()
     }
 
     fn client_capabilities(&self, tool: &str) -> &'static [&'static str] {
@@ -76,11 +67,9 @@ impl Scheme for Fixtures {
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
-        
-            let output = tools::call(call.tool.name, call.progress).await?;
-            Ok(ToolResult::read_only(output, ReadSet::default()))
-        
-}
+        let output = tools::call(call.tool.name, call.progress).await?;
+        Ok(ToolResult::read_only(output, ReadSet::default()))
+    }
 
     fn prompts(&self) -> &'static [Prompt] {
         prompts::PROMPTS
@@ -92,6 +81,6 @@ impl Scheme for Fixtures {
         prompt: &'static Prompt,
         arguments: &Map<String, Value>,
     ) -> Result<(Vec<Message>, ReadSet)> {
-         Ok((prompts::prompt_messages(prompt.name, arguments)?, ReadSet::default())) 
-}
+        Ok((prompts::prompt_messages(prompt.name, arguments)?, ReadSet::default()))
+    }
 }

@@ -19,8 +19,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser as _;
-use quad_core::{Error, Principal, Resolver, Result, Scheme};
 use quad_auth::{AuthService, KeyStorage};
+use quad_core::{Error, Principal, Resolver, Result, Scheme};
 use quad_server::http::{HttpOptions, serve};
 use quad_server::{AuthPolicy, Timeouts};
 use quad_store::{Location, Store, tenant};

@@ -2,7 +2,7 @@
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
 use quad_core::tool::ContentBlock;
-use quad_core::{Content, Error, ScopeRequirement, Result};
+use quad_core::{Content, Error, Result, ScopeRequirement};
 use serde_json::{Map, Value};
 
 use crate::media;

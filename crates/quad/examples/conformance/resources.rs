@@ -1,7 +1,9 @@
 //! The resources: three fixed addresses and one template.
 
 use quad_core::scheme::{ResourceEntry, SchemePage};
-use quad_core::{Address, ReadSet, Body, Content, Error, ScopeRequirement, ReadOutput, Result, Route, RouteSpec};
+use quad_core::{
+    Address, Body, Content, Error, ReadOutput, ReadSet, Result, Route, RouteSpec, ScopeRequirement,
+};
 use serde_json::json;
 
 use crate::media;

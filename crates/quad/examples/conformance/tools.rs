@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use quad_core::tool::{ContentBlock, ToolEffect, Progress};
-use quad_core::{Content, Error, ScopeRequirement, Result, Tool, ToolOutput};
+use quad_core::tool::{ContentBlock, Progress, ToolEffect};
+use quad_core::{Content, Error, Result, ScopeRequirement, Tool, ToolOutput};
 use serde_json::json;
 
 use crate::media;
@@ -37,7 +37,14 @@ const PROGRESS_STEP: Duration = Duration::from_millis(50);
 pub fn all() -> Vec<Tool> {
     let tool = |(name, description)| Tool {
         core: true,
-        ..Tool::new(name, name, description, json!({"type": "object"}), ScopeRequirement::NONE, ToolEffect::Reads)
+        ..Tool::new(
+            name,
+            name,
+            description,
+            json!({"type": "object"}),
+            ScopeRequirement::NONE,
+            ToolEffect::Reads,
+        )
     };
     TOOLS.into_iter().map(tool).collect()
 }

@@ -1,7 +1,7 @@
 //! `quad agent list|register|quarantine|restore|revoke`
 
-use quad_core::Result;
 use quad_auth::{AgentRecord, AgentState, RegisterRequest};
+use quad_core::Result;
 use serde_json::{Value, json};
 
 use crate::app::App;

@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use quad_audit::{
+    EventSelector, ReadReceipt, Report, TrustedCheckpoints, Verifier, archive, export, limits, proof,
+};
 use quad_core::{Error, Kind, Result, TenantId, Timestamp};
 use quad_store::AuditEvent;
 use quad_store::audit::{Filter, block, lookup, query};
-use quad_audit::{TrustedCheckpoints, ReadReceipt, Report, Verifier, EventSelector, archive, export, limits, proof};
 use serde_json::{Value, json};
 
 use super::backup::new_bar;
@@ -104,8 +106,9 @@ async fn events_after(
         let (filter, remaining) = (filter.clone(), limit - events.len());
         let page = app.store.read(tenant, move |sql| query::page(sql, &filter, next, remaining)).await?;
         let is_done = page.next.is_none_or(|next| next <= after + 1);
-        events
-            .extend(page.events.into_iter().filter(|event| event.sequence > after && event.sequence < before));
+        events.extend(
+            page.events.into_iter().filter(|event| event.sequence > after && event.sequence < before),
+        );
         if is_done || events.len() >= limit {
             return Ok(events);
         }
@@ -125,7 +128,8 @@ fn print_event(event: &AuditEvent, as_json: bool) {
     let operation = text(&inputs["method"]).or_else(|| text(&entry["action"])).unwrap_or_default();
     let (time, actor) =
         (text(&entry["created_at"]).unwrap_or_default(), text(&entry["actor"]).unwrap_or_default());
-    let result = text(&entry["outputs"]["error_code"]).or_else(|| text(&entry["outcome"])).unwrap_or_default();
+    let result =
+        text(&entry["outputs"]["error_code"]).or_else(|| text(&entry["outcome"])).unwrap_or_default();
     let (sequence, target) = (event.sequence, target.unwrap_or_default());
     output::print_line(format!("{sequence}  {time}  {actor}  {result}  {operation} {target}").trim_end());
 }
@@ -173,7 +177,8 @@ async fn verify_database(
     let checkpoints = checkpoints.or_else(|| default_file.is_file().then_some(default_file));
     let bar = new_bar("events");
     let progress = progress_callback(&bar);
-    let report = export::verify_stored(&app.store, tenant, load_trusted_checkpoints(checkpoints)?, progress).await?;
+    let report =
+        export::verify_stored(&app.store, tenant, load_trusted_checkpoints(checkpoints)?, progress).await?;
     bar.finish_and_clear();
     print_report(&report, checkpoints, as_json);
     Ok(())
@@ -286,7 +291,10 @@ fn check_receipt_offline(
     let event = match read_proof(against)? {
         Some(document) => {
             let verified = proof::verify(&document, trusted.as_ref())?;
-            receipt.selector().matches(verified.sequence, &verified.id).then_some((verified.sequence, verified.record))
+            receipt
+                .selector()
+                .matches(verified.sequence, &verified.id)
+                .then_some((verified.sequence, verified.record))
         }
         None => {
             let mut verifier = Verifier::new(trusted).select(receipt.selector());
@@ -320,7 +328,9 @@ fn print_receipt(receipt: &ReadReceipt, sequence: u64, as_json: bool) {
         );
         return;
     }
-    output::print_line(format_args!("ok: event {sequence} ({event}) recorded this read, at version {version}"));
+    output::print_line(format_args!(
+        "ok: event {sequence} ({event}) recorded this read, at version {version}"
+    ));
     match receipt.computed_hash {
         Some(_) => output::print_line("    the contents are those that were shown"),
         None => output::print_line("    the contents were not kept with it, so only their hash was compared"),
@@ -408,7 +418,11 @@ fn load_trusted_checkpoints(file: Option<&Path>) -> Result<Option<TrustedCheckpo
     let Some(file) = file else { return Ok(None) };
     let trusted = TrustedCheckpoints::read(BufReader::new(open(file)?))?;
     if trusted.unreadable_lines > 0 {
-        tracing::warn!(lines = trusted.unreadable_lines, "some lines of {} are no checkpoints", file.display());
+        tracing::warn!(
+            lines = trusted.unreadable_lines,
+            "some lines of {} are no checkpoints",
+            file.display()
+        );
     }
     Ok(Some(trusted))
 }

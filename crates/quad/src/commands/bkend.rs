@@ -22,7 +22,8 @@ pub async fn run(app: &App, command: BkendCommand, as_json: bool) -> Result<()> 
         BkendCommand::Org { command: OrgCommand::Add { name, slug, id } } => {
             let id = id.as_deref().map(organization_id).transpose()?;
             let new = NewOrganization { id, name, slug, ..NewOrganization::default() };
-            let created = organization::create(&app.store, &WriteContext::from(&app.tenant.id), ACTOR, new).await?;
+            let created =
+                organization::create(&app.store, &WriteContext::from(&app.tenant.id), ACTOR, new).await?;
             print_organizations(&[created], as_json);
             Ok(())
         }

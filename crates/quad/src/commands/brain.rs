@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use quad_brain::import::{FileReport, ImportOptions, ImportEvent, ImportFile, StatementReport};
+use quad_brain::import::{FileReport, ImportEvent, ImportFile, ImportOptions, StatementReport};
 use quad_brain::{Brain, contribution, export, import, load, raw};
 use quad_core::{Error, Result};
 use quad_store::WriteContext;
@@ -107,7 +107,9 @@ async fn run_import(app: &App, writer: &WriteContext, flags: &BrainImport, as_js
             bar.set_position(done as u64);
         }
         ImportEvent::FileDone(report) if as_json => reports.push(report_json(&flags.files[number], &report)),
-        ImportEvent::FileDone(report) => bar.suspend(|| print_report(&flags.files[number], &report, flags.dry_run)),
+        ImportEvent::FileDone(report) => {
+            bar.suspend(|| print_report(&flags.files[number], &report, flags.dry_run))
+        }
     };
     let imported = import::import_all(&app.store, writer, ACTOR, sources, on_progress).await;
     bar.finish_and_clear();
@@ -171,7 +173,8 @@ fn print_report(file: &Path, report: &FileReport, dry_run: bool) {
     for setting in report.mapping.iter().flat_map(|mapping| mapping.lines()) {
         output::print_line(format_args!("  --map '{setting}'"));
     }
-    let (added, existing) = if dry_run { ("would be added", "are there") } else { ("added", "there already") };
+    let (added, existing) =
+        if dry_run { ("would be added", "are there") } else { ("added", "there already") };
     for statement in &report.statements {
         let id = statement.account_id.as_deref().unwrap_or("a new account");
         let new_marker = if statement.is_new_account { ", new" } else { "" };
@@ -209,9 +212,10 @@ async fn run_export(app: &App, file: &Path, as_json: bool) -> Result<()> {
     } else {
         Box::new(std::io::BufWriter::new(std::fs::File::create_new(file).map_err(write_error)?))
     };
-    let written =
-        export::export_journal(&app.store, &app.tenant.id, |text| out.write_all(text.as_bytes()).map_err(write_error))
-            .await?;
+    let written = export::export_journal(&app.store, &app.tenant.id, |text| {
+        out.write_all(text.as_bytes()).map_err(write_error)
+    })
+    .await?;
     out.flush().map_err(write_error)?;
     if as_json && !to_stdout {
         output::print_json(&json!({"transactions": written}));

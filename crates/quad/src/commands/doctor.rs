@@ -123,19 +123,26 @@ async fn check_memories(app: &App) -> Vec<Finding> {
         let (graph_check, index_check) =
             (format!("memory of {}", tenant.name), format!("search index of {}", tenant.name));
         match app.memory.check_integrity(&tenant.id).await {
-            Err(error) => {
-                findings.push(Finding { check: graph_check, result: Err(format!("{}; restore a backup", error.cause_chain())) })
-            }
+            Err(error) => findings.push(Finding {
+                check: graph_check,
+                result: Err(format!("{}; restore a backup", error.cause_chain())),
+            }),
             Ok(report) => {
                 let summary = format!(
                     "{} nodes and {} edges agree with all that is said of them",
                     report.nodes, report.edges
                 );
-                findings.push(Finding { check: graph_check, result: check_result(summary, &report.violations, REPAIR_HINT) });
+                findings.push(Finding {
+                    check: graph_check,
+                    result: check_result(summary, &report.violations, REPAIR_HINT),
+                });
                 let remedy =
                     format!("delete {}: it is made anew", app.memory.index_folder(&tenant.id).display());
                 let summary = "agrees with the nodes".to_owned();
-                findings.push(Finding { check: index_check, result: check_result(summary, &report.index_violations, &remedy) });
+                findings.push(Finding {
+                    check: index_check,
+                    result: check_result(summary, &report.index_violations, &remedy),
+                });
             }
         }
     }

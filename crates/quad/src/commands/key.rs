@@ -1,7 +1,7 @@
 //! `quad key rotate|list|drop`
 
-use quad_core::Result;
 use quad_auth::KeyRecord;
+use quad_core::Result;
 use serde_json::{Value, json};
 
 use crate::app::App;

@@ -20,7 +20,11 @@ pub fn run(command: &MarkdocCommand) -> Result<()> {
 fn print_ast(file: &Path) -> Result<()> {
     let is_standard_input = file == Path::new("-");
     let name = if is_standard_input { "standard input".to_owned() } else { file.display().to_string() };
-    let bytes = if is_standard_input { read_limited(io::stdin().lock()) } else { File::open(file).and_then(read_limited) };
+    let bytes = if is_standard_input {
+        read_limited(io::stdin().lock())
+    } else {
+        File::open(file).and_then(read_limited)
+    };
     let bytes = bytes.map_err(|error| Error::bad_input(format!("{name} cannot be read: {error}")))?;
     if bytes.len() > SOURCE_BYTES_MAX {
         let message = format!("{name} is longer than the {SOURCE_BYTES_MAX} bytes that a document may have");

@@ -26,7 +26,7 @@ mod watch;
 use quad_core::Result;
 
 use crate::app::App;
-use crate::cli::{Cli, Command, RefraktCommand, PluginSet};
+use crate::cli::{Cli, Command, PluginSet, RefraktCommand};
 use crate::config::Config;
 
 /// The server's name, as clients see it.

@@ -16,7 +16,9 @@ use crate::output;
 /// The project at this command line.
 pub async fn run(app: &App, command: RefraktCommand, as_json: bool) -> Result<()> {
     match command {
-        RefraktCommand::Detect => print_result(&call_tool(app, "refrakt.detect", json!({})).await?, as_json, print_detection),
+        RefraktCommand::Detect => {
+            print_result(&call_tool(app, "refrakt.detect", json!({})).await?, as_json, print_detection)
+        }
         RefraktCommand::Contracts { site } => {
             let contracts = call_tool(app, "refrakt.contracts", json!({"site": site})).await?;
             print_result(&contracts, as_json, output::print_json)
@@ -24,7 +26,8 @@ pub async fn run(app: &App, command: RefraktCommand, as_json: bool) -> Result<()
         RefraktCommand::Reference { rune, site } => {
             let format = if as_json { "json" } else { "markdown" };
             let reference =
-                call_tool(app, "refrakt.reference", json!({"rune": rune, "site": site, "format": format})).await?;
+                call_tool(app, "refrakt.reference", json!({"rune": rune, "site": site, "format": format}))
+                    .await?;
             print_result(&reference, as_json, |reference| output::print_line(as_text(&reference["markdown"])))
         }
         RefraktCommand::Inspect { rune, attribute, site } => {
@@ -77,9 +80,11 @@ fn print_inspection(result: &Value) {
 
 async fn run_plan(app: &App, command: PlanCommand, as_json: bool) -> Result<()> {
     match command {
-        PlanCommand::Status { milestone } => {
-            print_result(&call_tool(app, "plan.status", json!({"milestone": milestone})).await?, as_json, print_status)
-        }
+        PlanCommand::Status { milestone } => print_result(
+            &call_tool(app, "plan.status", json!({"milestone": milestone})).await?,
+            as_json,
+            print_status,
+        ),
         PlanCommand::Next { count, milestone, tag, assignee, kind } => {
             let arguments = json!({
                 "count": count, "milestone": milestone, "tag": tag, "assignee": assignee, "type": kind,
@@ -115,7 +120,11 @@ async fn create(app: &App, flags: PlanCreate, as_json: bool) -> Result<()> {
     let created = call_tool(app, "plan.create", arguments).await?;
     print_result(&created, as_json, |created| match created["diff"].as_str() {
         Some(diff) => output::print_line(diff.trim_end()),
-        None => output::print_line(format_args!("{} is in {}", as_text(&created["id"]), as_text(&created["file"]))),
+        None => output::print_line(format_args!(
+            "{} is in {}",
+            as_text(&created["id"]),
+            as_text(&created["file"])
+        )),
     })
 }
 
@@ -211,7 +220,11 @@ fn print_detection(project: &Value) {
     output::print_line(format_args!("project  {}", as_text(&project["cwd"])));
     match &project["plan"] {
         Value::Null => output::print_line("plan     none"),
-        plan => output::print_line(format_args!("plan     {}, {} files", as_text(&plan["dir"]), plan["fileCount"])),
+        plan => output::print_line(format_args!(
+            "plan     {}, {} files",
+            as_text(&plan["dir"]),
+            plan["fileCount"]
+        )),
     }
     let sites: Vec<&str> = as_list(&project["site"]["sites"]).iter().map(as_text).collect();
     output::print_line(format_args!(
@@ -262,8 +275,13 @@ fn print_status(status: &Value) {
         for (index, item) in as_list(&status[key]).iter().enumerate() {
             let label = if index == 0 { title } else { "" };
             let blockers: Vec<&str> = as_list(&item["blockedBy"]).iter().map(as_text).collect();
-            let blockers = if blockers.is_empty() { String::new() } else { format!(" (by {})", blockers.join(", ")) };
-            output::print_line(format_args!("{label:<10} {} {}{blockers}", as_text(&item["id"]), as_text(&item["title"])));
+            let blockers =
+                if blockers.is_empty() { String::new() } else { format!(" (by {})", blockers.join(", ")) };
+            output::print_line(format_args!(
+                "{label:<10} {} {}{blockers}",
+                as_text(&item["id"]),
+                as_text(&item["title"])
+            ));
         }
     }
     let warnings = as_list(&status["warnings"]).len();

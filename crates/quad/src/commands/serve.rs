@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use quad_core::{Error, Kind, Result};
 use quad_auth::{Issuer, RateLimit};
+use quad_core::{Error, Kind, Result};
 use quad_server::http::{self, HttpOptions};
 use quad_server::{AuthPolicy, Timeouts};
 use serde_json::json;
@@ -106,12 +106,12 @@ fn print_banner(app: &App, endpoint: &str, no_auth: bool, token: Option<&str>, a
     output::print_line(format_args!("  endpoint  {endpoint}"));
     match token {
         Some(token) => output::print_line(format_args!("  token     {token}")),
-        None if no_auth => {
-            output::print_line("  token     none needed (--no-auth): everyone on this machine is the local agent")
-        }
-        None => {
-            output::print_line("  token     none: the local agent is kept out; `quad agent list` shows its state")
-        }
+        None if no_auth => output::print_line(
+            "  token     none needed (--no-auth): everyone on this machine is the local agent",
+        ),
+        None => output::print_line(
+            "  token     none: the local agent is kept out; `quad agent list` shows its state",
+        ),
     }
     output::print_line(format_args!(
         "\nFor Claude Code, in {file} (`quad client-config` knows other clients):\n{text}\n"

@@ -1,8 +1,8 @@
 //! `quad stdio`
 
 use quad_core::{Error, Result};
-use quad_server::stdio_fds;
 use quad_server::stdio::{self, StdioOptions};
+use quad_server::stdio_fds;
 
 use super::{SERVER_NAME, SERVER_VERSION};
 use crate::app::App;

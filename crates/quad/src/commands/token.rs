@@ -1,7 +1,7 @@
 //! `quad token mint|list|revoke`
 
-use quad_core::{Result, Timestamp};
 use quad_auth::{MintRequest, TokenRecord};
+use quad_core::{Result, Timestamp};
 use serde_json::{Value, json};
 
 use crate::app::App;

@@ -3,7 +3,7 @@
 use quad_core::resolver::View;
 use quad_core::{Error, Kind, Result, Timestamp};
 use quad_mcp::stdio_session::StdioSession;
-use quad_mcp::{Endpoint, ServerState, ServerOptions};
+use quad_mcp::{Endpoint, ServerOptions, ServerState};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 

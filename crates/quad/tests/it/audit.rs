@@ -5,10 +5,10 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
+use crate::audit_chain;
 use crate::client::Client;
-use crate::combination::Revision;
-use crate::place::{TestInstance, QUAD, Server};
-use crate::trail;
+use crate::instance::{QUAD, Server, TestInstance};
+use crate::matrix::Revision;
 
 /// `quad` somewhere else: no data folder, no database, no home, nothing but the files that are named.
 fn run_without_data(folder: &Path, arguments: &[&str]) -> Output {
@@ -47,9 +47,10 @@ fn export_verifies_without_database() {
         let empty_folder = tempfile::tempdir().unwrap();
         let export = path_in(empty_folder.path(), "export.jsonl");
         instance.run(&["audit", "export", &export]);
-        let events = trail::verify(&instance, "local");
+        let events = audit_chain::verify(&instance, "local");
         let checkpoints = path_in(instance.folder(), "checkpoints.jsonl");
-        let report = check_passes(empty_folder.path(), &["audit", "verify", &export, "--checkpoints", &checkpoints]);
+        let report =
+            check_passes(empty_folder.path(), &["audit", "verify", &export, "--checkpoints", &checkpoints]);
         assert!(
             report.contains("hold together") && report.contains("1 checkpoints from elsewhere agree"),
             "{report}"
@@ -80,7 +81,8 @@ fn export_verifies_without_database() {
         instance.run(&["read", "bkend://orgs"]);
         let newer = path_in(empty_folder.path(), "newer.jsonl");
         instance.run(&["audit", "export", &newer]);
-        let error = check_fails(empty_folder.path(), &["audit", "verify", &export, "--checkpoints", &checkpoints]);
+        let error =
+            check_fails(empty_folder.path(), &["audit", "verify", &export, "--checkpoints", &checkpoints]);
         assert_eq!(error["sequence"], events.len() as u64 + 1);
         check_passes(empty_folder.path(), &["audit", "verify", &newer, "--checkpoints", &checkpoints]);
         // Another server's checkpoints know none of these keys.
@@ -106,7 +108,8 @@ fn receipt_is_checked_against_event() {
 
         // Anywhere, against an export or a proof of that one event.
         let id = serde_json::from_str::<Value>(&reply).unwrap()["event"].as_str().unwrap().to_owned();
-        let (export, proof) = (path_in(empty_folder.path(), "export.jsonl"), path_in(empty_folder.path(), "proof.json"));
+        let (export, proof) =
+            (path_in(empty_folder.path(), "export.jsonl"), path_in(empty_folder.path(), "proof.json"));
         instance.run(&["audit", "export", &export]);
         std::fs::write(&proof, instance.run(&["audit", "prove", &id])).unwrap();
         let checkpoints = path_in(instance.folder(), "checkpoints.jsonl");
@@ -127,7 +130,8 @@ fn receipt_is_checked_against_event() {
             std::fs::write(&receipt, reply.replace(old, new)).unwrap();
             check_fails(empty_folder.path(), &["audit", "check-receipt", &receipt, "--against", &export]);
         }
-        let missing = instance.quad_command(&["audit", "prove", "evt_01M7000000000000000000000X"]).output().unwrap();
+        let missing =
+            instance.quad_command(&["audit", "prove", "evt_01M7000000000000000000000X"]).output().unwrap();
         assert_eq!(missing.status.code(), Some(3), "{}", output_text(&missing));
     }
 }
@@ -141,7 +145,7 @@ fn async_audit_receipt_verifies_after_shutdown() {
             let empty_folder = tempfile::tempdir().unwrap();
             let receipt = path_in(empty_folder.path(), "receipt.json");
             instance.run(&["read", "bkend://orgs"]);
-            let before = trail::verify(&instance, "local").len();
+            let before = audit_chain::verify(&instance, "local").len();
             let server = over_http.then(|| instance.serve(&["--audit", "async", "--no-auth"]));
             let client = match &server {
                 Some(server) => Client::over_http(revision, &server.authority, &server.path, None),
@@ -166,14 +170,15 @@ fn async_audit_receipt_verifies_after_shutdown() {
             }
             drop(client);
             server.into_iter().for_each(Server::stop);
-            let events = trail::verify(&instance, "local");
+            let events = audit_chain::verify(&instance, "local");
             let reads = events[before..].iter().filter(|event| event["inputs"]["uri"] == "bkend://orgs");
             assert_eq!(reads.count(), 301, "all are written when the process ends");
 
             std::fs::write(&receipt, first_read.to_string()).unwrap();
             let report = instance.run(&["audit", "check-receipt", &receipt]);
             assert!(report.contains("recorded this read") && report.contains(&id), "{report}");
-            let (export, proof) = (path_in(empty_folder.path(), "export.jsonl"), path_in(empty_folder.path(), "proof.json"));
+            let (export, proof) =
+                (path_in(empty_folder.path(), "export.jsonl"), path_in(empty_folder.path(), "proof.json"));
             instance.run(&["audit", "export", &export]);
             std::fs::write(&proof, instance.run(&["audit", "prove", &id])).unwrap();
             for source in [&export, &proof] {
@@ -181,8 +186,10 @@ fn async_audit_receipt_verifies_after_shutdown() {
             }
             for (old, new) in [("Demo", "Dome"), (id.as_str(), "evt_01M7000000000000000000000X")] {
                 std::fs::write(&receipt, first_read.to_string().replace(old, new)).unwrap();
-                let output =
-                    run_without_data(empty_folder.path(), &["audit", "check-receipt", &receipt, "--against", &export]);
+                let output = run_without_data(
+                    empty_folder.path(),
+                    &["audit", "check-receipt", &receipt, "--against", &export],
+                );
                 assert!(!output.status.success(), "{old}: {}", output_text(&output));
             }
         }
@@ -196,17 +203,22 @@ fn archived_events_stay_verifiable() {
             instance.run(&["read", "bkend://orgs"]);
         }
         let empty_folder = tempfile::tempdir().unwrap();
-        let (old, rest) = (path_in(empty_folder.path(), "old.jsonl"), path_in(empty_folder.path(), "rest.jsonl"));
+        let (old, rest) =
+            (path_in(empty_folder.path(), "old.jsonl"), path_in(empty_folder.path(), "rest.jsonl"));
         let empty_archive = instance.run(&["audit", "archive", "--before", "2020-01-01", &old]);
         assert!(empty_archive.contains("Nothing is older"), "{empty_archive}");
-        let before = trail::verify(&instance, "local").len();
+        let before = audit_chain::verify(&instance, "local").len();
         instance.run(&["audit", "archive", "--before", "2200-01-01", &old]);
         instance.run(&["read", "bkend://orgs"]);
         instance.run(&["audit", "export", &rest]);
         let checkpoints = path_in(instance.folder(), "checkpoints.jsonl");
-        let report = check_passes(empty_folder.path(), &["audit", "verify", &rest, "--checkpoints", &checkpoints]);
+        let report =
+            check_passes(empty_folder.path(), &["audit", "verify", &rest, "--checkpoints", &checkpoints]);
         assert!(report.contains(&format!("events {} to ", before + 1)), "{report}");
-        let report = check_passes(empty_folder.path(), &["audit", "verify", &old, &rest, "--checkpoints", &checkpoints]);
+        let report = check_passes(
+            empty_folder.path(),
+            &["audit", "verify", &old, &rest, "--checkpoints", &checkpoints],
+        );
         assert!(report.contains("events 1 to "), "{report}");
         instance.run(&["audit", "verify"]);
         let doctor = output_text(&instance.quad_command(&["doctor"]).output().unwrap());
@@ -245,7 +257,8 @@ fn server_writes_checkpoint_after_start() {
         let _server = instance.serve(&[]);
         let file = instance.folder().join("checkpoints.jsonl");
         // The first look comes at once; how long that takes is the machine's business.
-        while !std::fs::read_to_string(&file).is_ok_and(|lines| lines.contains(&instance.tenant_id("local"))) {
+        while !std::fs::read_to_string(&file).is_ok_and(|lines| lines.contains(&instance.tenant_id("local")))
+        {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
         instance.run(&["audit", "verify"]);

@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::combination::Revision;
 use crate::http::{HttpClient, Request};
-use crate::place::TestInstance;
+use crate::instance::TestInstance;
+use crate::matrix::Revision;
 use crate::project::copy_dir;
 use crate::transcripts;
 
@@ -96,16 +96,20 @@ fn build_matrix(instance: &TestInstance) -> String {
     for template in FIXED_URIS.into_iter().chain(templates) {
         let params = json!({"uri": expand_template(template, &mut owner)});
         let is_allowed = |client: &mut Client| !is_scope_refusal(client, "resources/read", &params);
-        let opening_scopes =
-            clients_by_scope.iter_mut().filter_map(|(scope, client)| is_allowed(client).then_some(*scope)).collect();
-        let other_tenant_result = match other_tenant_client.request("resources/read", Some(params.clone())).outcome {
-            Ok(_) => "its own",
-            Err(error) => match error["data"]["kind"].as_str().unwrap() {
-                "not_found" => "not found",
-                other => panic!("{template} answers another tenant with {other}: {error:#}"),
-            },
-        };
-        writeln!(text, "{template}: {} | {other_tenant_result}", format_scopes(opening_scopes, scopes.len())).unwrap();
+        let opening_scopes = clients_by_scope
+            .iter_mut()
+            .filter_map(|(scope, client)| is_allowed(client).then_some(*scope))
+            .collect();
+        let other_tenant_result =
+            match other_tenant_client.request("resources/read", Some(params.clone())).outcome {
+                Ok(_) => "its own",
+                Err(error) => match error["data"]["kind"].as_str().unwrap() {
+                    "not_found" => "not found",
+                    other => panic!("{template} answers another tenant with {other}: {error:#}"),
+                },
+            };
+        writeln!(text, "{template}: {} | {other_tenant_result}", format_scopes(opening_scopes, scopes.len()))
+            .unwrap();
     }
 
     let listed = owner.request("tools/list", None).outcome.unwrap();
@@ -115,8 +119,10 @@ fn build_matrix(instance: &TestInstance) -> String {
         // Without arguments: past the scope, most stop at their own schema.
         let params = json!({"name": name, "arguments": {}});
         let is_allowed = |client: &mut Client| !is_scope_refusal(client, "tools/call", &params);
-        let opening_scopes =
-            clients_by_scope.iter_mut().filter_map(|(scope, client)| is_allowed(client).then_some(*scope)).collect();
+        let opening_scopes = clients_by_scope
+            .iter_mut()
+            .filter_map(|(scope, client)| is_allowed(client).then_some(*scope))
+            .collect();
         let effect = match (&tool["annotations"]["readOnlyHint"], &tool["annotations"]["destructiveHint"]) {
             (Value::Bool(true), _) => "reads",
             (_, Value::Bool(true)) => "deletes",

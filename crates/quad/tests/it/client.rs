@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-use crate::combination::Revision;
 use crate::era::{self, CacheHint};
 use crate::http::{HttpClient, IO_TIMEOUT, Request, Response};
-use crate::place::Process;
+use crate::instance::Process;
+use crate::matrix::Revision;
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -160,7 +160,13 @@ impl Client {
         (id, message)
     }
 
-    fn build_reply(&self, method: &str, message: Value, status: Option<u16>, challenge: Option<String>) -> Reply {
+    fn build_reply(
+        &self,
+        method: &str,
+        message: Value,
+        status: Option<u16>,
+        challenge: Option<String>,
+    ) -> Reply {
         let mut cache_hint = None;
         let outcome = match (message.get("result"), message.get("error")) {
             (Some(result), None) => {
@@ -243,7 +249,8 @@ impl Client {
         let mut sorted_uris = uris.to_vec();
         sorted_uris.sort();
         let filter = json!({"resourcesListChanged": true, "resourceSubscriptions": sorted_uris});
-        let (id, message) = self.build_message("subscriptions/listen", Some(json!({"notifications": filter})));
+        let (id, message) =
+            self.build_message("subscriptions/listen", Some(json!({"notifications": filter})));
         match &mut self.transport {
             TransportState::Stdio(pipe) => {
                 pipe.send(&message);
@@ -261,7 +268,10 @@ impl Client {
         }
         self.listen_id = Some(id);
         let acknowledgement = self.next_notification().expect("no acknowledgement came");
-        assert_eq!(acknowledgement["method"], "notifications/subscriptions/acknowledged", "{acknowledgement:#}");
+        assert_eq!(
+            acknowledgement["method"], "notifications/subscriptions/acknowledged",
+            "{acknowledgement:#}"
+        );
         assert_eq!(acknowledgement["params"]["notifications"], filter, "{acknowledgement:#}");
     }
 
@@ -350,7 +360,10 @@ impl HttpTransport {
     /// The message with this id: the body, or one of the events in it.
     fn find_reply(&mut self, id: i64, response: &Response, inbox: &mut VecDeque<Value>) -> Value {
         let text = response.text();
-        if response.header("content-type").is_some_and(|content_type| content_type.starts_with("text/event-stream")) {
+        if response
+            .header("content-type")
+            .is_some_and(|content_type| content_type.starts_with("text/event-stream"))
+        {
             let events = text.lines().filter_map(|line| line.strip_prefix("data:"));
             let mut reply = None;
             for message in events.filter_map(|data| serde_json::from_str::<Value>(data).ok()) {

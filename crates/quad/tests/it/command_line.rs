@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::place::{TestInstance, QUAD};
+use crate::instance::{QUAD, TestInstance};
 
 /// The checked-in reference; `QUAD_TEST_BLESS=1` writes it anew.
 const REFERENCE: &str = "tests/it/cli-reference.txt";
@@ -122,7 +122,9 @@ fn flag_overrides_variable_and_variable_overrides_file() {
         }
         let output = command.output().unwrap();
         let stderr = text(&output.stderr);
-        stderr.lines().find_map(|line| line.strip_prefix("error: There is no tenant named ").map(str::to_owned))
+        stderr
+            .lines()
+            .find_map(|line| line.strip_prefix("error: There is no tenant named ").map(str::to_owned))
     };
     let write_config = |content: &str| std::fs::write(folder.path().join("quad.toml"), content).unwrap();
     write_config("tenant = \"of-file\"\ndata_dir = \"kept-here\"\n");
@@ -192,7 +194,10 @@ fn concurrent_first_starts_create_one_tenant() {
         .collect();
     // Each of them may have come before the demo was made, but none saw another one.
     let final_stdout = text(&start().stdout);
-    assert!(stdouts.iter().all(|stdout| *stdout == final_stdout || stdout.trim() == "[]"), "{stdouts:?}\n{final_stdout}");
+    assert!(
+        stdouts.iter().all(|stdout| *stdout == final_stdout || stdout.trim() == "[]"),
+        "{stdouts:?}\n{final_stdout}"
+    );
 }
 
 #[test]
@@ -202,7 +207,8 @@ fn backup_reads_like_original() {
     let file = copy.path().join("quad.db");
     instance.run(&["backup", file.to_str().unwrap()]);
     let original = instance.run(&["read", "bkend://orgs"]);
-    let copied = run_quad(copy.path(), &["read", "bkend://orgs", "--data-dir", copy.path().to_str().unwrap()]);
+    let copied =
+        run_quad(copy.path(), &["read", "bkend://orgs", "--data-dir", copy.path().to_str().unwrap()]);
     assert_eq!(text(&copied.stdout), original, "{}", text(&copied.stderr));
     // A second one does not overwrite the first.
     let again = instance.quad_command(&["backup", file.to_str().unwrap()]).output().unwrap();

@@ -3,8 +3,8 @@
 use rusqlite::types::ValueRef;
 use tokio_postgres::SimpleQueryMessage;
 
-use crate::combination::Backend;
-use crate::place::{TestInstance, runtime};
+use crate::instance::{TestInstance, runtime};
+use crate::matrix::Backend;
 
 /// A row, every value as text.
 pub type Row = Vec<Option<String>>;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::combination::Revision;
+use crate::matrix::Revision;
 
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub const RECEIPT: &str = "dev.quadrivium/receipt";
@@ -145,7 +145,13 @@ mod tests {
     #[test]
     fn legacy_result_rejects_modern_fields() {
         assert!(strip_era_fields(Revision::LEGACY, "tools/list", false, &mut modern_result()).is_err());
-        assert_eq!(strip_era_fields(Revision::LEGACY, "tools/list", false, &mut json!({"tools": []})), Ok(None));
-        assert!(strip_era_fields(Revision::LEGACY, "resources/read", false, &mut json!({"contents": []})).is_err());
+        assert_eq!(
+            strip_era_fields(Revision::LEGACY, "tools/list", false, &mut json!({"tools": []})),
+            Ok(None)
+        );
+        assert!(
+            strip_era_fields(Revision::LEGACY, "resources/read", false, &mut json!({"contents": []}))
+                .is_err()
+        );
     }
 }

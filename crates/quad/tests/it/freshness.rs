@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::combination::Revision;
-use crate::place::TestInstance;
+use crate::instance::TestInstance;
+use crate::matrix::Revision;
 use crate::transcripts;
 
 const ROUNDS: usize = 1_000;
@@ -33,7 +33,8 @@ fn create_and_read(instance: &TestInstance) {
     let open_client = |revision, audit| {
         Client::over_stdio(revision, instance.quad_command(&["stdio", "--tenant", "fresh", "--audit", audit]))
     };
-    let mut processes = [open_client(Revision::MODERN, "durable"), open_client(Revision::LEGACY, "async").with_async_audit()];
+    let mut processes =
+        [open_client(Revision::MODERN, "durable"), open_client(Revision::LEGACY, "async").with_async_audit()];
     let mut tables: VecDeque<String> = VecDeque::new();
     for round in 0..ROUNDS {
         let [writer, reader] = &mut processes;
@@ -42,11 +43,21 @@ fn create_and_read(instance: &TestInstance) {
         let arguments = json!({"environmentId": "env_dev001", "name": format!("t{round}"), "fields": fields});
         let created = call_tool(writer, "backend_table_create", arguments);
         tables.push_back(created["id"].as_str().unwrap().to_owned());
-        assert_eq!(read_table_ids(reader), expected_table_ids(&tables), "{}: round {round}", instance.backend);
+        assert_eq!(
+            read_table_ids(reader),
+            expected_table_ids(&tables),
+            "{}: round {round}",
+            instance.backend
+        );
         if tables.len() > TABLES_MAX {
             let oldest = tables.pop_front().unwrap();
             call_tool(reader, "backend_table_delete", json!({"tableId": oldest}));
-            assert_eq!(read_table_ids(writer), expected_table_ids(&tables), "{}: round {round}, deletion", instance.backend);
+            assert_eq!(
+                read_table_ids(writer),
+                expected_table_ids(&tables),
+                "{}: round {round}, deletion",
+                instance.backend
+            );
         }
     }
 }

@@ -9,11 +9,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::combination::{Backend, Revision};
 use crate::era;
 use crate::http::IO_TIMEOUT;
-use crate::place::{TestInstance, Process};
-use crate::{trail, transcripts};
+use crate::instance::{Process, TestInstance};
+use crate::matrix::{Backend, Revision};
+use crate::{audit_chain, transcripts};
 
 /// Two processes write at the same time, as two clients on one machine would.
 const WORKERS: u64 = 2;
@@ -45,9 +45,8 @@ fn acknowledged_rows_survive_kills() {
             let instance = &instance;
             let spawn_worker = |index: u64| {
                 scope.spawn(move || {
-                    let rng = Rng(
-                        seed.wrapping_mul(WORKERS).wrapping_add(index).wrapping_mul(0x9e37_79b9) | 1,
-                    );
+                    let rng =
+                        Rng(seed.wrapping_mul(WORKERS).wrapping_add(index).wrapping_mul(0x9e37_79b9) | 1);
                     Worker { instance, index, rng, next_row: 0, write_log: WriteLog::default() }
                         .run(kills / WORKERS)
                 })
@@ -130,8 +129,7 @@ impl Worker<'_> {
         self.next_row += 1;
         let id = row_number as u64;
         let email = format!("worker{}-{row_number}@example.org", self.index);
-        let data =
-            json!({"name": format!("Name {row_number}"), "email": email, "role": "x".repeat(64), "age": row_number});
+        let data = json!({"name": format!("Name {row_number}"), "email": email, "role": "x".repeat(64), "age": row_number});
         let params =
             json!({"name": "backend_data_create", "arguments": {"tableId": "tbl_users", "data": data}});
         let params = era::add_era_fields(Revision::MODERN, Some(params));
@@ -185,8 +183,8 @@ fn check_rows(instance: &TestInstance, write_logs: &[WriteLog]) {
         Backend::Sqlite => format!("\"{}\"", catalog_column(1)),
         Backend::Postgres => format!("\"{}\".\"{}\"", catalog_column(0), catalog_column(1)),
     };
-    let rows =
-        instance.query(&format!("SELECT id, name, email, role, age, \"createdAt\", \"updatedAt\" FROM {table}"));
+    let rows = instance
+        .query(&format!("SELECT id, name, email, role, age, \"createdAt\", \"updatedAt\" FROM {table}"));
     let mut stored: BTreeMap<String, String> = BTreeMap::new();
     for row in rows {
         let column = |index: usize| row[index].clone().unwrap_or_default();
@@ -207,7 +205,7 @@ fn check_rows(instance: &TestInstance, write_logs: &[WriteLog]) {
     }
     // One row came with the fixture.
     assert_eq!(catalog_column(2), (stored.len() + 1).to_string(), "row_count and the rows differ");
-    let events = trail::verify(instance, TENANT);
+    let events = audit_chain::verify(instance, TENANT);
     let writes: Vec<&Value> =
         events.iter().map(|event| &event["outputs"]).filter(|o| o["record_id"].is_string()).collect();
     let versions: Vec<u64> = writes.iter().filter_map(|outputs| outputs["version"].as_u64()).collect();
@@ -218,7 +216,8 @@ fn check_rows(instance: &TestInstance, write_logs: &[WriteLog]) {
     let stored_ids: BTreeSet<&str> = stored.keys().map(String::as_str).collect();
     assert_eq!(recorded, stored_ids, "the trail and the rows differ");
     assert!(acknowledged >= CREATES, "{acknowledged} rows were acknowledged");
-    let mut client = Client::over_stdio(Revision::MODERN, instance.quad_command(&["stdio", "--tenant", TENANT]));
+    let mut client =
+        Client::over_stdio(Revision::MODERN, instance.quad_command(&["stdio", "--tenant", TENANT]));
     let arguments = json!({"name": "backend_table_get", "arguments": {"tableId": "tbl_users"}});
     let table = client.request("tools/call", Some(arguments)).outcome.unwrap();
     assert_eq!(table["structuredContent"]["stats"]["rowCount"], stored.len() + 1);

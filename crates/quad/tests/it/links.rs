@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::combination::Revision;
 use crate::http::{HttpClient, Request};
-use crate::place::TestInstance;
+use crate::instance::TestInstance;
+use crate::matrix::Revision;
 use crate::transcripts;
 
 const CITING_NODE: &str = "link%3A%2F%2Fciting%3Furi%3Damem%3A%2F%2Fnode%2F0";
@@ -54,7 +54,10 @@ fn links_are_readable_from_cli_mcp_and_http() {
             let neighborhood = get("amem%3A%2F%2Fnode%2F0%2Fneighborhood", token);
             assert_eq!((neighborhood.status, neighborhood.header("etag")), (200, None));
             let neighborhood_json: Value = serde_json::from_slice(&neighborhood.body).unwrap();
-            assert_eq!(neighborhood_json.get("links").map_or(0, |links| links.as_array().unwrap().len()), count);
+            assert_eq!(
+                neighborhood_json.get("links").map_or(0, |links| links.as_array().unwrap().len()),
+                count
+            );
         }
         let refused = get("link%3A%2F%2Fciting%3Furi%3Dbkend%3A%2F%2Forgs%2Forg_abc123", &memory_token);
         assert_eq!(refused.status, 403);

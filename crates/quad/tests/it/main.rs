@@ -6,39 +6,39 @@
 // The helpers of tests fail by panicking, as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod attacks;
 mod audit;
-mod audited;
+mod audit_chain;
+mod audit_events;
+mod authentication;
 mod authorization;
+mod brain_files;
+mod brain_kill;
 mod client;
-mod combination;
 mod command_line;
-mod conversation;
 mod database;
 mod era;
 mod freshness;
-mod gate;
+mod http_transport;
+mod instance;
 mod kill;
 mod links;
 mod markdoc;
+mod matrix;
 mod memory_files;
 mod memory_kill;
-mod money_files;
-mod money_kill;
-mod oracle;
+mod official_client;
 mod paging;
 mod pattern;
 mod pattern_parser;
-mod pipes;
-mod place;
 mod project;
 mod refrakt;
 mod simulation;
-mod statuses;
+mod stdio_transport;
+mod subscriptions;
 mod tenants;
-mod trail;
 mod transcript;
+mod transcript_runner;
 mod transcripts;
-mod watching;
-mod ways_in;
 
 use quad_sim::http;

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::place::QUAD;
+use crate::instance::QUAD;
 
 fn run_ast(folder: &Path, file: &str, input: &[u8]) -> Output {
     let mut command = Command::new(QUAD);
@@ -64,7 +64,10 @@ fn unreadable_input_is_rejected_with_reason() {
         let output = run_ast(folder.path(), file, input);
         let stderr = text(&output.stderr);
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(code), String::new()), "{stderr}");
-        assert!(stderr.starts_with("error: ") && stderr.contains(expected_error), "{expected_error:?} is not in\n{stderr}");
+        assert!(
+            stderr.starts_with("error: ") && stderr.contains(expected_error),
+            "{expected_error:?} is not in\n{stderr}"
+        );
     };
     check("missing.md", b"", 2, "missing.md cannot be read");
     check(".", b"", 2, ". cannot be read");

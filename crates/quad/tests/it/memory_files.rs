@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::place::TestInstance;
+use crate::instance::TestInstance;
 
 /// Runs a command that may fail: its exit code, what it printed, and what it complained about.
 fn run_command(instance: &TestInstance, arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -27,7 +27,11 @@ fn memory_export_import_round_trips() {
         for number in 0..12 {
             add_memory(&instance, &format!("memory number {number}"), "local");
         }
-        instance.run(&["call", "memory_correct", r#"{"old_node_id":3,"new_content":"number three, rather"}"#]);
+        instance.run(&[
+            "call",
+            "memory_correct",
+            r#"{"old_node_id":3,"new_content":"number three, rather"}"#,
+        ]);
         let before = read_stats(&instance, "local");
         for (format, name) in [("jsonl", "a.jsonl"), ("amem", "a.amem"), ("server-memory", "a.entities")] {
             let output = instance.run(&["memory", "export", name, "--format", format]);
@@ -47,10 +51,14 @@ fn memory_export_import_round_trips() {
         let output = instance.run(&["memory", "import", "a.amem", "--tenant", "other"]);
         assert_eq!(output, "13 nodes, 12 edges and 1 sessions added; 0 nodes and edges were there already\n");
         assert_eq!(read_stats(&instance, "other"), before);
-        let second_import: Value =
-            serde_json::from_str(&instance.run(&["memory", "import", "a.jsonl", "--tenant", "other", "--json"]))
-                .unwrap();
-        assert_eq!((&second_import["nodes"], &second_import["edges"], &second_import["known"]), (&json!(0), &json!(0), &json!(25)));
+        let second_import: Value = serde_json::from_str(
+            &instance.run(&["memory", "import", "a.jsonl", "--tenant", "other", "--json"]),
+        )
+        .unwrap();
+        assert_eq!(
+            (&second_import["nodes"], &second_import["edges"], &second_import["known"]),
+            (&json!(0), &json!(0), &json!(25))
+        );
         assert_eq!(read_stats(&instance, "other"), before);
         instance.run(&["memory", "import", "a.entities", "--tenant", "other"]);
         assert_eq!(read_stats(&instance, "other")["node_count"], 26);
@@ -114,7 +122,10 @@ fn deep_doctor_reports_broken_edges() {
     instance.run(&["doctor"]);
     let (code, report, stderr) = run_command(&instance, &["doctor", "--deep"]);
     assert_eq!(code, Some(1), "{report}");
-    assert!(report.contains("WRONG memory of local: edges to nodes that do not exist: 1 (1 → 77)"), "{report}");
+    assert!(
+        report.contains("WRONG memory of local: edges to nodes that do not exist: 1 (1 → 77)"),
+        "{report}"
+    );
     assert!(report.contains("restore a backup, or `quad memory export`"), "{report}");
     assert!(stderr.contains("checks failed"), "{stderr}");
     let (_, report_text, _) = run_command(&instance, &["doctor", "--deep", "--json"]);

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::combination::Revision;
 use crate::era;
 use crate::http::IO_TIMEOUT;
+use crate::instance::{Process, TestInstance};
 use crate::kill::{Rng, read_lines};
-use crate::place::{TestInstance, Process};
+use crate::matrix::Revision;
 
 /// Two processes remember at the same time, as two clients on one machine would.
 const WORKERS: u64 = 2;
@@ -138,7 +138,8 @@ impl Worker<'_> {
         } else {
             ("memory_add_many", json!({"nodes": sent.iter().map(node).collect::<Vec<_>>()}), sent)
         };
-        let params = era::add_era_fields(Revision::MODERN, Some(json!({"name": tool, "arguments": arguments})));
+        let params =
+            era::add_era_fields(Revision::MODERN, Some(json!({"name": tool, "arguments": arguments})));
         (id, sent, json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}))
     }
 

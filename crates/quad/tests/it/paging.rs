@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::client::Client;
-use crate::combination::Revision;
-use crate::place::TestInstance;
+use crate::instance::TestInstance;
+use crate::matrix::Revision;
 
 const PROJECTS: usize = 300;
 
@@ -34,8 +34,10 @@ fn lists_602_resources_in_four_pages() {
         let token = instance.mint_token("many", "owner", "*:*");
         for revision in [Revision::MODERN, Revision::LEGACY] {
             let over_http = Client::over_http(revision, &server.authority, "/mcp/bkend", Some(&token));
-            let over_stdio =
-                Client::over_stdio(revision, instance.quad_command(&["stdio", "--tenant", "many", "--only", "bkend"]));
+            let over_stdio = Client::over_stdio(
+                revision,
+                instance.quad_command(&["stdio", "--tenant", "many", "--only", "bkend"]),
+            );
             for mut client in [over_http, over_stdio] {
                 let (listed, pages) = list_all_pages(&mut client);
                 assert_eq!(pages, [200, 200, 200, 2]);

@@ -114,7 +114,8 @@ impl ValueKind {
 /// `2026-02-12T00:00:00.000Z`.
 pub fn is_time(text: &str) -> bool {
     const SHAPE: &[u8] = b"0000-00-00T00:00:00.000Z";
-    let matches_shape = |(byte, shape): (u8, &u8)| if *shape == b'0' { byte.is_ascii_digit() } else { byte == *shape };
+    let matches_shape =
+        |(byte, shape): (u8, &u8)| if *shape == b'0' { byte.is_ascii_digit() } else { byte == *shape };
     text.len() == SHAPE.len() && text.bytes().zip(SHAPE).all(matches_shape)
 }
 
@@ -188,7 +189,9 @@ impl Pattern {
 
     fn compare(&self, value: &Value, path: &str, captures: &mut Captures) -> Result<(), Mismatch> {
         let to_mismatch = |reason: String| Mismatch { path: path.to_owned(), reason };
-        let expected = |description: &dyn fmt::Display| to_mismatch(format!("expected {description}, got {}", truncate(value)));
+        let expected = |description: &dyn fmt::Display| {
+            to_mismatch(format!("expected {description}, got {}", truncate(value)))
+        };
         match self {
             Pattern::Any => Ok(()),
             Pattern::Absent => Err(expected(&"nothing")),
@@ -220,7 +223,9 @@ impl Pattern {
             Pattern::Each(pattern) => {
                 let Value::Array(values) = value else { return Err(expected(&"an array")) };
                 let mut enumerated = values.iter().enumerate();
-                enumerated.try_for_each(|(index, value)| pattern.compare(value, &format!("{path}[{index}]"), captures))
+                enumerated.try_for_each(|(index, value)| {
+                    pattern.compare(value, &format!("{path}[{index}]"), captures)
+                })
             }
             Pattern::Array(elements) => {
                 let Value::Array(values) = value else { return Err(expected(&"an array")) };
@@ -242,7 +247,12 @@ impl Pattern {
 }
 
 impl Member {
-    fn compare(&self, object: &Map<String, Value>, path: &str, captures: &mut Captures) -> Result<(), Mismatch> {
+    fn compare(
+        &self,
+        object: &Map<String, Value>,
+        path: &str,
+        captures: &mut Captures,
+    ) -> Result<(), Mismatch> {
         let (name, suffix) = (&self.name, if self.as_json { ":json" } else { "" });
         let path = format!("{path}.{name}{suffix}");
         let Some(value) = object.get(name) else {
@@ -255,7 +265,9 @@ impl Member {
         }
         match value.as_str().map(serde_json::from_str::<Value>) {
             Some(Ok(parsed)) => self.pattern.compare(&parsed, &path, captures),
-            _ => Err(Mismatch { path, reason: format!("expected JSON in a string, got {}", truncate(value)) }),
+            _ => {
+                Err(Mismatch { path, reason: format!("expected JSON in a string, got {}", truncate(value)) })
+            }
         }
     }
 }
@@ -271,7 +283,9 @@ fn compare_elements(
     let to_mismatch = |reason: String| Mismatch { path: path.to_owned(), reason };
     match elements {
         [] if values.is_empty() => Ok(()),
-        [] => Err(to_mismatch(format!("has {} elements too many, from {}", values.len(), truncate(&values[0])))),
+        [] => {
+            Err(to_mismatch(format!("has {} elements too many, from {}", values.len(), truncate(&values[0]))))
+        }
         [Element::Item(pattern), rest @ ..] => {
             let [value, others @ ..] = values else {
                 return Err(to_mismatch(format!(
@@ -441,7 +455,8 @@ mod tests {
             .unwrap()
             .check(&json!(["b1", "x/b1/y", {"$gte": 1}]), &mut captures)
             .unwrap();
-        let filled = parse(r#"{"uri": "x://$b", "n": [$b, 1], "$gte": "$c"}"#).unwrap().fill(&captures).unwrap();
+        let filled =
+            parse(r#"{"uri": "x://$b", "n": [$b, 1], "$gte": "$c"}"#).unwrap().fill(&captures).unwrap();
         assert_eq!(filled, json!({"uri": "x://b1", "n": ["b1", 1], "$gte": "$c"}));
         assert!(parse(r#"{"a": …}"#).unwrap().fill(&captures).is_err());
     }

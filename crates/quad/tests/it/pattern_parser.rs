@@ -57,9 +57,9 @@ impl<'a> Parser<'a> {
                 self.skip_whitespace();
                 self.parse_object(true)?
             }
-            _ => {
-                Pattern::Kind(ValueKind::parse(word).ok_or_else(|| format!("`{word}` is not a word of patterns"))?)
-            }
+            _ => Pattern::Kind(
+                ValueKind::parse(word).ok_or_else(|| format!("`{word}` is not a word of patterns"))?,
+            ),
         })
     }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::client::Reply;
-use crate::place::{TestInstance, Server};
+use crate::instance::{Server, TestInstance};
 
 /// What stands for the folder's path in replies, which is another in every run.
 const PATH_PLACEHOLDER: &str = "/project";
@@ -56,8 +56,7 @@ impl Project {
     /// Removes a file or a folder.
     pub fn remove(&self, path: &str) -> Result<(), String> {
         let path = self.folder.path().join(path);
-        let result =
-            if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+        let result = if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
         result.map_err(|error| error.to_string())
     }
 

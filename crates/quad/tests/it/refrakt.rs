@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::place::TestInstance;
+use crate::instance::TestInstance;
 use crate::project::copy_dir;
 use crate::transcripts;
 
@@ -124,6 +124,7 @@ fn detect_contracts_and_reference_print_project() {
     let (code, stderr) = fixture.run_failing(&["contracts", "--site", "nope"]);
     assert!(code == Some(2) && stderr.contains("hint: There are: main"), "{stderr}");
     let missing_folder = Path::new("/nowhere").to_str().unwrap();
-    let output = fixture.instance.quad_command(&["refrakt", "detect", "--project", missing_folder]).output().unwrap();
+    let output =
+        fixture.instance.quad_command(&["refrakt", "detect", "--project", missing_folder]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use quad_sim::{Backend, Options};
 
-use crate::place::QUAD;
+use crate::instance::QUAD;
 
 const SEEDS: [u64; 4] = [1, 2, 3, 4];
 
@@ -28,7 +28,8 @@ fn fault_simulation_passes_on_postgres() {
 
 fn run_seeds(backend: Backend, server: Option<&str>) {
     for seed in SEEDS {
-        let options = Options { quad: Path::new(QUAD), backend, server_url: server, steps: STEPS, verbose: false };
+        let options =
+            Options { quad: Path::new(QUAD), backend, server_url: server, steps: STEPS, verbose: false };
         match quad_sim::run(seed, options) {
             Ok(summary) => {
                 eprintln!("{backend}, seed {seed}: {summary:?}");

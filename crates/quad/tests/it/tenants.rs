@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::place::TestInstance;
+use crate::instance::TestInstance;
 use crate::transcripts;
 
 const TENANTS: usize = 6;

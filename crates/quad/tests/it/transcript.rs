@@ -179,8 +179,9 @@ fn join_continuation_lines(source: &str) -> Vec<(usize, String)> {
 
 fn parse_action(text: &str) -> Result<Action, String> {
     let (first, rest) = split_first_word(text);
-    let required =
-        |description: &str| if rest.is_empty() { Err(format!("{first} needs {description}")) } else { Ok(rest.to_owned()) };
+    let required = |description: &str| {
+        if rest.is_empty() { Err(format!("{first} needs {description}")) } else { Ok(rest.to_owned()) }
+    };
     Ok(match first {
         "@tenant" => Action::Tenant(required("a name")?),
         "@load" => Action::Load(required("a file")?),
@@ -199,7 +200,9 @@ fn parse_action(text: &str) -> Result<Action, String> {
             let (name, scopes) = split_first_word(rest);
             Action::Agent { name: name.to_owned(), scopes: scopes.to_owned() }
         }
-        "@quad" => Action::QuadCommand(required("a command")?.split_whitespace().map(str::to_owned).collect()),
+        "@quad" => {
+            Action::QuadCommand(required("a command")?.split_whitespace().map(str::to_owned).collect())
+        }
         "→" => parse_request(rest)?,
         "←" => Action::Expect(parse_expectation(rest)?),
         name if name.starts_with('$') => {
@@ -236,7 +239,8 @@ fn parse_request(text: &str) -> Result<Action, String> {
 
 fn parse_expectation(text: &str) -> Result<Expectation, String> {
     let (first, rest) = split_first_word(text);
-    let pattern_or_any = |text: &str| if text.is_empty() { Ok(Pattern::Any) } else { pattern_parser::parse(text) };
+    let pattern_or_any =
+        |text: &str| if text.is_empty() { Ok(Pattern::Any) } else { pattern_parser::parse(text) };
     Ok(match first {
         "json" => Expectation::Json(pattern_or_any(rest)?),
         "tool" => match split_first_word(rest) {
@@ -249,9 +253,7 @@ fn parse_expectation(text: &str) -> Result<Expectation, String> {
                 "not_found" => ErrorKind::NotFound,
                 "bad_input" => ErrorKind::BadInput,
                 "scope" => ErrorKind::Scope,
-                code => {
-                    ErrorKind::Code(code.parse().map_err(|_| format!("`{code}` is no kind of error"))?)
-                }
+                code => ErrorKind::Code(code.parse().map_err(|_| format!("`{code}` is no kind of error"))?),
             };
             Expectation::Error { kind, data: pattern_or_any(data)? }
         }

@@ -6,13 +6,13 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
+use crate::audit_chain;
 use crate::client::Reply;
-use crate::combination::{Combination, Revision, Transport};
-use crate::conversation::TranscriptRunner;
+use crate::instance::TestInstance;
+use crate::matrix::{Combination, Revision, Transport};
 use crate::pattern::{is_id, is_time};
-use crate::place::TestInstance;
-use crate::trail;
 use crate::transcript::Transcript;
+use crate::transcript_runner::TranscriptRunner;
 
 /// The folder of the transcripts.
 pub fn folder() -> PathBuf {
@@ -47,7 +47,8 @@ fn every_transcript_passes_in_every_combination() {
                             if !transcript.only.iter().all(|word| combination.matches_word(word)) {
                                 continue;
                             }
-                            let mut runner = TranscriptRunner::new(transcript, instance, &server, combination);
+                            let mut runner =
+                                TranscriptRunner::new(transcript, instance, &server, combination);
                             match runner.run() {
                                 Ok(()) => {
                                     let replies = std::mem::take(&mut runner.replies);
@@ -73,7 +74,7 @@ fn every_transcript_passes_in_every_combination() {
     for instance in &instances {
         // Whatever was said, every tenant's trail is whole.
         for row in instance.query("SELECT name FROM tenant") {
-            trail::verify(instance, row[0].as_deref().unwrap_or_default());
+            audit_chain::verify(instance, row[0].as_deref().unwrap_or_default());
         }
     }
     let mut failures = failures.into_inner().unwrap();
@@ -117,7 +118,7 @@ fn behaviours() -> impl Iterator<Item = usize> {
 /// Behaviours that no conversation with one server can show, the test that does, and why.
 const TESTED_ELSEWHERE: &[(usize, &str, &str)] = &[
     // It needs a server with a lower rate, or six hundred calls within a minute.
-    (10, "gate.rs", "fn a_rate_is_kept_and_its_refusals_are_counted_in_the_tenants_chain()"),
+    (10, "authentication.rs", "fn rate_limit_refusals_are_counted_in_tenant_chain()"),
 ];
 
 /// The numbers that the comments of a transcript name: `# 27.`, `# 35. and 36.`
@@ -141,9 +142,15 @@ fn every_brain_behaviour_has_a_transcript() {
         tests_by_number.entry(*number).or_default().push(format!("{file}: {test}"));
     }
     let missing: Vec<usize> = behaviours().filter(|number| !tests_by_number.contains_key(number)).collect();
-    assert!(missing.is_empty(), "no transcript shows {missing:?}; those that are shown: {tests_by_number:#?}");
-    let unknown_numbers: Vec<usize> =
-        tests_by_number.keys().filter(|number| behaviours().all(|behaviour| behaviour != **number)).copied().collect();
+    assert!(
+        missing.is_empty(),
+        "no transcript shows {missing:?}; those that are shown: {tests_by_number:#?}"
+    );
+    let unknown_numbers: Vec<usize> = tests_by_number
+        .keys()
+        .filter(|number| behaviours().all(|behaviour| behaviour != **number))
+        .copied()
+        .collect();
     assert!(unknown_numbers.is_empty(), "there are no behaviours {unknown_numbers:?}");
 }
 
@@ -159,8 +166,8 @@ fn compare_runs(transcript: &Transcript, runs: &[Run]) -> Vec<String> {
     for other in others {
         for ((line, expected), (_, actual)) in expected.iter().zip(normalize_replies(other)) {
             // An old revision leaves structure and links out: only its patterns say what it answers.
-            let comparable =
-                first.combination.revision.has_structured_content() == other.combination.revision.has_structured_content();
+            let comparable = first.combination.revision.has_structured_content()
+                == other.combination.revision.has_structured_content();
             if let (true, Some(difference)) = (comparable, first_difference(expected, &actual, "")) {
                 failures.push(format!(
                     "{}:{line} [{}] and [{}] answer differently\n{}",
@@ -180,7 +187,8 @@ fn compare_runs(transcript: &Transcript, runs: &[Run]) -> Vec<String> {
 fn first_difference(left: &Value, right: &Value, path: &str) -> Option<String> {
     match (left, right) {
         (Value::Object(left_object), Value::Object(right_object)) => {
-            let names = left_object.keys().chain(right_object.keys().filter(|name| !left_object.contains_key(*name)));
+            let names =
+                left_object.keys().chain(right_object.keys().filter(|name| !left_object.contains_key(*name)));
             let absent = Value::from("(absent)");
             let mut differences = names.filter_map(|name| {
                 let member_of =
@@ -189,9 +197,13 @@ fn first_difference(left: &Value, right: &Value, path: &str) -> Option<String> {
             });
             differences.next()
         }
-        (Value::Array(left_values), Value::Array(right_values)) if left_values.len() == right_values.len() => {
+        (Value::Array(left_values), Value::Array(right_values))
+            if left_values.len() == right_values.len() =>
+        {
             let mut pairs = left_values.iter().zip(right_values).enumerate();
-            pairs.find_map(|(index, (left_value, right_value))| first_difference(left_value, right_value, &format!("{path}[{index}]")))
+            pairs.find_map(|(index, (left_value, right_value))| {
+                first_difference(left_value, right_value, &format!("{path}[{index}]"))
+            })
         }
         _ if left == right => None,
         _ => Some(format!("{}\n{left:#}\n{right:#}", path.trim_start_matches('.'))),

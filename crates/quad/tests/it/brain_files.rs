@@ -9,8 +9,8 @@ use std::process::Command;
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-use crate::place::TestInstance;
-use crate::trail;
+use crate::audit_chain;
+use crate::instance::TestInstance;
 
 /// A person's ledger, and one that an agent has filled with the same files.
 const PERSON: &str = "person";
@@ -142,7 +142,11 @@ fn every_format_imports_by_command_and_as_evidence() {
         }
         let actual_balances = balances_by_account(&instance, PERSON);
         for (account, balance) in BALANCES {
-            assert_eq!(actual_balances.get(account).map(String::as_str), Some(balance), "{account} in {actual_balances:#?}");
+            assert_eq!(
+                actual_balances.get(account).map(String::as_str),
+                Some(balance),
+                "{account} in {actual_balances:#?}"
+            );
         }
         assert_eq!(actual_balances.len(), BALANCES.len() + 1, "{actual_balances:#?}");
         assert_eq!(actual_balances["acct_shop"], "0.00");
@@ -152,8 +156,8 @@ fn every_format_imports_by_command_and_as_evidence() {
         assert_eq!(transaction_rows(&instance, PERSON), before);
         assert_eq!(balances_by_account(&instance, PERSON), actual_balances);
         check_contribution_as_evidence(&instance, &before);
-        trail::verify(&instance, PERSON);
-        trail::verify(&instance, AGENT);
+        audit_chain::verify(&instance, PERSON);
+        audit_chain::verify(&instance, AGENT);
         check_export_balances(&instance);
     }
 }
@@ -169,7 +173,10 @@ fn check_time_zones_and_refunds(instance: &TestInstance) {
     let refund = with_id("C0003");
     assert_eq!((&refund["direction"], &refund["amount"]), (&json!("inflow"), &json!("99.99")));
     let transfer_rows: Vec<&Value> = items.iter().filter(|row| row["amount"] == "300.00").collect();
-    assert!(transfer_rows.len() == 2 && transfer_rows.iter().all(|row| row["direction"] == "transfer"), "{transfer_rows:#?}");
+    assert!(
+        transfer_rows.len() == 2 && transfer_rows.iter().all(|row| row["direction"] == "transfer"),
+        "{transfer_rows:#?}"
+    );
     assert!(transfer_rows.iter().all(|row| row["reconciliation_status"] == "matched"), "{transfer_rows:#?}");
 }
 
@@ -177,14 +184,24 @@ fn check_time_zones_and_refunds(instance: &TestInstance) {
 fn check_reimport_adds_nothing(instance: &TestInstance) {
     for file in &FILES {
         let report = import_file(instance, &corpus_path(file.name), file.account);
-        assert_eq!((sum_field(&report, "added"), sum_field(&report, "updated")), (0, 0), "{} {report:#}", file.name);
+        assert_eq!(
+            (sum_field(&report, "added"), sum_field(&report, "updated")),
+            (0, 0),
+            "{} {report:#}",
+            file.name
+        );
         assert_eq!(report["transfers"]["paired"], 0, "{}", file.name);
         let text = std::fs::read_to_string(corpus_path(file.name)).unwrap();
         let with_bom_and_crlf = format!("\u{feff}{}", text.replace("\r\n", "\n").replace('\n', "\r\n"));
         let path = instance.folder().join(file.name);
         std::fs::write(&path, with_bom_and_crlf).unwrap();
         let report = import_file(instance, &path, file.account);
-        assert_eq!((sum_field(&report, "added"), sum_field(&report, "updated")), (0, 0), "{} {report:#}", file.name);
+        assert_eq!(
+            (sum_field(&report, "added"), sum_field(&report, "updated")),
+            (0, 0),
+            "{} {report:#}",
+            file.name
+        );
     }
 }
 
@@ -242,7 +259,11 @@ fn check_export_balances(instance: &TestInstance) {
             let amount = line.rsplit("\",\"").next().unwrap().trim_end_matches('"');
             parse_cents(amount.split(' ').next().unwrap())
         });
-        assert_eq!(hledger_cents, parse_cents(account["current_balance"].as_str().unwrap()), "{id}\n{printed}");
+        assert_eq!(
+            hledger_cents,
+            parse_cents(account["current_balance"].as_str().unwrap()),
+            "{id}\n{printed}"
+        );
     }
 }
 

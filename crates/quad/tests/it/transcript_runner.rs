@@ -6,10 +6,10 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Reply};
-use crate::combination::{Combination, Transport};
 use crate::http::{HttpClient, Request};
+use crate::instance::{Server, TestInstance};
+use crate::matrix::{Combination, Transport};
 use crate::pattern::{Captures, Mismatch, Pattern, fill_text};
-use crate::place::{TestInstance, Server};
 use crate::project::Project;
 use crate::transcript::{Action, ErrorKind, Expectation, Step, Transcript};
 
@@ -135,12 +135,18 @@ impl<'a> TranscriptRunner<'a> {
             }
             Action::Call { tool, arguments } => {
                 let arguments = arguments.fill(&self.captures)?;
-                self.send_request(step.line, "tools/call", Some(json!({"name": tool, "arguments": arguments})));
+                self.send_request(
+                    step.line,
+                    "tools/call",
+                    Some(json!({"name": tool, "arguments": arguments})),
+                );
                 Ok(())
             }
             Action::Subscribe(uri) => {
                 let uri = fill_text(uri, &self.captures);
-                self.client().subscribe(&uri).map_err(|error| format!("the subscription was refused: {error:#}"))
+                self.client()
+                    .subscribe(&uri)
+                    .map_err(|error| format!("the subscription was refused: {error:#}"))
             }
             Action::Unsubscribe(uri) => {
                 let uri = fill_text(uri, &self.captures);
@@ -417,7 +423,8 @@ fn check_error_code(
     if kind == ErrorKind::Scope && combination.transport == Transport::Http {
         let scope = error["data"]["scope"].as_str().unwrap_or_default();
         let challenge = reply.challenge.as_deref().unwrap_or_default();
-        let expected_parts = [r#"error="insufficient_scope""#, &format!(r#"scope="{scope}""#), "resource_metadata="];
+        let expected_parts =
+            [r#"error="insufficient_scope""#, &format!(r#"scope="{scope}""#), "resource_metadata="];
         let has_all_parts =
             challenge.starts_with("Bearer ") && expected_parts.iter().all(|part| challenge.contains(part));
         if reply.status != Some(403) || scope.is_empty() || !has_all_parts {

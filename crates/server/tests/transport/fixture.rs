@@ -302,7 +302,10 @@ impl Scheme for ToyScheme {
             tool("toy_slow", READ, ToolEffect::Reads, false, no_arguments()),
             tool("toy_fail", READ, ToolEffect::Reads, false, no_arguments()),
             tool("toy_secret", SECRET, ToolEffect::Reads, false, no_arguments()),
-        ].into_iter().map(std::sync::Arc::new).collect()
+        ]
+        .into_iter()
+        .map(std::sync::Arc::new)
+        .collect()
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::client::Client;
-use crate::combination::{Revision, Transport};
-use crate::place::{TestInstance, Server};
+use crate::instance::{Server, TestInstance};
+use crate::matrix::{Revision, Transport};
 use crate::transcripts;
 
 const ROUNDS: usize = 40;
@@ -54,9 +54,12 @@ fn run_rounds(instance: &TestInstance, server: &Server, transport: Transport, re
         call_tool(writer, "backend_data_create", data);
         loop {
             let received = subscriber.next_notification();
-            let notification =
-                received.unwrap_or_else(|| panic!("{} {tenant}: round {round} was not heard of", instance.backend));
-            assert_eq!(notification["method"], "notifications/resources/updated", "{tenant}: {notification:#}");
+            let notification = received
+                .unwrap_or_else(|| panic!("{} {tenant}: round {round} was not heard of", instance.backend));
+            assert_eq!(
+                notification["method"], "notifications/resources/updated",
+                "{tenant}: {notification:#}"
+            );
             if notification["params"]["uri"] == rows.as_str() {
                 break;
             }

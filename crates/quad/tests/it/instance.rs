@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::combination::Backend;
+use crate::matrix::Backend;
 
 /// The program under test.
 pub const QUAD: &str = env!("CARGO_BIN_EXE_quad");

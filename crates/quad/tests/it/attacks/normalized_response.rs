@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::house::Ids;
+use super::fixture::Ids;
 use crate::http::Response;
 
 /// Headers that differ between any two answers.
@@ -31,7 +31,10 @@ impl NormalizedResponse {
             .collect();
         headers.sort();
         let outcome = format!("{} {}", response.status, extract_code(&response.text()));
-        NormalizedResponse { text: format!("{}\n{}\n\n{}", response.status, headers.join("\n"), response.text()), outcome }
+        NormalizedResponse {
+            text: format!("{}\n{}\n\n{}", response.status, headers.join("\n"), response.text()),
+            outcome,
+        }
     }
 
     /// Something else than an HTTP response.

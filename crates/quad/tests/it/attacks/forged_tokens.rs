@@ -6,7 +6,7 @@ use ring::hmac;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
-use super::house::{AttackFixture, VICTIM};
+use super::fixture::{AttackFixture, VICTIM};
 use crate::http::Request;
 
 /// A genuine token, taken apart.

@@ -5,21 +5,20 @@
 //! for byte, what comes back about things that nobody has; the chains of both tenants must have exactly the refusals that the
 //! table says, and the system's chain those of callers that had proven nothing.
 
-mod answer;
-mod attempts;
-mod forge;
-mod house;
+mod fixture;
+mod forged_tokens;
+mod multi_step;
+mod normalized_response;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::audit_chain;
 use crate::http::Request;
-use crate::place::TestInstance;
-use crate::trail;
-use answer::{NormalizedResponse, Responses};
-use attempts as try_;
-use house::{AttackFixture, INTRUDER, VICTIM, with_token, percent_encode, post_request, without_header};
+use crate::instance::TestInstance;
+use fixture::{AttackFixture, INTRUDER, VICTIM, percent_encode, post_request, with_token, without_header};
+use normalized_response::{NormalizedResponse, Responses};
 
 /// What only the victim may ever see.
 const VICTIM_SECRETS: [&str; 3] = ["ada@example.org", "my-app", "Noise"];
@@ -37,7 +36,7 @@ enum ExpectedAudit {
     NoEvent,
 }
 
-use ExpectedAudit::{AllowedEvent, TenantChain, NoEvent, SystemChain};
+use ExpectedAudit::{AllowedEvent, NoEvent, SystemChain, TenantChain};
 
 /// One row.
 struct AttackCase {
@@ -73,53 +72,53 @@ fn cases() -> Vec<AttackCase> {
     vec![
         // Tokens that nobody gave out.
         case("forged", "no signature at all, alg none", "401 algorithm", SystemChain("algorithm"), |fixture| {
-            let token = forge::edit_token(fixture, |parts| { parts.header["alg"] = "none".into(); parts.signature.clear(); });
+            let token = forged_tokens::edit_token(fixture, |parts| { parts.header["alg"] = "none".into(); parts.signature.clear(); });
             read_orgs_with(fixture, &token)
         }),
         case("forged", "alg none in another spelling", "401 algorithm", SystemChain("algorithm"), |fixture| {
-            let token = forge::edit_token(fixture, |parts| { parts.header["alg"] = "nOnE".into(); parts.signature.clear(); });
+            let token = forged_tokens::edit_token(fixture, |parts| { parts.header["alg"] = "nOnE".into(); parts.signature.clear(); });
             read_orgs_with(fixture, &token)
         }),
         case("forged", "alg HS256 under the public key", "401 algorithm", SystemChain("algorithm"), |fixture| {
-            let mut parts = forge::with_victim_tenant(fixture);
+            let mut parts = forged_tokens::with_victim_tenant(fixture);
             parts.header["alg"] = "HS256".into();
-            read_orgs_with(fixture, &parts.sign_with_hmac(&forge::server_public_key(fixture)))
+            read_orgs_with(fixture, &parts.sign_with_hmac(&forged_tokens::server_public_key(fixture)))
         }),
         case("forged", "the MAC of the public key under alg EdDSA", "401 bad_signature", SystemChain("bad_signature"), |fixture| {
-            read_orgs_with(fixture, &forge::with_victim_tenant(fixture).sign_with_hmac(&forge::server_public_key(fixture)))
+            read_orgs_with(fixture, &forged_tokens::with_victim_tenant(fixture).sign_with_hmac(&forged_tokens::server_public_key(fixture)))
         }),
         case("forged", "no algorithm", "401 algorithm", SystemChain("algorithm"), |fixture| {
-            read_orgs_with(fixture, &forge::edit_token(fixture, |parts| { parts.header.as_object_mut().unwrap().remove("alg"); }))
+            read_orgs_with(fixture, &forged_tokens::edit_token(fixture, |parts| { parts.header.as_object_mut().unwrap().remove("alg"); }))
         }),
         case("forged", "the name of a key that is none", "401 unknown_key", SystemChain("unknown_key"), |fixture| {
-            read_orgs_with(fixture, &forge::edit_token(fixture, |parts| parts.header["kid"] = "0000000000000000".into()))
+            read_orgs_with(fixture, &forged_tokens::edit_token(fixture, |parts| parts.header["kid"] = "0000000000000000".into()))
         }),
         case("forged", "a path as the name of a key", "401 unknown_key", SystemChain("unknown_key"), |fixture| {
-            read_orgs_with(fixture, &forge::edit_token(fixture, |parts| parts.header["kid"] = "../../../../dev/null".into()))
+            read_orgs_with(fixture, &forged_tokens::edit_token(fixture, |parts| parts.header["kid"] = "../../../../dev/null".into()))
         }),
         case("forged", "no name of a key", "401 unknown_key", SystemChain("unknown_key"), |fixture| {
-            read_orgs_with(fixture, &forge::edit_token(fixture, |parts| { parts.header.as_object_mut().unwrap().remove("kid"); }))
+            read_orgs_with(fixture, &forged_tokens::edit_token(fixture, |parts| { parts.header.as_object_mut().unwrap().remove("kid"); }))
         }),
         case("forged", "a foreign key under our key's name", "401 bad_signature", SystemChain("bad_signature"), |fixture| {
-            read_orgs_with(fixture, &forge::with_victim_tenant(fixture).sign_with_foreign_key())
+            read_orgs_with(fixture, &forged_tokens::with_victim_tenant(fixture).sign_with_foreign_key())
         }),
         case("forged", "a foreign key that the token brings along", "401 bad_signature", SystemChain("bad_signature"), |fixture| {
-            let mut parts = forge::with_victim_tenant(fixture);
-            parts.header["jwk"] = forge::foreign_public_jwk();
+            let mut parts = forged_tokens::with_victim_tenant(fixture);
+            parts.header["jwk"] = forged_tokens::foreign_public_jwk();
             parts.header["jku"] = "https://evil.example/jwks.json".into();
             read_orgs_with(fixture, &parts.sign_with_foreign_key())
         }),
         case("forged", "a signature that lacks its last byte", "401 bad_signature", SystemChain("bad_signature"), |fixture| {
-            read_orgs_with(fixture, &forge::edit_signature(fixture, |signature| { signature.pop(); }))
+            read_orgs_with(fixture, &forged_tokens::edit_signature(fixture, |signature| { signature.pop(); }))
         }),
         case("forged", "a signature with a byte too many", "401 bad_signature", SystemChain("bad_signature"), |fixture| {
-            read_orgs_with(fixture, &forge::edit_signature(fixture, |signature| signature.push(0)))
+            read_orgs_with(fixture, &forged_tokens::edit_signature(fixture, |signature| signature.push(0)))
         }),
         case("forged", "an empty signature", "401 bad_signature", SystemChain("bad_signature"), |fixture| {
-            read_orgs_with(fixture, &forge::edit_signature(fixture, Vec::clear))
+            read_orgs_with(fixture, &forged_tokens::edit_signature(fixture, Vec::clear))
         }),
         case("forged", "a signature plus the order of its group", "401 bad_signature", SystemChain("bad_signature"), |fixture| {
-            read_orgs_with(fixture, &forge::edit_signature(fixture, |signature| forge::malleate_signature(signature)))
+            read_orgs_with(fixture, &forged_tokens::edit_signature(fixture, |signature| forged_tokens::malleate_signature(signature)))
         }),
         case("forged", "a signature in another spelling", "401 malformed", SystemChain("malformed"), |fixture| {
             // 64 bytes leave four bits unused in the last letter; a careless decoder does not look at them.
@@ -132,32 +131,32 @@ fn cases() -> Vec<AttackCase> {
             read_orgs_with(fixture, &format!("{}==", fixture.intruder_token))
         }),
         case("forged", "somebody else's claims under our signature", "401 bad_signature", SystemChain("bad_signature"), |fixture| {
-            let owner = forge::TokenParts::parse(&fixture.owner_token);
-            read_orgs_with(fixture, &forge::edit_token(fixture, |parts| parts.claims = owner.claims))
+            let owner = forged_tokens::TokenParts::parse(&fixture.owner_token);
+            read_orgs_with(fixture, &forged_tokens::edit_token(fixture, |parts| parts.claims = owner.claims))
         }),
         case("forged", "another tenant in our own claims", "401 bad_signature", SystemChain("bad_signature"), |fixture| {
-            read_orgs_with(fixture, &forge::with_victim_tenant(fixture).to_token())
+            read_orgs_with(fixture, &forged_tokens::with_victim_tenant(fixture).to_token())
         }),
         case("forged", "one more scope in our own claims", "401 bad_signature", SystemChain("bad_signature"), |fixture| {
-            let mut parts = forge::TokenParts::parse(&fixture.limited_token);
+            let mut parts = forged_tokens::TokenParts::parse(&fixture.limited_token);
             parts.claims["scope"] = "*:*".into();
             read_orgs_with(fixture, &parts.to_token())
         }),
         case("forged", "the tenant of system", "401 bad_signature", SystemChain("bad_signature"), |fixture| {
-            read_orgs_with(fixture, &forge::edit_token(fixture, |parts| parts.claims["tenant_id"] = "system".into()))
+            read_orgs_with(fixture, &forged_tokens::edit_token(fixture, |parts| parts.claims["tenant_id"] = "system".into()))
         }),
         case("forged", "a claim that stands twice", "401 duplicate_claim", SystemChain("duplicate_claim"), |fixture| {
-            let parts = forge::TokenParts::parse(&fixture.intruder_token);
-            let claims = forge::with_duplicate_member(&parts.claims, &format!(r#""tenant_id":"{}""#, fixture.instance.tenant_id(VICTIM)));
-            read_orgs_with(fixture, &forge::with_signature(&forge::signing_input(&parts.header.to_string(), &claims), &parts.signature))
+            let parts = forged_tokens::TokenParts::parse(&fixture.intruder_token);
+            let claims = forged_tokens::with_duplicate_member(&parts.claims, &format!(r#""tenant_id":"{}""#, fixture.instance.tenant_id(VICTIM)));
+            read_orgs_with(fixture, &forged_tokens::with_signature(&forged_tokens::signing_input(&parts.header.to_string(), &claims), &parts.signature))
         }),
         case("forged", "an algorithm that stands twice", "401 duplicate_claim", SystemChain("duplicate_claim"), |fixture| {
-            let parts = forge::TokenParts::parse(&fixture.intruder_token);
-            let header = forge::with_duplicate_member(&parts.header, r#""alg":"none""#);
-            read_orgs_with(fixture, &forge::with_signature(&forge::signing_input(&header, &parts.claims.to_string()), &parts.signature))
+            let parts = forged_tokens::TokenParts::parse(&fixture.intruder_token);
+            let header = forged_tokens::with_duplicate_member(&parts.header, r#""alg":"none""#);
+            read_orgs_with(fixture, &forged_tokens::with_signature(&forged_tokens::signing_input(&header, &parts.claims.to_string()), &parts.signature))
         }),
         case("forged", "a header that must be understood", "401 malformed", SystemChain("malformed"), |fixture| {
-            read_orgs_with(fixture, &forge::edit_token(fixture, |parts| { parts.header["crit"] = json!(["b64"]); parts.header["b64"] = false.into(); }))
+            read_orgs_with(fixture, &forged_tokens::edit_token(fixture, |parts| { parts.header["crit"] = json!(["b64"]); parts.header["b64"] = false.into(); }))
         }),
         case("forged", "a token of four parts", "401 malformed", SystemChain("malformed"), |fixture| {
             read_orgs_with(fixture, &format!("{}.{}", fixture.intruder_token, fixture.intruder_token.rsplit('.').next().unwrap()))
@@ -175,7 +174,7 @@ fn cases() -> Vec<AttackCase> {
             read_orgs_with(fixture, &other_instance.mint_token(VICTIM, "owner", "*:*"))
         }),
         case("forged", "a token as long as a book", "401 too_long", SystemChain("too_long"), |fixture| {
-            read_orgs_with(fixture, &forge::edit_token(fixture, |parts| parts.claims["sub"] = "x".repeat(9_000).into()))
+            read_orgs_with(fixture, &forged_tokens::edit_token(fixture, |parts| parts.claims["sub"] = "x".repeat(9_000).into()))
         }),
         case("forged", "a good token in the query", "401 missing", SystemChain("missing"), |fixture| {
             fixture.send(&Request::new("GET", &format!("/v1/resources?uri=bkend://orgs&access_token={}", fixture.owner_token))).into()
@@ -198,7 +197,7 @@ fn cases() -> Vec<AttackCase> {
         }),
         case("forged", "an issuer's token under our key's name", "401 bad_signature", SystemChain("bad_signature"), |fixture| {
             read_orgs_with(fixture, &fixture.provider.issue_token(VICTIM, |header, claims| {
-                header["kid"] = house::kid_of(&fixture.owner_token).into();
+                header["kid"] = fixture::kid_of(&fixture.owner_token).into();
                 claims["iss"] = "quad".into();
             }))
         }),
@@ -231,28 +230,28 @@ fn cases() -> Vec<AttackCase> {
         }),
         case("replayed", "a tag of what a revoked token had read", "401 revoked", TenantChain(VICTIM), |fixture| {
             let token = fixture.add_agent("revoked-with-tag", &[]);
-            let tag = try_::warm_cache(fixture, "bkend://orgs");
+            let tag = multi_step::warm_cache(fixture, "bkend://orgs");
             fixture.revoke_token("revoked-with-tag");
             fixture.send(&fixture.plain_read_request(&token, "bkend://orgs").header("If-None-Match", &tag)).into()
         }),
         case("replayed", "a session of another agent of the tenant", "404 SESSION_NOT_FOUND", TenantChain(VICTIM), |fixture| {
-            try_::use_foreign_session(fixture, &fixture.limited_token)
+            multi_step::use_foreign_session(fixture, &fixture.limited_token)
         }),
         case("replayed", "a session of another tenant", "404 SESSION_NOT_FOUND", TenantChain(INTRUDER), |fixture| {
-            try_::use_foreign_session(fixture, &fixture.intruder_token)
+            multi_step::use_foreign_session(fixture, &fixture.intruder_token)
         }),
         case("replayed", "a session that was ended", "404 SESSION_NOT_FOUND", TenantChain(INTRUDER), |fixture| {
             let session = fixture.open_session(&fixture.intruder_token);
             let end = with_token(Request::new("DELETE", "/mcp"), &fixture.intruder_token).header("Mcp-Session-Id", &session);
             assert_eq!(fixture.fetch(&end).status, 204);
-            Responses(try_::use_session(fixture, &fixture.intruder_token, &session).into_iter().map(|answer| vec![answer]).collect())
+            Responses(multi_step::use_session(fixture, &fixture.intruder_token, &session).into_iter().map(|answer| vec![answer]).collect())
         }),
         case("replayed", "a session with a longer life written into it", "404 SESSION_NOT_FOUND", TenantChain(INTRUDER), |fixture| {
             let session = fixture.open_session(&fixture.intruder_token);
             let parts: Vec<&str> = session.split('.').collect();
             let written = format!(r#"{{"t":"{}","s":"owner","r":"2025-11-25","x":9999999999999}}"#, fixture.instance.tenant_id(VICTIM));
-            let forged = format!("{}.{}.{}", parts[0], forge::signing_input(&written, "").trim_end_matches('.'), parts[2]);
-            Responses(try_::use_session(fixture, &fixture.intruder_token, &forged).into_iter().map(|answer| vec![answer]).collect())
+            let forged = format!("{}.{}.{}", parts[0], forged_tokens::signing_input(&written, "").trim_end_matches('.'), parts[2]);
+            Responses(multi_step::use_session(fixture, &fixture.intruder_token, &forged).into_iter().map(|answer| vec![answer]).collect())
         }),
         case("replayed", "two sessions at once", "400 HEADER_MISMATCH", TenantChain(INTRUDER), |fixture| {
             let session = fixture.open_session(&fixture.intruder_token);
@@ -261,7 +260,7 @@ fn cases() -> Vec<AttackCase> {
         }),
         case("replayed", "a session of a key that was dropped, and a token of it", "401 unknown_key", SystemChain("unknown_key"), |fixture| {
             let session = fixture.open_session(&fixture.old_key_token);
-            fixture.instance.run(&["key", "drop", &house::kid_of(&fixture.old_key_token)]);
+            fixture.instance.run(&["key", "drop", &fixture::kid_of(&fixture.old_key_token)]);
             let with_session = fixture.legacy_request(&fixture.old_key_token, Some(&session), "ping", json!({}));
             Responses(vec![vec![fixture.send(&fixture.plain_read_request(&fixture.old_key_token, "bkend://orgs"))], vec![fixture.send(&with_session)]])
         }),
@@ -292,26 +291,26 @@ fn cases() -> Vec<AttackCase> {
         case("quarantined", "a stream of an agent that is quarantined while it listens", "0 notices, then the end", AllowedEvent, |fixture| {
             let token = fixture.add_agent("halted-listener", &[]);
             let quarantine = || { fixture.instance.run(&["agent", "quarantine", "halted-listener", "--tenant", VICTIM]); };
-            try_::listen_after_revocation(fixture, &token, quarantine).into()
+            multi_step::listen_after_revocation(fixture, &token, quarantine).into()
         }),
 
         // Other tenants' ids.
         case("cross-tenant", "every template, by the protocol", "200 NOT_FOUND", TenantChain(INTRUDER), |fixture| {
-            try_::read_every_template(fixture, |uri| fixture.send(&fixture.modern_request(&fixture.intruder_token, "resources/read", json!({"uri": uri}))))
+            multi_step::read_every_template(fixture, |uri| fixture.send(&fixture.modern_request(&fixture.intruder_token, "resources/read", json!({"uri": uri}))))
         }),
         case("cross-tenant", "every template, in a legacy session", "200 NOT_FOUND", TenantChain(INTRUDER), |fixture| {
             let session = fixture.open_session(&fixture.intruder_token);
-            try_::read_every_template(fixture, |uri| fixture.send(&fixture.legacy_request(&fixture.intruder_token, Some(&session), "resources/read", json!({"uri": uri}))))
+            multi_step::read_every_template(fixture, |uri| fixture.send(&fixture.legacy_request(&fixture.intruder_token, Some(&session), "resources/read", json!({"uri": uri}))))
         }),
         case("cross-tenant", "every template, by plain HTTP", "404 NOT_FOUND", TenantChain(INTRUDER), |fixture| {
-            try_::read_every_template(fixture, |uri| fixture.send(&fixture.plain_read_request(&fixture.intruder_token, uri)))
+            multi_step::read_every_template(fixture, |uri| fixture.send(&fixture.plain_read_request(&fixture.intruder_token, uri)))
         }),
         case("cross-tenant", "every template, by the tool that reads", "200 NOT_FOUND", TenantChain(INTRUDER), |fixture| {
-            try_::read_every_template(fixture, |uri| fixture.send(&fixture.tool_request(&fixture.intruder_token, "resource_read", json!({"uri": uri}))))
+            multi_step::read_every_template(fixture, |uri| fixture.send(&fixture.tool_request(&fixture.intruder_token, "resource_read", json!({"uri": uri}))))
         }),
-        case("cross-tenant", "every template, over stdio", "stdio NOT_FOUND", TenantChain(INTRUDER), try_::read_every_template_over_stdio),
-        case("cross-tenant", "every tool that takes an id", "200 NOT_FOUND", TenantChain(INTRUDER), try_::call_every_tool),
-        case("cross-tenant", "every tool that looks for an id", "200 ok", AllowedEvent, try_::call_every_lookup_tool),
+        case("cross-tenant", "every template, over stdio", "stdio NOT_FOUND", TenantChain(INTRUDER), multi_step::read_every_template_over_stdio),
+        case("cross-tenant", "every tool that takes an id", "200 NOT_FOUND", TenantChain(INTRUDER), multi_step::call_every_tool),
+        case("cross-tenant", "every tool that looks for an id", "200 ok", AllowedEvent, multi_step::call_every_lookup_tool),
         case("cross-tenant", "their project below our organization", "200 NOT_FOUND", TenantChain(INTRUDER), |fixture| {
             fixture.for_existing_and_absent(|ids| {
                 let uri = format!("bkend://orgs/org_other/projects/{}", ids.get("projectId"));
@@ -332,19 +331,19 @@ fn cases() -> Vec<AttackCase> {
         }),
         case("cross-tenant", "their ids, letter by letter", "0 values", AllowedEvent, |fixture| {
             let template = "bkend://orgs/{orgId}/projects";
-            fixture.for_existing_and_absent(|ids| try_::complete(fixture, template, "orgId", ids.get("orgId"), json!({}))).into()
+            fixture.for_existing_and_absent(|ids| multi_step::complete(fixture, template, "orgId", ids.get("orgId"), json!({}))).into()
         }),
         case("cross-tenant", "what lies below their ids", "0 values", AllowedEvent, |fixture| {
             let template = "bkend://orgs/{orgId}/projects/{projectId}/environments";
-            fixture.for_existing_and_absent(|ids| try_::complete(fixture, template, "projectId", "", json!({"orgId": ids.get("orgId")}))).into()
+            fixture.for_existing_and_absent(|ids| multi_step::complete(fixture, template, "projectId", "", json!({"orgId": ids.get("orgId")}))).into()
         }),
         case("cross-tenant", "the versions of their table", "0 values", AllowedEvent, |fixture| {
             let template = "bkend://orgs/{orgId}/projects/{projectId}/environments/{envId}/tables/{tableId}/schema/versions/{n}";
-            fixture.for_existing_and_absent(|ids| try_::complete(fixture, template, "n", "", json!({"tableId": ids.get("tableId")}))).into()
+            fixture.for_existing_and_absent(|ids| multi_step::complete(fixture, template, "n", "", json!({"tableId": ids.get("tableId")}))).into()
         }),
         case("cross-tenant", "their agents' events in our trail", "0 events", AllowedEvent, |fixture| {
             // As long as each other, so that the answers are.
-            vec![try_::read_events_of(fixture, "owner"), try_::read_events_of(fixture, "nobod")].into()
+            vec![multi_step::read_events_of(fixture, "owner"), multi_step::read_events_of(fixture, "nobod")].into()
         }),
         case("cross-tenant", "a tenant as an argument", "200 VALIDATION_ERROR", TenantChain(INTRUDER), |fixture| {
             let arguments = |tenant: &str| json!({"organizationId": "org_abc123", "tenant_id": tenant});
@@ -370,24 +369,24 @@ fn cases() -> Vec<AttackCase> {
         }),
 
         // Paths.
-        case("path", "dots between endpoints", "404 NOT_FOUND", NoEvent, |fixture| try_::get_path(fixture, "/mcp/../v1/resources?uri=bkend://orgs")),
-        case("path", "encoded dots between endpoints", "404 NOT_FOUND", NoEvent, |fixture| try_::get_path(fixture, "/mcp/%2e%2e/v1/resources?uri=bkend://orgs")),
-        case("path", "an encoded slash in an endpoint", "404 NOT_FOUND", NoEvent, |fixture| try_::get_path(fixture, "/v1%2fresources?uri=bkend://orgs")),
-        case("path", "a doubled slash before an endpoint", "404 NOT_FOUND", NoEvent, |fixture| try_::get_path(fixture, "//v1/resources?uri=bkend://orgs")),
-        case("path", "an encoded NUL behind an endpoint", "404 NOT_FOUND", NoEvent, |fixture| try_::get_path(fixture, "/v1/resources%00?uri=bkend://orgs")),
-        case("path", "overlong dots", "404 NOT_FOUND", NoEvent, |fixture| try_::get_path(fixture, "/%c0%ae%c0%ae/v1/resources?uri=bkend://orgs")),
-        case("path", "a backslash", "404 NOT_FOUND", NoEvent, |fixture| try_::get_path(fixture, "/mcp/..%5cv1%5cresources?uri=bkend://orgs")),
+        case("path", "dots between endpoints", "404 NOT_FOUND", NoEvent, |fixture| multi_step::get_path(fixture, "/mcp/../v1/resources?uri=bkend://orgs")),
+        case("path", "encoded dots between endpoints", "404 NOT_FOUND", NoEvent, |fixture| multi_step::get_path(fixture, "/mcp/%2e%2e/v1/resources?uri=bkend://orgs")),
+        case("path", "an encoded slash in an endpoint", "404 NOT_FOUND", NoEvent, |fixture| multi_step::get_path(fixture, "/v1%2fresources?uri=bkend://orgs")),
+        case("path", "a doubled slash before an endpoint", "404 NOT_FOUND", NoEvent, |fixture| multi_step::get_path(fixture, "//v1/resources?uri=bkend://orgs")),
+        case("path", "an encoded NUL behind an endpoint", "404 NOT_FOUND", NoEvent, |fixture| multi_step::get_path(fixture, "/v1/resources%00?uri=bkend://orgs")),
+        case("path", "overlong dots", "404 NOT_FOUND", NoEvent, |fixture| multi_step::get_path(fixture, "/%c0%ae%c0%ae/v1/resources?uri=bkend://orgs")),
+        case("path", "a backslash", "404 NOT_FOUND", NoEvent, |fixture| multi_step::get_path(fixture, "/mcp/..%5cv1%5cresources?uri=bkend://orgs")),
         case("path", "an endpoint of a scheme that is a path", "404 NOT_FOUND", NoEvent, |fixture| {
             fixture.send(&Request { path: "/mcp/..%2f..%2fetc".to_owned(), ..valid_request(fixture) }).into()
         }),
-        case("path", "dots in an address", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, "bkend://orgs/org_other/../org_abc123")),
-        case("path", "encoded dots in an address", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, "bkend://orgs/%2e%2e/orgs/org_abc123")),
-        case("path", "an encoded slash in an address", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, "bkend://orgs/org_other%2Fprojects")),
-        case("path", "a NUL in an address", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, "bkend://orgs/org_abc123%00")),
-        case("path", "overlong UTF-8 in an address", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, "bkend://orgs/%c0%ae%c0%ae/org_abc123")),
-        case("path", "a backslash in an address", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, "bkend://orgs\\org_abc123")),
-        case("path", "somebody's name in an address", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, "bkend://owner@orgs/org_abc123")),
-        case("path", "a file as an address", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, "file:///etc/passwd")),
+        case("path", "dots in an address", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, "bkend://orgs/org_other/../org_abc123")),
+        case("path", "encoded dots in an address", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, "bkend://orgs/%2e%2e/orgs/org_abc123")),
+        case("path", "an encoded slash in an address", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, "bkend://orgs/org_other%2Fprojects")),
+        case("path", "a NUL in an address", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, "bkend://orgs/org_abc123%00")),
+        case("path", "overlong UTF-8 in an address", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, "bkend://orgs/%c0%ae%c0%ae/org_abc123")),
+        case("path", "a backslash in an address", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, "bkend://orgs\\org_abc123")),
+        case("path", "somebody's name in an address", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, "bkend://owner@orgs/org_abc123")),
+        case("path", "a file as an address", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, "file:///etc/passwd")),
         case("path", "an address that is not UTF-8 once decoded", "400 VALIDATION_ERROR", TenantChain(INTRUDER), |fixture| {
             fixture.send(&with_token(Request::new("GET", "/v1/resources?uri=bkend://orgs/%c0%ae"), &fixture.intruder_token)).into()
         }),
@@ -453,7 +452,7 @@ fn cases() -> Vec<AttackCase> {
             let request = Request { body: None, ..valid_request(fixture) };
             fixture.send(&request.header("Content-Length", "5242880").header("Connection", "close")).into()
         }),
-        case("header", "a second request inside the first", "1 reply 400", TenantChain(INTRUDER), try_::smuggle_request),
+        case("header", "a second request inside the first", "1 reply 400", TenantChain(INTRUDER), multi_step::smuggle_request),
 
         // Bodies.
         case("body", "two methods in one message", "400 INVALID_REQUEST", TenantChain(INTRUDER), |fixture| {
@@ -497,69 +496,69 @@ fn cases() -> Vec<AttackCase> {
 
         // What others have read before.
         case("cache", "what the victim has just read", "404 NOT_FOUND", TenantChain(INTRUDER), |fixture| {
-            try_::warm_cache(fixture, "bkend://orgs/org_abc123");
+            multi_step::warm_cache(fixture, "bkend://orgs/org_abc123");
             fixture.for_existing_and_absent(|ids| fixture.send(&fixture.plain_read_request(&fixture.intruder_token, &format!("bkend://orgs/{}", ids.get("orgId"))))).into()
         }),
         case("cache", "what the victim has just read, by its tag", "404 NOT_FOUND", TenantChain(INTRUDER), |fixture| {
-            let tag = try_::warm_cache(fixture, "bkend://orgs/org_abc123");
+            let tag = multi_step::warm_cache(fixture, "bkend://orgs/org_abc123");
             fixture.for_existing_and_absent(|ids| {
                 let request = fixture.plain_read_request(&fixture.intruder_token, &format!("bkend://orgs/{}", ids.get("orgId")));
                 fixture.send(&request.header("If-None-Match", &tag))
             }).into()
         }),
         case("cache", "whatever the victim has just read, by any tag", "404 NOT_FOUND", TenantChain(INTRUDER), |fixture| {
-            try_::warm_cache(fixture, "bkend://orgs/org_abc123");
+            multi_step::warm_cache(fixture, "bkend://orgs/org_abc123");
             fixture.for_existing_and_absent(|ids| {
                 let request = fixture.plain_read_request(&fixture.intruder_token, &format!("bkend://orgs/{}", ids.get("orgId")));
                 fixture.send(&request.header("If-None-Match", "*"))
             }).into()
         }),
         case("cache", "a part of what the victim has just read", "404 NOT_FOUND", TenantChain(INTRUDER), |fixture| {
-            let tag = try_::warm_cache(fixture, "bkend://orgs/org_abc123");
+            let tag = multi_step::warm_cache(fixture, "bkend://orgs/org_abc123");
             fixture.for_existing_and_absent(|ids| {
                 let request = fixture.plain_read_request(&fixture.intruder_token, &format!("bkend://orgs/{}", ids.get("orgId")));
                 fixture.send(&request.header("Range", "bytes=0-0").header("If-Range", &tag))
             }).into()
         }),
         case("cache", "what a colleague with more scopes has just read", "403 SCOPE_INSUFFICIENT", TenantChain(VICTIM), |fixture| {
-            try_::warm_cache(fixture, &fixture.victim_rows_uri());
+            multi_step::warm_cache(fixture, &fixture.victim_rows_uri());
             let template = "bkend://orgs/{orgId}/projects/{projectId}/environments/{envId}/tables/{tableId}/rows";
             fixture.for_existing_and_absent(|ids| fixture.send(&fixture.plain_read_request(&fixture.limited_token, &ids.expand(template)))).into()
         }),
         case("cache", "the same, by its tag", "403 SCOPE_INSUFFICIENT", TenantChain(VICTIM), |fixture| {
-            let tag = try_::warm_cache(fixture, &fixture.victim_rows_uri());
+            let tag = multi_step::warm_cache(fixture, &fixture.victim_rows_uri());
             fixture.send(&fixture.plain_read_request(&fixture.limited_token, &fixture.victim_rows_uri()).header("If-None-Match", &tag)).into()
         }),
-        case("cache", "a wider view of the same address", "0 projects", AllowedEvent, try_::read_narrow_view),
+        case("cache", "a wider view of the same address", "0 projects", AllowedEvent, multi_step::read_narrow_view),
 
         // Pages of lists.
         case("cursor", "a cursor with another letter in it", "200 INVALID_CURSOR", TenantChain(INTRUDER), |fixture| {
-            let mut cursor = try_::list_cursor(fixture, &fixture.intruder_token).into_bytes();
+            let mut cursor = multi_step::list_cursor(fixture, &fixture.intruder_token).into_bytes();
             cursor[4] = if cursor[4] == b'A' { b'B' } else { b'A' };
-            try_::list_at_cursor(fixture, &String::from_utf8(cursor).unwrap()).into()
+            multi_step::list_at_cursor(fixture, &String::from_utf8(cursor).unwrap()).into()
         }),
         case("cursor", "a cursor that lacks its end", "200 INVALID_CURSOR", TenantChain(INTRUDER), |fixture| {
-            let cursor = try_::list_cursor(fixture, &fixture.intruder_token);
-            try_::list_at_cursor(fixture, &cursor[..cursor.len() - 4]).into()
+            let cursor = multi_step::list_cursor(fixture, &fixture.intruder_token);
+            multi_step::list_at_cursor(fixture, &cursor[..cursor.len() - 4]).into()
         }),
         case("cursor", "the victim's cursor", "200 INVALID_CURSOR", TenantChain(INTRUDER), |fixture| {
-            try_::list_at_cursor(fixture, &try_::list_cursor(fixture, &fixture.owner_token)).into()
+            multi_step::list_at_cursor(fixture, &multi_step::list_cursor(fixture, &fixture.owner_token)).into()
         }),
         case("cursor", "the victim's cursor of its trail", "400 INVALID_CURSOR", TenantChain(INTRUDER), |fixture| {
-            try_::read_events_at_cursor(fixture, "", &try_::audit_cursor(fixture, &fixture.owner_token)).into()
+            multi_step::read_events_at_cursor(fixture, "", &multi_step::audit_cursor(fixture, &fixture.owner_token)).into()
         }),
         case("cursor", "a cursor of the trail for another question", "400 INVALID_CURSOR", TenantChain(INTRUDER), |fixture| {
-            let cursor = try_::audit_cursor(fixture, &fixture.intruder_token);
-            try_::read_events_at_cursor(fixture, "outcome=refused&", &cursor).into()
+            let cursor = multi_step::audit_cursor(fixture, &fixture.intruder_token);
+            multi_step::read_events_at_cursor(fixture, "outcome=refused&", &cursor).into()
         }),
         case("cursor", "a cursor of the trail for the list", "200 INVALID_CURSOR", TenantChain(INTRUDER), |fixture| {
-            try_::list_at_cursor(fixture, &try_::audit_cursor(fixture, &fixture.intruder_token)).into()
+            multi_step::list_at_cursor(fixture, &multi_step::audit_cursor(fixture, &fixture.intruder_token)).into()
         }),
         case("cursor", "a cursor of the list for the trail", "400 INVALID_CURSOR", TenantChain(INTRUDER), |fixture| {
-            try_::read_events_at_cursor(fixture, "", &try_::list_cursor(fixture, &fixture.intruder_token)).into()
+            multi_step::read_events_at_cursor(fixture, "", &multi_step::list_cursor(fixture, &fixture.intruder_token)).into()
         }),
         case("cursor", "a cursor for a list that gives none", "200 INVALID_CURSOR", TenantChain(INTRUDER), |fixture| {
-            let cursor = try_::list_cursor(fixture, &fixture.intruder_token);
+            let cursor = multi_step::list_cursor(fixture, &fixture.intruder_token);
             fixture.send(&fixture.modern_request(&fixture.intruder_token, "tools/list", json!({"cursor": cursor}))).into()
         }),
 
@@ -572,8 +571,8 @@ fn cases() -> Vec<AttackCase> {
             }).into()
         }),
         case("subscription", "to what the victim has, by a stream", "0 of theirs", AllowedEvent, |fixture| {
-            let foreign = try_::listen_to_foreign_uri(fixture, &fixture.victim_rows_uri());
-            let absent = try_::listen_to_foreign_uri(fixture, "bkend://tables/tbl_nobody");
+            let foreign = multi_step::listen_to_foreign_uri(fixture, &fixture.victim_rows_uri());
+            let absent = multi_step::listen_to_foreign_uri(fixture, "bkend://tables/tbl_nobody");
             vec![foreign, absent].into()
         }),
         case("subscription", "without the scope", "403 SCOPE_INSUFFICIENT", TenantChain(VICTIM), |fixture| {
@@ -593,51 +592,51 @@ fn cases() -> Vec<AttackCase> {
         }),
         case("subscription", "a stream that goes on after its token was revoked", "0 notices, then the end", AllowedEvent, |fixture| {
             let token = fixture.add_agent("revoked-listener", &[]);
-            try_::listen_after_revocation(fixture, &token, || fixture.revoke_token("revoked-listener")).into()
+            multi_step::listen_after_revocation(fixture, &token, || fixture.revoke_token("revoked-listener")).into()
         }),
         case("subscription", "a session's stream that goes on after its token was revoked", "0 notices, then the end", AllowedEvent, |fixture| {
             let token = fixture.add_agent("revoked-session", &[]);
-            try_::session_listen_after_revocation(fixture, &token, || fixture.revoke_token("revoked-session")).into()
+            multi_step::session_listen_after_revocation(fixture, &token, || fixture.revoke_token("revoked-session")).into()
         }),
         case("subscription", "a stream that goes on after its agent was narrowed", "0 notices, then the end", AllowedEvent, |fixture| {
             let token = fixture.add_agent("narrowed-listener", &[]);
             let narrow = ["agent", "register", "narrowed-listener", "--scope", "organization:read", "--tenant", VICTIM];
-            try_::listen_after_revocation(fixture, &token, || { fixture.instance.run(&narrow); }).into()
+            multi_step::listen_after_revocation(fixture, &token, || { fixture.instance.run(&narrow); }).into()
         }),
 
         // Templates.
-        case("template", "a template that is not filled in", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, "bkend://orgs/{orgId}")),
-        case("template", "a quote in an id", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, "bkend://orgs/org_abc123'--")),
+        case("template", "a template that is not filled in", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, "bkend://orgs/{orgId}")),
+        case("template", "a quote in an id", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, "bkend://orgs/org_abc123'--")),
         case("template", "a statement in an id", "INVALID_URI", TenantChain(INTRUDER), |fixture| {
-            try_::read_malformed_uri(fixture, &format!("bkend://orgs/{}", percent_encode("x' OR tenant_id <> '")))
+            multi_step::read_malformed_uri(fixture, &format!("bkend://orgs/{}", percent_encode("x' OR tenant_id <> '")))
         }),
-        case("template", "a pattern in an id", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, "bkend://orgs/org_%25")),
-        case("template", "a star for every id", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, "bkend://orgs/*")),
-        case("template", "an id longer than ids are", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, &format!("bkend://orgs/{}", "x".repeat(65)))),
-        case("template", "a tenant as a query key", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, "bkend://orgs/org_abc123?tenant=victim")),
-        case("template", "a query key twice", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, "bkend://tables?page=1&page=2")),
-        case("template", "another letter for an endpoint's literal", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, "bkend://ORGS/org_abc123")),
-        case("template", "an address with a fragment", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, "bkend://orgs#org_abc123")),
-        case("template", "an address longer than addresses are", "INVALID_URI", TenantChain(INTRUDER), |fixture| try_::read_malformed_uri(fixture, &format!("bkend://orgs/{}", "x/".repeat(5_000)))),
+        case("template", "a pattern in an id", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, "bkend://orgs/org_%25")),
+        case("template", "a star for every id", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, "bkend://orgs/*")),
+        case("template", "an id longer than ids are", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, &format!("bkend://orgs/{}", "x".repeat(65)))),
+        case("template", "a tenant as a query key", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, "bkend://orgs/org_abc123?tenant=victim")),
+        case("template", "a query key twice", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, "bkend://tables?page=1&page=2")),
+        case("template", "another letter for an endpoint's literal", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, "bkend://ORGS/org_abc123")),
+        case("template", "an address with a fragment", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, "bkend://orgs#org_abc123")),
+        case("template", "an address longer than addresses are", "INVALID_URI", TenantChain(INTRUDER), |fixture| multi_step::read_malformed_uri(fixture, &format!("bkend://orgs/{}", "x/".repeat(5_000)))),
         case("template", "a completion of no template", "200 VALIDATION_ERROR", TenantChain(INTRUDER), |fixture| {
-            try_::complete(fixture, "bkend://orgs/{orgId}/{+rest}", "rest", "", json!({})).into()
+            multi_step::complete(fixture, "bkend://orgs/{orgId}/{+rest}", "rest", "", json!({})).into()
         }),
         case("template", "a completion of no variable", "200 VALIDATION_ERROR", TenantChain(INTRUDER), |fixture| {
-            try_::complete(fixture, "bkend://orgs/{orgId}", "tenant", "", json!({})).into()
+            multi_step::complete(fixture, "bkend://orgs/{orgId}", "tenant", "", json!({})).into()
         }),
 
         // Doors without a lock.
-        case("door", "--no-auth on every address", "exit 2 refused", NoEvent, |fixture| try_::serve_publicly_without_auth(fixture, &["--no-auth", "--listen", "0.0.0.0:0"], &[])),
-        case("door", "--no-auth on every address of IPv6", "exit 2 refused", NoEvent, |fixture| try_::serve_publicly_without_auth(fixture, &["--no-auth", "--listen", "[::]:0"], &[])),
+        case("door", "--no-auth on every address", "exit 2 refused", NoEvent, |fixture| multi_step::serve_publicly_without_auth(fixture, &["--no-auth", "--listen", "0.0.0.0:0"], &[])),
+        case("door", "--no-auth on every address of IPv6", "exit 2 refused", NoEvent, |fixture| multi_step::serve_publicly_without_auth(fixture, &["--no-auth", "--listen", "[::]:0"], &[])),
         case("door", "QUAD_NO_AUTH on every address", "exit 2 refused", NoEvent, |fixture| {
-            try_::serve_publicly_without_auth(fixture, &["--listen", "0.0.0.0:0"], &[("QUAD_NO_AUTH", "true")])
+            multi_step::serve_publicly_without_auth(fixture, &["--listen", "0.0.0.0:0"], &[("QUAD_NO_AUTH", "true")])
         }),
         case("door", "--no-auth where only the settings name the address", "exit 2 refused", NoEvent, |fixture| {
-            try_::serve_publicly_without_auth(fixture, &["--no-auth", "--allowed-hosts", "*"], &[("QUAD_LISTEN", "0.0.0.0:0")])
+            multi_step::serve_publicly_without_auth(fixture, &["--no-auth", "--allowed-hosts", "*"], &[("QUAD_LISTEN", "0.0.0.0:0")])
         }),
-        case("door", "a foreign name for a server without tokens", "403 HOST_NOT_ALLOWED", NoEvent, |fixture| try_::request_no_auth_server(fixture, "Host", "evil.example")),
+        case("door", "a foreign name for a server without tokens", "403 HOST_NOT_ALLOWED", NoEvent, |fixture| multi_step::request_no_auth_server(fixture, "Host", "evil.example")),
         case("door", "a foreign page, to a server without tokens", "403 ORIGIN_NOT_ALLOWED", NoEvent, |fixture| {
-            try_::request_no_auth_server(fixture, "Origin", "http://evil.example")
+            multi_step::request_no_auth_server(fixture, "Origin", "http://evil.example")
         }),
     ]
 }
@@ -658,9 +657,19 @@ fn run_all_cases(instance: TestInstance) {
     let mut problems: Vec<String> = Vec::new();
     for attack_case in cases() {
         let Responses(groups) = (attack_case.run)(&fixture);
-        expectations.add_expected(attack_case.expected_audit, groups.iter().flatten().map(NormalizedResponse::refusal_count).sum());
-        let new_problems = groups.iter().filter_map(|group| find_problem(&attack_case, group)).chain(expectations.check_tenant_chains(&fixture));
-        problems.extend(new_problems.map(|problem| format!("{backend}, {}: {}: {problem}", attack_case.category, attack_case.name)));
+        expectations.add_expected(
+            attack_case.expected_audit,
+            groups.iter().flatten().map(NormalizedResponse::refusal_count).sum(),
+        );
+        let new_problems = groups
+            .iter()
+            .filter_map(|group| find_problem(&attack_case, group))
+            .chain(expectations.check_tenant_chains(&fixture));
+        problems.extend(
+            new_problems.map(|problem| {
+                format!("{backend}, {}: {}: {problem}", attack_case.category, attack_case.name)
+            }),
+        );
     }
     assert!(problems.is_empty(), "{} faults\n\n{}", problems.len(), problems.join("\n\n"));
     check_victim_data_unchanged(&fixture);
@@ -689,8 +698,9 @@ struct AuditExpectations {
 
 impl AuditExpectations {
     fn new(fixture: &AttackFixture) -> AuditExpectations {
-        let refused_by_tenant =
-            [VICTIM, INTRUDER].map(|tenant| (tenant, refused_events(&fixture.instance, tenant).iter().map(count_attempts).sum()));
+        let refused_by_tenant = [VICTIM, INTRUDER].map(|tenant| {
+            (tenant, refused_events(&fixture.instance, tenant).iter().map(count_attempts).sum())
+        });
         AuditExpectations { refused_by_tenant: refused_by_tenant.into(), refused_by_reason: BTreeMap::new() }
     }
 
@@ -708,7 +718,8 @@ impl AuditExpectations {
         let mut problem = None;
         for (tenant, expected) in &mut self.refused_by_tenant {
             let deadline = std::time::Instant::now() + crate::http::IO_TIMEOUT;
-            let count_refusals = || refused_events(&fixture.instance, tenant).iter().map(count_attempts).sum::<u64>();
+            let count_refusals =
+                || refused_events(&fixture.instance, tenant).iter().map(count_attempts).sum::<u64>();
             let mut actual = count_refusals();
             while actual < *expected && std::time::Instant::now() < deadline {
                 std::thread::sleep(std::time::Duration::from_millis(20));
@@ -727,16 +738,18 @@ impl AuditExpectations {
         let AttackFixture { instance, server, .. } = fixture;
         server.stop();
         let mut refused_by_reason: BTreeMap<String, u64> = BTreeMap::new();
-        for event in trail::load_events(&instance, "system").iter().filter(|event| event["outcome"] == "refused") {
+        for event in
+            audit_chain::load_events(&instance, "system").iter().filter(|event| event["outcome"] == "refused")
+        {
             assert_eq!(event["actor"], "anonymous", "{event:#}");
             *refused_by_reason.entry(event["inputs"]["reason"].as_str().unwrap().to_owned()).or_default() +=
                 count_attempts(event);
         }
         assert_eq!(refused_by_reason, self.refused_by_reason, "{}", instance.backend);
         let has_actor = |event: &Value, name: &str| event["actor"] == name;
-        assert!(!trail::verify(&instance, VICTIM).iter().any(|event| has_actor(event, "intruder")));
+        assert!(!audit_chain::verify(&instance, VICTIM).iter().any(|event| has_actor(event, "intruder")));
         assert!(
-            !trail::verify(&instance, INTRUDER)
+            !audit_chain::verify(&instance, INTRUDER)
                 .iter()
                 .any(|event| has_actor(event, "owner") || has_actor(event, "visitor"))
         );
@@ -744,7 +757,7 @@ impl AuditExpectations {
 }
 
 fn refused_events(instance: &TestInstance, tenant: &str) -> Vec<Value> {
-    let events = trail::load_events(instance, &instance.tenant_id(tenant));
+    let events = audit_chain::load_events(instance, &instance.tenant_id(tenant));
     events.into_iter().filter(|event| event["outcome"] == "refused").collect()
 }
 
@@ -771,7 +784,8 @@ fn check_victim_data_unchanged(fixture: &AttackFixture) {
 
 #[test]
 fn has_at_least_55_attacks_with_unique_names() {
-    let mut names: Vec<(&str, &str)> = cases().iter().map(|attack_case| (attack_case.category, attack_case.name)).collect();
+    let mut names: Vec<(&str, &str)> =
+        cases().iter().map(|attack_case| (attack_case.category, attack_case.name)).collect();
     let case_count = names.len();
     names.sort_unstable();
     names.dedup();
@@ -791,6 +805,9 @@ fn has_at_least_55_attacks_with_unique_names() {
         "quarantined",
     ];
     for category in categories {
-        assert!(names.iter().filter(|(case_category, _)| *case_category == category).count() >= 4, "{category}");
+        assert!(
+            names.iter().filter(|(case_category, _)| *case_category == category).count() >= 4,
+            "{category}"
+        );
     }
 }

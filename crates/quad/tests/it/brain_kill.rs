@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::audit_chain;
+use crate::instance::{Process, TestInstance};
 use crate::kill::Rng;
-use crate::place::{TestInstance, Process};
-use crate::trail;
 
 /// Entries of each of the two accounts of the file.
 const ENTRIES: usize = 5_500;
@@ -53,10 +53,14 @@ fn killed_import_resumes_and_adds_each_row_once() {
         assert!(before == 2 * ENTRIES || file["resumed"] == true, "{file:#}");
         check_ledger(&instance);
         let second_import = &run_import(&instance, &arguments)["files"][0];
-        assert_eq!((sum_field(second_import, "added"), sum_field(second_import, "known")), (0, 2 * ENTRIES), "{second_import:#}");
+        assert_eq!(
+            (sum_field(second_import, "added"), sum_field(second_import, "known")),
+            (0, 2 * ENTRIES),
+            "{second_import:#}"
+        );
         assert_eq!(second_import["resumed"], false);
         check_ledger(&instance);
-        trail::verify(&instance, TENANT);
+        audit_chain::verify(&instance, TENANT);
     }
 }
 
@@ -104,7 +108,8 @@ fn check_ledger(instance: &TestInstance) {
     let accounts = instance.query(
         "SELECT current_balance_units, current_balance_nanos, transaction_count FROM brain_account ORDER BY id",
     );
-    let expected_account = [-units, -cents * 10_000_000, ENTRIES as i64].map(|number| Some(number.to_string()));
+    let expected_account =
+        [-units, -cents * 10_000_000, ENTRIES as i64].map(|number| Some(number.to_string()));
     assert_eq!(accounts, [expected_account.to_vec(), expected_account.to_vec()]);
     let total = "FROM brain_total WHERE kind = 'all' AND period = '2025-03' AND direction = 'outflow'";
     assert_eq!(query_value(&format!("SELECT count {total}")), (2 * ENTRIES).to_string());

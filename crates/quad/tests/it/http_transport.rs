@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::combination::Revision;
 use crate::era;
 use crate::http::{HttpClient, Request, Response};
-use crate::place::{TestInstance, Server};
+use crate::instance::{Server, TestInstance};
+use crate::matrix::Revision;
 
 const ORGS: &str = "bkend://orgs";
 
@@ -109,15 +109,30 @@ fn malformed_messages_return_distinct_errors() {
             ("no version", post(r#"{"id":1,"method":"ping"}"#), 400, -32600),
             ("an id of null", post(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#), 400, -32600),
             ("a fractional id", post(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#), 400, -32600),
-            ("a legacy method that does not exist", fixture.post_request(legacy_body("nope", json!({}))), 200, -32601),
+            (
+                "a legacy method that does not exist",
+                fixture.post_request(legacy_body("nope", json!({}))),
+                200,
+                -32601,
+            ),
             ("a modern method that does not exist", fixture.modern_request("nope", json!({})), 404, -32601),
             ("a modern initialize", fixture.modern_request("initialize", json!({})), 404, -32601),
             // 7. Headers that disagree with the body.
             ("a good request", read(), 200, 0),
-            ("another name", without_header(read(), "Mcp-Name").header("Mcp-Name", "bkend://other"), 400, -32020),
+            (
+                "another name",
+                without_header(read(), "Mcp-Name").header("Mcp-Name", "bkend://other"),
+                400,
+                -32020,
+            ),
             ("no name", without_header(read(), "Mcp-Name"), 400, -32020),
             ("two names", read().header("Mcp-Name", ORGS), 400, -32020),
-            ("another method", without_header(read(), "Mcp-Method").header("Mcp-Method", "ping"), 400, -32020),
+            (
+                "another method",
+                without_header(read(), "Mcp-Method").header("Mcp-Method", "ping"),
+                400,
+                -32020,
+            ),
             ("no method", without_header(read(), "Mcp-Method"), 400, -32020),
             ("no version header", without_header(read(), "MCP-Protocol-Version"), 400, -32020),
             (
@@ -150,7 +165,9 @@ fn malformed_messages_return_distinct_errors() {
             ),
             (
                 "an unknown legacy version",
-                fixture.post_request(legacy_body("ping", json!({}))).header("MCP-Protocol-Version", "1900-01-01"),
+                fixture
+                    .post_request(legacy_body("ping", json!({})))
+                    .header("MCP-Protocol-Version", "1900-01-01"),
                 400,
                 -32022,
             ),
@@ -188,7 +205,8 @@ fn rejects_bad_token_origin_and_host() {
     assert!(!challenge.contains("error="), "{challenge}");
     assert_eq!(json_body(&missing)["code"], "auth_token_missing");
     for token in ["nonsense", "a.b.c", &format!("{}x", fixture.token)] {
-        let request = without_header(read(), "Authorization").header("Authorization", &format!("Bearer {token}"));
+        let request =
+            without_header(read(), "Authorization").header("Authorization", &format!("Bearer {token}"));
         let refused = fixture.send(&request);
         assert_eq!(refused.status, 401, "{token}");
         assert!(refused.header("www-authenticate").unwrap().contains(r#"error="invalid_token""#));
@@ -235,7 +253,8 @@ fn revoked_token_is_rejected_on_next_call() {
 #[test]
 fn rejects_wrong_method_media_type_and_size() {
     let fixture = HttpFixture::new();
-    let not_json = without_header(fixture.post_request("{}"), "Content-Type").header("Content-Type", "text/plain");
+    let not_json =
+        without_header(fixture.post_request("{}"), "Content-Type").header("Content-Type", "text/plain");
     assert_eq!(fixture.send(&not_json).status, 415);
     let put = fixture.send(&fixture.with_token(Request::new("PUT", "/mcp")));
     assert_eq!((put.status, put.header("allow")), (405, Some("POST, GET, DELETE")));
@@ -266,8 +285,9 @@ fn session_opens_on_initialize_and_ends_on_delete() {
     assert!(session.bytes().all(|byte| (0x21..0x7f).contains(&byte)), "{session}");
     // 2. A notification is taken without a word. So is the spelling without its prefix.
     for method in ["notifications/initialized", "initialized"] {
-        let request =
-            fixture.post_request(json!({"jsonrpc": "2.0", "method": method})).header("Mcp-Session-Id", &session);
+        let request = fixture
+            .post_request(json!({"jsonrpc": "2.0", "method": method}))
+            .header("Mcp-Session-Id", &session);
         let accepted = fixture.send(&request);
         assert_eq!((accepted.status, accepted.text().as_str()), (202, ""), "{method}");
     }
@@ -284,7 +304,8 @@ fn session_opens_on_initialize_and_ends_on_delete() {
     assert_eq!(status(subscribe().header("Mcp-Session-Id", &session)), 200);
     // Nobody else's session, and none that was made up.
     let other_token = fixture.instance.mint_token("local", "stranger", "*:*");
-    let foreign_session_request = without_header(list(), "Authorization").header("Authorization", &format!("Bearer {other_token}"));
+    let foreign_session_request =
+        without_header(list(), "Authorization").header("Authorization", &format!("Bearer {other_token}"));
     assert_eq!(status(foreign_session_request.header("Mcp-Session-Id", &session)), 404);
     assert_eq!(status(list().header("Mcp-Session-Id", &format!("{session}x"))), 404);
     assert_eq!(status(list().header("Mcp-Session-Id", "made-up")), 404);
@@ -312,7 +333,10 @@ fn batch_is_accepted_only_in_2025_03_26() {
         replies.as_array().unwrap().iter().map(|reply| &reply["error"]["code"]).collect();
     assert_eq!(codes, [-32601, -32600]);
     let notifications_only = json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]);
-    assert_eq!(fixture.send(&fixture.post_request(&notifications_only).header("Mcp-Session-Id", &session)).status, 202);
+    assert_eq!(
+        fixture.send(&fixture.post_request(&notifications_only).header("Mcp-Session-Id", &session)).status,
+        202
+    );
     // Later revisions have none.
     let (_, later_session) = fixture.open_session("2025-11-25");
     let refused = fixture.send(&fixture.post_request(&batch).header("Mcp-Session-Id", &later_session));

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::combination::Revision;
-use crate::place::TestInstance;
-use crate::{trail, transcripts};
+use crate::instance::TestInstance;
+use crate::matrix::Revision;
+use crate::{audit_chain, transcripts};
 
 #[test]
 fn every_call_appends_exactly_one_event() {
@@ -16,7 +16,7 @@ fn every_call_appends_exactly_one_event() {
         for revision in [Revision::MODERN, Revision::LEGACY] {
             let token = instance.mint_token("shop", "teller", "organization:read project:read");
             let mut client = Client::over_http(revision, &server.authority, &server.path, Some(&token));
-            let before = trail::verify(&instance, "shop").len();
+            let before = audit_chain::verify(&instance, "shop").len();
             let expected: Vec<(&str, &str)> = calls()
                 .into_iter()
                 .map(|(method, params, outcome)| {
@@ -24,7 +24,7 @@ fn every_call_appends_exactly_one_event() {
                     (method, outcome)
                 })
                 .collect();
-            let events = trail::verify(&instance, "shop");
+            let events = audit_chain::verify(&instance, "shop");
             let actual: Vec<(&str, &str)> = events[before..].iter().map(method_and_outcome).collect();
             assert_eq!(actual, expected, "{} {}", instance.backend, revision.0);
             // What was shown is named by its hash and version, never by its contents.
@@ -75,10 +75,11 @@ fn method_and_outcome(event: &Value) -> (&str, &str) {
 fn refused_subscription_is_audited() {
     for instance in TestInstance::on_each_backend() {
         instance.add_tenant("shop");
-        let mut client = Client::over_stdio(Revision::LEGACY, instance.quad_command(&["stdio", "--tenant", "shop"]));
-        let before = trail::verify(&instance, "shop").len();
+        let mut client =
+            Client::over_stdio(Revision::LEGACY, instance.quad_command(&["stdio", "--tenant", "shop"]));
+        let before = audit_chain::verify(&instance, "shop").len();
         client.request("resources/subscribe", Some(json!({"uri": "bkend://orgs/org_none"})));
-        let events = trail::verify(&instance, "shop");
+        let events = audit_chain::verify(&instance, "shop");
         let actual: Vec<(&str, &str)> = events[before..].iter().map(method_and_outcome).collect();
         assert_eq!(actual, [("resources/subscribe", "refused")]);
         assert_eq!(events[before]["inputs"]["uri"], "bkend://orgs/org_none");

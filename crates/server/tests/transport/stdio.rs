@@ -13,8 +13,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::client::{TEST_TIMEOUT, modern, request};
+use crate::fixture::TestServerState;
 use crate::server::local_principal;
-use crate::toy::TestServerState;
 
 struct StdioClient {
     state: Arc<TestServerState>,

@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::combination::Revision;
-use crate::place::{TestInstance, runtime};
+use crate::instance::{TestInstance, runtime};
+use crate::matrix::Revision;
 use crate::transcripts;
 
 const TENANT: &str = "oracle";
@@ -43,14 +43,20 @@ async fn compare_clients(instance: &TestInstance, revision: Revision, lifecycle:
     let mut process =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
     let pipes = (process.stdout.take().unwrap(), process.stdin.take().unwrap());
-    let official =
-        NoopHandler.serve_with_lifecycle(pipes, lifecycle).await.expect("the official client could not connect");
+    let official = NoopHandler
+        .serve_with_lifecycle(pipes, lifecycle)
+        .await
+        .expect("the official client could not connect");
     let mut request = |method: &str, params: Value| test_client.request(method, Some(params)).outcome;
 
     let listed = request("resources/list", json!({})).unwrap();
     assert_same("resources", &listed["resources"], &official.list_all_resources().await.unwrap());
     let templates = request("resources/templates/list", json!({})).unwrap();
-    assert_same("templates", &templates["resourceTemplates"], &official.list_all_resource_templates().await.unwrap());
+    assert_same(
+        "templates",
+        &templates["resourceTemplates"],
+        &official.list_all_resource_templates().await.unwrap(),
+    );
     let tools = request("tools/list", json!({})).unwrap();
     assert_same("tools", &tools["tools"], &official.list_all_tools().await.unwrap());
     let prompts = request("prompts/list", json!({})).unwrap();
@@ -97,7 +103,8 @@ async fn compare_clients(instance: &TestInstance, revision: Revision, lifecycle:
         let field = json!({"name": "phone", "type": "string"});
         let change = json!({"tableId": "tbl_users", "action": "add", "field": field});
         request("tools/call", json!({"name": "backend_field_manage", "arguments": change})).unwrap();
-        let notification = serde_json::to_value(stream.next().await.unwrap().expect("the stream ended")).unwrap();
+        let notification =
+            serde_json::to_value(stream.next().await.unwrap().expect("the stream ended")).unwrap();
         assert_eq!(notification["method"], "notifications/resources/updated", "{notification:#}");
         assert_eq!(notification["params"]["uri"], TABLES, "{notification:#}");
     }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::combination::Revision;
 use crate::era;
-use crate::place::TestInstance;
+use crate::instance::TestInstance;
+use crate::matrix::Revision;
 
 /// Sends lines, closes the input and returns every line that came back. Nothing but messages may come.
 fn exchange_lines(instance: &TestInstance, lines: &[String]) -> Vec<Value> {
@@ -83,7 +83,10 @@ fn both_eras_work_on_one_connection() {
     assert_eq!(reply_with_id(&answers, 1)["result"]["protocolVersion"], "2025-06-18");
     assert_eq!(reply_with_id(&answers, 2)["result"].get("resultType"), None);
     assert_eq!(reply_with_id(&answers, 3)["result"]["resultType"], "complete");
-    assert_eq!(reply_with_id(&answers, 2)["result"]["resources"], reply_with_id(&answers, 3)["result"]["resources"]);
+    assert_eq!(
+        reply_with_id(&answers, 2)["result"]["resources"],
+        reply_with_id(&answers, 3)["result"]["resources"]
+    );
     assert_eq!(reply_with_id(&answers, 4)["error"]["code"], -32601);
     assert!(answers.iter().any(|answer| answer["id"] == "a string" && answer["result"] == json!({})));
 }
@@ -122,7 +125,8 @@ fn slow_read_does_not_delay_next_request() {
     let (instance, project) = (TestInstance::on_sqlite(), tempfile::tempdir().unwrap());
     let plan = project.path().join("plan");
     std::fs::create_dir(&plan).unwrap();
-    let truncate_files = || (0..8).for_each(|number| std::fs::write(plan.join(format!("{number}.md")), "").unwrap());
+    let truncate_files =
+        || (0..8).for_each(|number| std::fs::write(plan.join(format!("{number}.md")), "").unwrap());
     truncate_files();
     let mut command = instance.quad_command(&["stdio", "--project", project.path().to_str().unwrap()]);
     let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

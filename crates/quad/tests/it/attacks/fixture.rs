@@ -6,12 +6,12 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use super::answer::NormalizedResponse;
-use crate::combination::Revision;
+use super::normalized_response::NormalizedResponse;
+use crate::authentication::{self, IdentityProvider};
 use crate::era;
-use crate::gate::{self, IdentityProvider};
-use crate::http::{HttpClient, OpenResponse, IO_TIMEOUT, Request, Response};
-use crate::place::{TestInstance, Server};
+use crate::http::{HttpClient, IO_TIMEOUT, OpenResponse, Request, Response};
+use crate::instance::{Server, TestInstance};
+use crate::matrix::Revision;
 use crate::project::copy_dir;
 use crate::transcripts;
 
@@ -88,9 +88,13 @@ impl Ids {
 
     /// A text in which these ids are replaced by what they are ids of.
     pub fn mask(&self, text: &str) -> String {
-        self.0.iter().filter(|(name, _)| **name != VERSION_NUMBER).fold(text.to_owned(), |text, (name, id)| {
-            text.replace(id.as_str(), &format!("<{name}>")).replace(&percent_encode(id), &format!("<{name}>"))
-        })
+        self.0.iter().filter(|(name, _)| **name != VERSION_NUMBER).fold(
+            text.to_owned(),
+            |text, (name, id)| {
+                text.replace(id.as_str(), &format!("<{name}>"))
+                    .replace(&percent_encode(id), &format!("<{name}>"))
+            },
+        )
     }
 }
 
@@ -195,24 +199,31 @@ impl AttackFixture {
     fn seed_victim_memory(&self) {
         let session: u64 = EXISTING_NODE_IDS[0].parse().unwrap();
         self.call_tool(&self.owner_token, "session_start", json!({"session_id": session}));
-        let node =
-            |n: usize| json!({"event_type": "fact", "content": format!("my-app was built {n} times")});
+        let node = |n: usize| json!({"event_type": "fact", "content": format!("my-app was built {n} times")});
         let nodes: Vec<Value> = (0..VICTIM_NODE_COUNT).map(node).collect();
         for chunk in nodes.chunks(quad_amem::limits::MAX_NODES_PER_ADD_MANY) {
             self.call_tool(&self.owner_token, "memory_add_many", json!({"nodes": chunk}));
         }
-        let last_node = self.read_contents(&self.owner_token, &format!("amem://node/{}", EXISTING_NODE_IDS[0]));
+        let last_node =
+            self.read_contents(&self.owner_token, &format!("amem://node/{}", EXISTING_NODE_IDS[0]));
         assert_eq!(last_node["session_id"], session, "{last_node:#}");
     }
 
     /// The same question about what the victim has and about what nobody has.
-    pub fn for_existing_and_absent(&self, send: impl Fn(&Ids) -> NormalizedResponse) -> Vec<NormalizedResponse> {
+    pub fn for_existing_and_absent(
+        &self,
+        send: impl Fn(&Ids) -> NormalizedResponse,
+    ) -> Vec<NormalizedResponse> {
         [&self.existing_ids, &self.absent_ids].map(|ids| send(ids).masking(ids)).into()
     }
 
     /// The templates that have an id in them.
     pub fn templates_with_ids(&self) -> Vec<String> {
-        let listed = self.fetch_result(&self.modern_request(&self.intruder_token, "resources/templates/list", json!({})));
+        let listed = self.fetch_result(&self.modern_request(
+            &self.intruder_token,
+            "resources/templates/list",
+            json!({}),
+        ));
         let templates = listed["resourceTemplates"].as_array().unwrap().iter();
         let templates = templates.map(|template| template["uriTemplate"].as_str().unwrap().to_owned());
         let has_id = |template: &String| {
@@ -235,7 +246,9 @@ impl AttackFixture {
             for name in properties.keys().filter(|name| ids.0.contains_key(name.as_str())) {
                 arguments[name] = ids.get(name).into();
             }
-            for (names, id) in [(&NODE_ID_ARGUMENTS[..], NODE_ID), (&OTHER_NODE_ID_ARGUMENTS[..], OTHER_NODE_ID)] {
+            for (names, id) in
+                [(&NODE_ID_ARGUMENTS[..], NODE_ID), (&OTHER_NODE_ID_ARGUMENTS[..], OTHER_NODE_ID)]
+            {
                 for name in properties.keys().filter(|name| names.contains(&name.as_str())) {
                     arguments[name] = ids.get(id).parse::<u64>().unwrap().into();
                 }
@@ -269,7 +282,8 @@ impl AttackFixture {
             for name in other_arguments.into_iter().filter(|name| properties.contains_key(*name)) {
                 arguments[name] = sample_argument(name);
             }
-            let has_only_ids = !other_arguments.iter().any(|name| properties.contains_key(*name)) && !name.starts_with("plan.");
+            let has_only_ids = !other_arguments.iter().any(|name| properties.contains_key(*name))
+                && !name.starts_with("plan.");
             if has_only_ids && properties.contains_key("body") {
                 arguments["body"] = json!({"displayName": "Mallory"});
             }
@@ -374,7 +388,11 @@ impl AttackFixture {
     pub fn write_as_victim(&self) {
         let data =
             json!({"name": "Noise", "email": format!("{}@noise.example", quad_core::id::ulid().unwrap())});
-        self.call_tool(&self.owner_token, "backend_data_create", json!({"tableId": "tbl_users", "data": data}));
+        self.call_tool(
+            &self.owner_token,
+            "backend_data_create",
+            json!({"tableId": "tbl_users", "data": data}),
+        );
     }
 
     /// The address of the victim's rows.
@@ -438,4 +456,4 @@ pub fn percent_encode(text: &str) -> String {
         .collect()
 }
 
-pub use gate::kid_of;
+pub use authentication::kid_of;

@@ -2,15 +2,16 @@
 
 use serde_json::Value;
 
-use crate::combination::Backend;
-use crate::place::TestInstance;
+use crate::instance::TestInstance;
+use crate::matrix::Backend;
 
 /// Checks that the chain of a tenant is whole up to its head and that its versions have no gap, and returns the events.
 pub fn verify(instance: &TestInstance, tenant: &str) -> Vec<Value> {
     let id = instance.tenant_id(tenant);
     let head = instance.query(&format!("SELECT version, sequence, hash FROM head WHERE tenant_id = '{id}'"));
     let [head] = head.as_slice() else { panic!("{tenant} has {} heads", head.len()) };
-    let parse_number = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<usize>().ok()).unwrap();
+    let parse_number =
+        |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<usize>().ok()).unwrap();
     let mut events = Vec::new();
     let mut previous_hash = Value::Null;
     for block in load_blocks(instance, &id) {

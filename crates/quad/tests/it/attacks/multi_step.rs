@@ -2,18 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{NormalizedResponse, Responses, extract_code};
-use super::house::{AttackFixture, INTRUDER, Ids, VICTIM, with_token, percent_encode, without_header};
+use super::fixture::{AttackFixture, INTRUDER, Ids, VICTIM, percent_encode, with_token, without_header};
+use super::normalized_response::{NormalizedResponse, Responses, extract_code};
 use crate::client::Client;
-use crate::combination::Revision;
 use crate::http::{HttpClient, Request};
+use crate::matrix::Revision;
 
 // --- other tenants' ids -----------------------------------------------------------------------------------------------
 
 /// Every template, asked about what the victim has and about what nobody has.
 pub fn read_every_template(fixture: &AttackFixture, send: impl Fn(&str) -> NormalizedResponse) -> Responses {
     let groups = fixture.templates_with_ids().into_iter();
-    Responses(groups.map(|template| fixture.for_existing_and_absent(|ids| send(&ids.expand(&template)))).collect())
+    Responses(
+        groups.map(|template| fixture.for_existing_and_absent(|ids| send(&ids.expand(&template)))).collect(),
+    )
 }
 
 /// Every tool that takes an id.
@@ -36,7 +38,13 @@ fn call_tools(fixture: &AttackFixture, is_selected: impl Fn(&str) -> bool) -> Re
         fixture.send(&fixture.tool_request(&fixture.intruder_token, &name, arguments)).masking(ids)
     };
     let pairs = victim_calls.into_iter().zip(absent_calls).filter(|((name, _), _)| is_selected(name));
-    Responses(pairs.map(|(victim_call, absent_call)| vec![call(victim_call, &fixture.existing_ids), call(absent_call, &fixture.absent_ids)]).collect())
+    Responses(
+        pairs
+            .map(|(victim_call, absent_call)| {
+                vec![call(victim_call, &fixture.existing_ids), call(absent_call, &fixture.absent_ids)]
+            })
+            .collect(),
+    )
 }
 
 /// Every template over stdio, as the agent of the intruder's machine.
@@ -52,17 +60,27 @@ pub fn read_every_template_over_stdio(fixture: &AttackFixture) -> Responses {
 }
 
 /// A completion, by the number of values that it shows.
-pub fn complete(fixture: &AttackFixture, template: &str, variable: &str, prefix: &str, context: Value) -> NormalizedResponse {
+pub fn complete(
+    fixture: &AttackFixture,
+    template: &str,
+    variable: &str,
+    prefix: &str,
+    context: Value,
+) -> NormalizedResponse {
     let params = json!({
         "ref": {"type": "ref/resource", "uri": template},
         "argument": {"name": variable, "value": prefix},
         "context": {"arguments": context},
     });
-    let answer = fixture.send(&fixture.modern_request(&fixture.intruder_token, "completion/complete", params));
+    let answer =
+        fixture.send(&fixture.modern_request(&fixture.intruder_token, "completion/complete", params));
     let body = answer.text.split_once("\n\n").unwrap().1;
     let reply: Value = serde_json::from_str(body).unwrap();
     let values = reply["result"]["completion"]["values"].as_array().map(Vec::len);
-    NormalizedResponse { outcome: values.map_or(answer.outcome, |values| format!("{values} values")), ..answer }
+    NormalizedResponse {
+        outcome: values.map_or(answer.outcome, |values| format!("{values} values")),
+        ..answer
+    }
 }
 
 /// The events of an agent, by their number.
@@ -145,23 +163,35 @@ pub fn audit_cursor(fixture: &AttackFixture, token: &str) -> String {
 }
 
 pub fn list_at_cursor(fixture: &AttackFixture, cursor: &str) -> NormalizedResponse {
-    fixture.send(&fixture.modern_request(&fixture.intruder_token, "resources/list", json!({"cursor": cursor})))
+    fixture.send(&fixture.modern_request(
+        &fixture.intruder_token,
+        "resources/list",
+        json!({"cursor": cursor}),
+    ))
 }
 
 pub fn read_events_at_cursor(fixture: &AttackFixture, query: &str, cursor: &str) -> NormalizedResponse {
-    fixture.send(&fixture.plain_read_request(&fixture.intruder_token, &format!("audit://events?{query}cursor={cursor}")))
+    fixture.send(
+        &fixture
+            .plain_read_request(&fixture.intruder_token, &format!("audit://events?{query}cursor={cursor}")),
+    )
 }
 
 // --- subscriptions ----------------------------------------------------------------------------------------------------
 
 fn listen_request(fixture: &AttackFixture, token: &str, uris: &[&str]) -> Request {
-    fixture.modern_request(token, "subscriptions/listen", json!({"notifications": {"resourceSubscriptions": uris}}))
+    fixture.modern_request(
+        token,
+        "subscriptions/listen",
+        json!({"notifications": {"resourceSubscriptions": uris}}),
+    )
 }
 
 /// A stream that names a foreign address beside one of one's own: it must speak of the latter alone.
 pub fn listen_to_foreign_uri(fixture: &AttackFixture, foreign: &str) -> NormalizedResponse {
     let own_uri = "bkend://orgs/org_other/projects/proj_other/environments/env_other/tables";
-    let mut stream = fixture.open_stream(&listen_request(fixture, &fixture.intruder_token, &[foreign, own_uri])).body;
+    let mut stream =
+        fixture.open_stream(&listen_request(fixture, &fixture.intruder_token, &[foreign, own_uri])).body;
     let acknowledgement = stream.next_event().unwrap().unwrap();
     assert!(acknowledgement.contains(own_uri), "{acknowledgement}");
     fixture.write_as_victim();
@@ -180,11 +210,18 @@ pub fn listen_to_foreign_uri(fixture: &AttackFixture, foreign: &str) -> Normaliz
     let opened = events.find(|event| event["inputs"]["method"] == "subscriptions/listen").unwrap();
     assert_eq!(opened["inputs"]["left_out"], 1, "{opened:#}");
     let uri_count = acknowledgement.matches("bkend://").count() + notification.matches("bkend://").count();
-    NormalizedResponse::from_text(format!("{} of theirs", uri_count - 2), format!("{acknowledgement}\n{notification}"))
+    NormalizedResponse::from_text(
+        format!("{} of theirs", uri_count - 2),
+        format!("{acknowledgement}\n{notification}"),
+    )
 }
 
 /// What a stream says after its holder was withdrawn by `withdraw`, and the victim has changed what it watches.
-pub fn listen_after_revocation(fixture: &AttackFixture, token: &str, revoke: impl FnOnce()) -> NormalizedResponse {
+pub fn listen_after_revocation(
+    fixture: &AttackFixture,
+    token: &str,
+    revoke: impl FnOnce(),
+) -> NormalizedResponse {
     let rows = fixture.victim_rows_uri();
     let mut stream = fixture.open_stream(&listen_request(fixture, token, &[&rows])).body;
     let acknowledgement = stream.next_event().unwrap().unwrap();
@@ -201,10 +238,19 @@ pub fn listen_after_revocation(fixture: &AttackFixture, token: &str, revoke: imp
 }
 
 /// The same with a legacy session.
-pub fn session_listen_after_revocation(fixture: &AttackFixture, token: &str, revoke: impl FnOnce()) -> NormalizedResponse {
+pub fn session_listen_after_revocation(
+    fixture: &AttackFixture,
+    token: &str,
+    revoke: impl FnOnce(),
+) -> NormalizedResponse {
     let session = fixture.open_session(token);
     let rows = fixture.victim_rows_uri();
-    fixture.fetch_result(&fixture.legacy_request(token, Some(&session), "resources/subscribe", json!({"uri": rows})));
+    fixture.fetch_result(&fixture.legacy_request(
+        token,
+        Some(&session),
+        "resources/subscribe",
+        json!({"uri": rows}),
+    ));
     let request = with_token(Request::new("GET", "/mcp"), token).header("Accept", "text/event-stream");
     let request = request.header("Mcp-Session-Id", &session);
     let mut stream = fixture.open_stream(&request.header("MCP-Protocol-Version", Revision::LEGACY.0)).body;
@@ -223,7 +269,8 @@ pub fn session_listen_after_revocation(fixture: &AttackFixture, token: &str, rev
 
 /// An address in a form that only a program would write, by the protocol and by plain HTTP.
 pub fn read_malformed_uri(fixture: &AttackFixture, uri: &str) -> Responses {
-    let mcp_response = fixture.send(&fixture.modern_request(&fixture.intruder_token, "resources/read", json!({"uri": uri})));
+    let mcp_response =
+        fixture.send(&fixture.modern_request(&fixture.intruder_token, "resources/read", json!({"uri": uri})));
     let http_response = fixture.send(&fixture.plain_read_request(&fixture.intruder_token, uri));
     let code_only = |answer: NormalizedResponse| {
         // The one has its status from the protocol, the other from HTTP.
@@ -241,20 +288,26 @@ pub fn get_path(fixture: &AttackFixture, path: &str) -> Responses {
 // --- doors ------------------------------------------------------------------------------------------------------------
 
 /// A server without tokens that everybody could reach: it must not start.
-pub fn serve_publicly_without_auth(fixture: &AttackFixture, arguments: &[&str], variables: &[(&str, &str)]) -> Responses {
+pub fn serve_publicly_without_auth(
+    fixture: &AttackFixture,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> Responses {
     let mut command = fixture.instance.quad_command(&[&["serve", "--json"], arguments].concat());
     command.envs(variables.iter().copied());
     let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.stdout.is_empty(), "it has opened: {}", String::from_utf8_lossy(&output.stdout));
     let reason = if stderr.contains("--no-auth would let everyone") { "refused" } else { &stderr };
-    NormalizedResponse::from_text(format!("exit {} {reason}", output.status.code().unwrap()), stderr.clone()).into()
+    NormalizedResponse::from_text(format!("exit {} {reason}", output.status.code().unwrap()), stderr.clone())
+        .into()
 }
 
 /// A page of somebody else, or one that has pointed its own name at a server without tokens.
 pub fn request_no_auth_server(fixture: &AttackFixture, header: &str, value: &str) -> Responses {
     let server = fixture.instance.serve(&["--no-auth"]);
-    let request = without_header(fixture.plain_read_request("", "bkend://orgs"), "Authorization").header(header, value);
+    let request =
+        without_header(fixture.plain_read_request("", "bkend://orgs"), "Authorization").header(header, value);
     NormalizedResponse::from_response(&HttpClient::new(&server.authority).send(&request).unwrap()).into()
 }
 

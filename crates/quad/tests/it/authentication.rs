@@ -6,9 +6,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
+use crate::audit_chain;
 use crate::http::{HttpClient, Request, Response};
-use crate::place::{TestInstance, Server};
-use crate::trail;
+use crate::instance::{Server, TestInstance};
 
 fn get(server: &Server, path: &str, token: Option<&str>) -> Response {
     let mut request = Request::new("GET", path);
@@ -65,7 +65,10 @@ fn key_rotation_reaches_running_servers_and_drop_ends_tokens() {
         let new = instance.mint_token("local", "reader", "organization:read");
         assert_ne!(kid_of(&old), kid_of(&new));
         for server in &servers {
-            assert_eq!((read_outcome(server, &new), read_outcome(server, &old)), ("ok".to_owned(), "ok".to_owned()));
+            assert_eq!(
+                (read_outcome(server, &new), read_outcome(server, &old)),
+                ("ok".to_owned(), "ok".to_owned())
+            );
             assert_eq!(published_key_ids(server), [kid_of(&new), kid_of(&old)]);
         }
         let listed: Value = serde_json::from_str(&instance.run(&["key", "list", "--json"])).unwrap();
@@ -177,7 +180,10 @@ fn external_token_authenticates_and_registry_sets_scopes() {
         assert_eq!(read_outcome(&server, &valid_token), "agent_unregistered");
         instance.run(&["agent", "register", "crawler", "--scope", "organization:read table:read"]);
         assert_eq!(read_outcome(&server, &valid_token), "ok");
-        assert_eq!(read_outcome(&server, &provider.issue_token(&instance.tenant_id("local"), |_, _| {})), "ok");
+        assert_eq!(
+            read_outcome(&server, &provider.issue_token(&instance.tenant_id("local"), |_, _| {})),
+            "ok"
+        );
         // Claimed, but not granted; and granted, but not claimed.
         for uri in ["bkend://orgs/org_none/projects", "bkend://orgs/org_none"] {
             let response = get(&server, &format!("/v1/resources?uri={uri}"), Some(&valid_token));
@@ -219,7 +225,8 @@ fn serve_fails_when_issuer_keys_cannot_be_read() {
 #[test]
 fn rate_limit_refusals_are_counted_in_tenant_chain() {
     let instance = TestInstance::on_sqlite();
-    std::fs::write(instance.folder().join("quad.toml"), "rate_limit = { per_second = 1, burst = 2 }\n").unwrap();
+    std::fs::write(instance.folder().join("quad.toml"), "rate_limit = { per_second = 1, burst = 2 }\n")
+        .unwrap();
     let token = instance.mint_token("local", "reader", "organization:read");
     let server = instance.serve(&[]);
     let mut refused = 0;
@@ -258,7 +265,7 @@ fn unauthenticated_refusals_are_counted_in_system_chain() {
 /// Waits until that many refusals for that reason are counted in a chain. They are written about a second late.
 fn wait_for_refusals(instance: &TestInstance, tenant: &str, reason: &str, count: u64) {
     loop {
-        let events = trail::load_events(instance, tenant);
+        let events = audit_chain::load_events(instance, tenant);
         let refused = events
             .iter()
             .filter(|event| event["action"] == "auth.refused" && event["inputs"]["reason"] == reason);

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::client::Client;
-use crate::toy::TestServerState;
+use crate::fixture::TestServerState;
 
 pub struct TestServer {
     pub address: SocketAddr,
