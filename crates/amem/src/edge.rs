@@ -150,8 +150,8 @@ impl Edge {
     }
 
     /// As a node lists it among its edges of that side, as a tree that goes into another.
-    pub(crate) fn to_json_from(&self, direction: Direction) -> Value {
-        json!({(direction.columns().1): direction.far_end(self).0, "edge_type": self.edge_type.as_str(), "weight": self.weight})
+    pub(crate) fn to_json_from(self, direction: Direction) -> Value {
+        json!({(direction.columns().1): direction.far_end(&self).0, "edge_type": self.edge_type.as_str(), "weight": self.weight})
     }
 
     /// The same, written.

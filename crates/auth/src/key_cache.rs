@@ -35,7 +35,7 @@ impl KeyCache {
     /// Reads the keys; the first one that opens makes the first key.
     pub async fn open(storage: KeyStorage, store: Store) -> Result<KeyCache> {
         let keyring = Reloading::new(storage.open(&store).await?);
-        Ok(KeyCache { storage: storage, store, keyring })
+        Ok(KeyCache { storage, store, keyring })
     }
 
     /// The keys that are known.

@@ -185,13 +185,8 @@ impl Store {
         f: impl FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<(T, Option<Receipt>)> {
         let (reply, outcome) = oneshot::channel();
-        let job = CommitJob::Transaction(Box::new(ClosureJob {
-            context: context,
-            event_policy: event_policy,
-            f: f,
-            value: None,
-            reply,
-        }));
+        let job =
+            CommitJob::Transaction(Box::new(ClosureJob { context, event_policy, f, value: None, reply }));
         self.inner.leases.release_for_current_task();
         match self.backend() {
             Backend::Sqlite => self.inner.queue.push(job).await?,
@@ -346,7 +341,7 @@ impl Store {
         let ulid = id::ulid().map_err(AppendError::Failed)?;
         let event_id = chain::event_id(&ulid).into();
         let reply_timing = ReplyTiming::AlreadySent { ulid, at: Timestamp::now() };
-        let audit_job = AuditJob { tenant: tenant.clone(), event, side_effect: side_effect, reply_timing };
+        let audit_job = AuditJob { tenant: tenant.clone(), event, side_effect, reply_timing };
         match self.inner.queue.push_deferred(Box::new(audit_job)) {
             Ok(()) => Ok(Receipt { version, sequence: None, event_id }),
             Err(audit_job) => {

@@ -77,7 +77,7 @@ impl<'a> LinkVisibility<'a> {
         let mut last_scanned = None;
         for (index, link) in links.into_iter().enumerate() {
             if index == limits.scanned {
-                return Ok(VisiblePage { links: visible, next: last_scanned, read_set: read_set });
+                return Ok(VisiblePage { links: visible, next: last_scanned, read_set });
             }
             last_scanned = Some(link.id.clone());
             let Some(end_read_set) = self.read_set_if_readable(direction.other_end(&link)).await? else {
@@ -86,10 +86,10 @@ impl<'a> LinkVisibility<'a> {
             read_set = read_set.merge_hidden(&end_read_set);
             if visible.len() == limits.returned {
                 let next = visible.last().map(|last| last.id.clone());
-                return Ok(VisiblePage { links: visible, next, read_set: read_set });
+                return Ok(VisiblePage { links: visible, next, read_set });
             }
             visible.push(link);
         }
-        Ok(VisiblePage { links: visible, next: None, read_set: read_set })
+        Ok(VisiblePage { links: visible, next: None, read_set })
     }
 }

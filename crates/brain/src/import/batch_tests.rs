@@ -118,7 +118,7 @@ async fn actions_by_commit(env: &TestEnv) -> Vec<Vec<String>> {
 /// A file of one entry, as it is when it was read ahead.
 async fn parsed_job(env: &TestEnv, account: u8, closing: Option<i32>, defect: Defect) -> Arc<ImportJob> {
     let entries = vec![(1 + account, "Bakery", -320, false)];
-    let statement = TestStatement { account, entries, closing, defect: defect };
+    let statement = TestStatement { account, entries, closing, defect };
     let sources = [Ok(statement.to_file(usize::from(account)))].into_iter();
     let mut prefetcher = Prefetcher::start(&env.test.store, &env.writer(), "test", sources);
     prefetcher.next().await.unwrap().unwrap().job

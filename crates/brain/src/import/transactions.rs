@@ -61,10 +61,7 @@ pub(super) fn post_entries(
             .is_some_and(|account| account != progress.account);
         if is_own_account || entry.kind == Some(Kind::Transfer) {
             let (transaction_id, transaction_date) = (id.as_str().to_owned(), start_of_day(entry.booked));
-            hints.push((
-                rows.len(),
-                TransferHint { transaction_id, transaction_date, counterpart_number: counterpart_number },
-            ));
+            hints.push((rows.len(), TransferHint { transaction_id, transaction_date, counterpart_number }));
         }
         rows.push(to_transaction(
             entry,

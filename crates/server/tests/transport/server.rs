@@ -70,7 +70,7 @@ async fn start_with_options(
         authorization_servers: vec!["https://auth.example.com".to_owned()],
         all_tools: false,
         rate_limit,
-        timeouts: timeouts,
+        timeouts,
         ready: Arc::new(|| Box::pin(async { true })),
         name: "quadrivium",
         version: "0.0.1",

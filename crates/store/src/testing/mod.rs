@@ -1,8 +1,16 @@
 //! Empty databases for tests: SQLite always, PostgreSQL where `QUAD_TEST_POSTGRES_URL` names a server.
 
+mod explain_sql;
+mod test_env;
+mod test_rng;
+
 use quad_core::{Result, TenantId};
 
 use crate::{Component, Location, Store, tenant};
+
+pub use explain_sql::ExplainSql;
+pub use test_env::{TestEnv, agent};
+pub use test_rng::TestRng;
 
 /// A database that is empty but for its tables and a tenant named `local`.
 pub struct TestStore {
