@@ -14,6 +14,7 @@ mod combination;
 mod command_line;
 mod conversation;
 mod database;
+mod docs;
 mod era;
 mod freshness;
 mod gate;
