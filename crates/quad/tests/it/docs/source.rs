@@ -73,8 +73,9 @@ const TAKES_A_CODE: [&str; 5] = ["limit(", "conflict(", "with_code(", "contradic
 
 fn error_codes() -> BTreeMap<String, String> {
     let mut codes = BTreeMap::new();
-    for (file, text) in files() {
-        for (literal, before) in literals(&text) {
+    let files = files();
+    for (file, text) in &files {
+        for (literal, before) in literals(text) {
             let is_word = literal.len() > 3
                 && literal.chars().all(|letter| letter.is_ascii_alphabetic() || "_-/".contains(letter));
             if !is_word {
@@ -92,8 +93,23 @@ fn error_codes() -> BTreeMap<String, String> {
                 codes.insert(literal.to_owned(), file.clone());
             }
         }
+        for name in text.split("Kind::").skip(1).filter_map(named_constant) {
+            let declared = format!("const {name}: &str = \"");
+            let value = files.iter().find_map(|(_, text)| text.split_once(declared.as_str()));
+            if let Some((_, value)) = value {
+                codes.insert(value.split('"').next().unwrap_or_default().to_owned(), file.clone());
+            }
+        }
     }
     codes
+}
+
+/// The constant in `Limit, NAME,`, which is what stands after `Kind::` where a code has a name.
+fn named_constant(text: &str) -> Option<&str> {
+    let (kind, rest) = text.split_once(',')?;
+    let name = rest.trim_start().split(',').next()?;
+    let is_name = name.len() > 3 && name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_');
+    (is_name && kind.chars().all(|letter| letter.is_ascii_alphabetic())).then_some(name)
 }
 
 /// Whether a text ends with `Error::new(Kind::…,`.
