@@ -83,7 +83,7 @@ fn cli_page(reference: &str) -> String {
 }
 
 /// The blocks of the section `Options:` of a help text: those of the common options, or the others.
-fn options_of<'h>(help: &'h str, common: bool) -> Vec<&'h str> {
+fn options_of(help: &str, common: bool) -> Vec<&str> {
     let lines = help.lines().skip_while(|line| *line != "Options:").skip(1);
     let mut keeps = false;
     let mut kept: Vec<&str> = Vec::new();
