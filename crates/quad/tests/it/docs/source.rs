@@ -17,11 +17,23 @@ fn files() -> Vec<(String, String)> {
         }
         for file in pages::files_below(&folder.join("src"), "rs") {
             let text = std::fs::read_to_string(&file).unwrap();
-            let text = text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
-            files.push((pages::relative(&root, &file), text));
+            files.push((pages::relative(&root, &file), without_tests(&text).to_owned()));
         }
     }
     files
+}
+
+/// A file up to its module of tests. A line such as `#[cfg(test)] mod model;` does not end it.
+fn without_tests(text: &str) -> &str {
+    let mut from = 0;
+    while let Some(at) = text[from..].find("#[cfg(test)]") {
+        let after = text[from + at..].split_once("]").map_or("", |(_, after)| after).trim_start();
+        if after.lines().next().is_some_and(|line| line.starts_with("mod ") && line.ends_with('{')) {
+            return &text[..from + at];
+        }
+        from += at + 1;
+    }
+    text
 }
 
 /// The plain string literals of a text, each with what stands before it.
@@ -445,6 +457,13 @@ fn expressions_of_limits_are_evaluated() {
     assert_eq!(with_unit("BODY_BYTES", false, 4 << 20), "4 MiB");
     assert_eq!(with_unit("AGE_MS", false, 60_000), "1 min");
     assert_eq!(with_unit("ROWS", false, 2_000), "2,000");
+}
+
+#[test]
+fn only_a_module_of_tests_ends_a_file() {
+    let text = "#[cfg(test)]\nmod model;\nfn a() {}\n";
+    assert_eq!(without_tests(text), text);
+    assert_eq!(without_tests("fn a() {}\n#[cfg(test)]\nmod tests {\n}\n"), "fn a() {}\n");
 }
 
 #[test]
