@@ -1,16 +1,16 @@
-//! Nearest words: what the caller probably meant, out of a closed vocabulary.
+//! Suggestions: the words of a vocabulary that are closest to a misspelled word.
 //!
-//! The measure is the number of single slips (insert, delete, replace, swap neighbours) between
-//! two words, ignoring case. A suggestion must be closer than a guess would be: at most one slip in
-//! three characters, and at most three. Ties go to the word that sorts first, so equal mistakes get
-//! equal hints whatever order a hash map gave the candidates.
+//! The measure is the optimal string alignment distance, ignoring case: the number of insertions,
+//! deletions, replacements and swaps of neighbours. A suggestion may differ by one edit per three
+//! characters and by at most three edits. Of equally close words, the one that sorts first wins, so
+//! the order of the candidates (often a hash map's) does not matter.
 
 use crate::limits::{COMPARED_WORD_CHARS_MAX, SUGGESTIONS_MAX};
 
-/// Most slips that still count as a slip.
+/// Most edits between a word and a suggestion.
 const EDITS_MAX: usize = 3;
 
-/// The candidate that `word` most resembles, if any is near.
+/// The candidate that is closest to `word`, if any is close enough.
 ///
 /// ```
 /// use quad_address::closest;
@@ -26,7 +26,7 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Up to three candidates that `word` resembles, the nearest first.
+/// Up to three candidates that are close to `word`, the closest first.
 pub fn closest_few<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let Some(word) = fold_case(word) else { return Vec::new() };
     let mut matches: Vec<(usize, &str)> = candidates
@@ -39,12 +39,12 @@ pub fn closest_few<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>
     matches.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// The slips between two words, if they are near.
+/// The edit distance of two words, if they are close.
 pub(crate) fn edit_distance(word: &str, candidate: &str) -> Option<usize> {
     edit_distance_if_close(&fold_case(word)?, candidate)
 }
 
-/// The word without case; none where it is empty or too long to compare.
+/// The word in lower case; `None` if it is empty or too long to compare.
 fn fold_case(word: &str) -> Option<Vec<char>> {
     let folded: Vec<char> =
         word.chars().flat_map(char::to_lowercase).take(COMPARED_WORD_CHARS_MAX + 1).collect();
@@ -54,7 +54,7 @@ fn fold_case(word: &str) -> Option<Vec<char>> {
 fn edit_distance_if_close(word: &[char], candidate: &str) -> Option<usize> {
     let candidate = fold_case(candidate)?;
     let allowed = (word.len().max(candidate.len()) / 3).clamp(1, EDITS_MAX);
-    // Two words that share nothing are not near, however short they are.
+    // Two short words without a common character are not close.
     let allowed = allowed.min(word.len().min(candidate.len()) - 1);
     if word.len().abs_diff(candidate.len()) > allowed {
         return None;
