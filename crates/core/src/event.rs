@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::audit_fields::{AuditFields, AuditValue};
+use crate::text::truncate;
 use crate::{Error, Principal};
 
 /// The action of every protocol call.
@@ -96,11 +97,6 @@ impl EventDraft {
 /// What a caller sent, cut to what belongs into an audit event.
 pub fn truncate_for_audit(text: &str) -> Arc<str> {
     const MAX_CHARS: usize = 512;
-    if text.len() <= MAX_CHARS {
-        return text.into();
-    }
-    match text.char_indices().nth(MAX_CHARS) {
-        None => text.into(),
-        Some((end, _)) => format!("{}…", &text[..end]).into(),
-    }
+    // A text of at most that many bytes has at most that many characters: no need to count them.
+    if text.len() <= MAX_CHARS { text.into() } else { truncate(text, MAX_CHARS).into() }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
+use crate::text::truncate;
 use crate::{Content, Error, EventDraft, JsonText, Principal, ReadSet, Receipt, Result, ScopeRequirement};
 
 /// A tool as published.
@@ -221,7 +222,7 @@ pub fn validate_arguments(schema: &jsonschema::Validator, arguments: &Value) -> 
         .take(ERRORS_REPORTED_MAX)
         .map(|error| {
             let path = error.instance_path().to_string();
-            json!({"field": path.trim_start_matches('/').replace('/', "."), "reason": truncate_reason(&error.to_string())})
+            json!({"field": path.trim_start_matches('/').replace('/', "."), "reason": truncate(&error.to_string(), REASON_CHARS_MAX)})
         })
         .collect();
     let Some(first) = errors.first() else { return Ok(()) };
@@ -236,11 +237,5 @@ pub fn validate_arguments(schema: &jsonschema::Validator, arguments: &Value) -> 
 /// Faults that one refusal names; more would bury the first.
 const ERRORS_REPORTED_MAX: usize = 8;
 
-/// The validator quotes the offending value; a megabyte of it helps nobody.
-fn truncate_reason(text: &str) -> String {
-    const MAX_CHARS: usize = 200;
-    match text.char_indices().nth(MAX_CHARS) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
-}
+/// Characters of one violation. The validator quotes the value, which may be a megabyte long.
+const REASON_CHARS_MAX: usize = 200;
