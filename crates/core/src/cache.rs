@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use hashbrown::{Equivalent, HashMap};
 
+use crate::lock::MutexExt as _;
 use crate::{Change, SerializedRead, TenantId, Timestamp, limits};
 
 /// What an answer is kept under. Two callers share an entry only when all three are equal.
@@ -188,7 +189,7 @@ impl Cache {
 
     fn lock_state(&self) -> MutexGuard<'_, LruState> {
         // A panic while the lock was held cannot leave a wrong answer behind: freshness is decided elsewhere.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock_unpoisoned()
     }
 }
 

@@ -1,10 +1,11 @@
 //! Typed ids: a prefix that says what it names, and a ULID.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ring::rand::{SecureRandom, SystemRandom};
 
+use crate::lock::MutexExt as _;
 use crate::{Error, Result};
 
 /// Declares a typed id. In code an id is never a bare string.
@@ -79,7 +80,7 @@ impl UlidGenerator {
 pub fn ulid() -> Result<String> {
     static LAST: Mutex<u128> = Mutex::new(0);
     let bits = timestamp_and_random_bits()?;
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = LAST.lock_unpoisoned();
     *last = bits.max(last.wrapping_add(1));
     Ok(encode(*last))
 }

@@ -21,6 +21,7 @@ pub mod id;
 pub mod json;
 pub mod limits;
 pub mod link_index;
+pub mod lock;
 mod optimistic_retry;
 pub mod principal;
 pub mod prompt;

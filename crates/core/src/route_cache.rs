@@ -4,9 +4,10 @@
 //! here can become wrong.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::event::truncate_for_audit;
+use crate::lock::MutexExt as _;
 use crate::{Address, limits};
 
 /// An address, and which scheme and route answer for it.
@@ -42,13 +43,11 @@ impl RouteCache {
         if uri.len() > limits::CACHED_URI_BYTES_MAX {
             return route().map(Arc::new);
         }
-        // No panic can leave the map half changed.
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cached) = lock().get(uri) {
+        if let Some(cached) = self.0.lock_unpoisoned().get(uri) {
             return Ok(cached.clone());
         }
         let routed = Arc::new(route()?);
-        let mut entries = lock();
+        let mut entries = self.0.lock_unpoisoned();
         if entries.len() >= limits::ROUTES_CACHED_MAX {
             entries.clear();
         }
