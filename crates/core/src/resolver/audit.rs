@@ -33,9 +33,9 @@ impl<T> Computed<'_, T> {
 }
 
 impl Resolver {
-    /// Computes an answer and appends its event. If a concurrent write invalidated the answer before the append, computes it
-    /// again, up to [`READ_ATTEMPTS_MAX`](crate::limits::READ_ATTEMPTS_MAX) times. `compute` is told whether this is the
-    /// first attempt: only that one may use the cache.
+    /// Computes an answer and appends its event. If a concurrent write invalidated the answer before the
+    /// append, computes it again, up to [`READ_ATTEMPTS_MAX`](crate::limits::READ_ATTEMPTS_MAX) times.
+    /// `compute` is told whether this is the first attempt: only that one may use the cache.
     ///
     /// `compute` is not an `AsyncFn`: the compiler could not prove that its futures are `Send`.
     pub(super) async fn commit_read<'k, T, F>(
@@ -63,14 +63,15 @@ impl Resolver {
         }
     }
 
-    /// Appends the event of a call that succeeded and read no tenant data: a list of tools, an opened subscription.
+    /// Appends the event of a call that succeeded and read no tenant data: a list of tools, an opened
+    /// subscription.
     pub async fn record_success(&self, caller: &Principal, event: EventDraft) -> Result<Receipt> {
         self.append_event(caller, event.succeeded()).await
     }
 
-    /// Appends the event of a failed call and returns the error. An error whose event was appended before is returned
-    /// unchanged, so a call leaves one event however often this is called. If the append fails, the caller gets that error
-    /// instead: an unrecorded refusal would be a gap in the audit log.
+    /// Appends the event of a failed call and returns the error. An error whose event was appended before is
+    /// returned unchanged, so a call leaves one event however often this is called. If the append fails, the
+    /// caller gets that error instead: an unrecorded refusal would be a gap in the audit log.
     pub async fn record_refusal(&self, caller: &Principal, event: EventDraft, error: Error) -> Error {
         if error.kind() == Kind::Credential || !error.needs_audit_event() {
             return error;
@@ -104,8 +105,8 @@ impl Resolver {
         receipt.ok_or_else(|| Error::internal("audit append without read sets returned Stale"))
     }
 
-    /// Lets the scheme that was asked translate an error: the owner of the address, tool or prompt, else the only scheme of
-    /// the view.
+    /// Lets the scheme that was asked translate an error: the owner of the address, tool or prompt, else the
+    /// only scheme of the view.
     fn map_scheme_error(
         &self,
         caller: &Principal,

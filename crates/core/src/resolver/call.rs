@@ -13,8 +13,8 @@ use crate::tool::{AuditStatus, Progress, ToolCall, validate_arguments};
 use crate::{Error, EventDraft, Kind, Principal, Result, ToolOutput, canonical, closest, resource_tools};
 
 impl Resolver {
-    /// Calls a tool. An unknown name is [`Kind::BadInput`] with the code `UNKNOWN_TOOL`; every other failure is the
-    /// tool's own result.
+    /// Calls a tool. An unknown name is [`Kind::BadInput`] with the code `UNKNOWN_TOOL`; every other failure
+    /// is the tool's own result.
     pub async fn call_tool(
         &self,
         caller: &Principal,

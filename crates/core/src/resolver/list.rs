@@ -94,7 +94,8 @@ impl Resolver {
             }
             let limit = limits::LIST_PAGE_ENTRIES - entries.len();
             if limit == 0 {
-                // The previous scheme filled the page with its last entry: the next page begins with this scheme.
+                // The previous scheme filled the page with its last entry: the next page begins with this
+                // scheme.
                 let next_cursor = Some(ListStart::encode(caller, name, ""));
                 return Ok((ResourcePage { entries, next_cursor }, read_sets));
             }

@@ -1,11 +1,12 @@
 //! Every operation on resources, tools and prompts, for all transports, tools and commands.
 //!
-//! A read goes: address → scope → cache → scheme → serialize → audit. The rules of that path are written here once:
+//! A read goes: address → scope → cache → scheme → serialize → audit. The rules of that path are written here
+//! once:
 //! - The scope that a call needs is known from the shape of its address, before any data is read.
 //! - Every call leaves exactly one audit event.
 //! - No answer is older than its own audit event.
 //!
-//! One file per operation; [`audit`] has the loop that they share.
+//! One file per operation. The file `audit.rs` has the loop that they share.
 
 mod audit;
 mod call;
@@ -14,6 +15,8 @@ mod list;
 mod prompt;
 mod read;
 mod testing;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -49,7 +52,8 @@ struct MountedScheme {
     tools: Vec<RegisteredTool>,
 }
 
-/// A tool and the validator of its arguments, which is compiled at the first call: most tools are never called.
+/// A tool and the validator of its arguments, which is compiled at the first call: most tools are never
+/// called.
 struct RegisteredTool {
     tool: Arc<Tool>,
     /// Its index in its owner's list.
@@ -97,8 +101,8 @@ pub enum View {
 }
 
 impl Resolver {
-    /// Mounts schemes, in the order in which lists show them. Fails if two tools have one name or a template is malformed:
-    /// programming errors, found at start.
+    /// Mounts schemes, in the order in which lists show them. Fails if two tools have one name or a template
+    /// is malformed: programming errors, found at start.
     pub fn new(
         schemes: Vec<Arc<dyn Scheme>>,
         audit_log: Arc<dyn AuditLog>,
@@ -230,31 +234,4 @@ impl Resolver {
 
 fn require_scope(requirement: ScopeRequirement, caller: &Principal) -> Result<()> {
     if requirement.is_satisfied_by(&caller.scopes) { Ok(()) } else { Err(Error::scope_missing(requirement)) }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::Map;
-
-    use super::*;
-    use crate::scheme::{CompletionQuery, CompletionTarget};
-    use crate::tool::NoProgress;
-
-    /// Compiles only if the futures are `Send`: transports spawn them.
-    #[allow(dead_code)]
-    fn futures_are_send(resolver: &Resolver, caller: &Principal) {
-        fn check(_: impl Future + Send) {}
-        let context = Map::new();
-        let query = CompletionQuery {
-            target: CompletionTarget::Template(""),
-            variable: "",
-            prefix: "",
-            context: &context,
-        };
-        check(resolver.read(caller, View::All, ""));
-        check(resolver.list(caller, View::All, None));
-        check(resolver.complete(caller, View::All, query));
-        check(resolver.call_tool(caller, View::All, "", Map::new(), &NoProgress));
-        check(resolver.get_prompt(caller, View::All, "", &context));
-    }
 }

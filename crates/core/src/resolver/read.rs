@@ -29,8 +29,8 @@ impl Resolver {
         self.read_with_event(caller, view, uri, make_event).await
     }
 
-    /// Reads an address for `resources/read` or for a tool that does the same. The event is made when it is appended:
-    /// nearly every read is computed and appended once.
+    /// Reads an address for `resources/read` or for a tool that does the same. The event is made when it is
+    /// appended: nearly every read is computed and appended once.
     pub(crate) async fn read_with_event(
         &self,
         caller: &Principal,
@@ -95,7 +95,8 @@ impl Resolver {
         Ok(read)
     }
 
-    /// The current read set of an address, for a subscription. It discloses no contents, so it leaves no audit event.
+    /// The current read set of an address, for a subscription. It discloses no contents, so it leaves no
+    /// audit event.
     pub async fn read_set_of(&self, caller: &Principal, view: View, uri: &str) -> Result<Arc<ReadSet>> {
         let routed = self.route_and_check_scope(caller, view, uri)?;
         let scheme = &self.schemes[routed.scheme_index].scheme;
@@ -109,9 +110,9 @@ impl Resolver {
         Ok(address)
     }
 
-    /// Checks that the caller could read an address of any scheme now, and returns the read set of that answer. Makes the
-    /// checks of a read in the same order, with the same errors. For schemes that show other schemes' addresses. It leaves
-    /// no event of its own: the call that needs the answer leaves one.
+    /// Checks that the caller could read an address of any scheme now, and returns the read set of that
+    /// answer. Makes the checks of a read in the same order, with the same errors. For schemes that show
+    /// other schemes' addresses. It leaves no event of its own: the call that needs the answer leaves one.
     pub async fn check_readable(&self, caller: &Principal, uri: &str) -> Result<(Address, ReadSet)> {
         let routed = self.route_and_check_scope(caller, View::All, uri)?;
         let scheme = &self.schemes[routed.scheme_index].scheme;

@@ -5,7 +5,8 @@ use crate::Result;
 use crate::cache::Cache;
 
 impl Resolver {
-    /// Compiles every tool's input schema. In production each schema is compiled when its tool is first called.
+    /// Compiles every tool's input schema. In production each schema is compiled when its tool is first
+    /// called.
     #[doc(hidden)]
     pub fn check_schemas(&self) -> Result<()> {
         let mut all = self.schemes.iter().flat_map(|mounted| &mounted.tools).chain(&self.builtin_tools);
