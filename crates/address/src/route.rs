@@ -54,8 +54,8 @@ pub enum RouteError {
         /// The template.
         template: String,
     },
-    /// A path grammar for part of a segment, a `{+x}` whose grammar is not a path, or a word with upper case in
-    /// [`Grammar::OneOfAnyCase`].
+    /// A path grammar for part of a segment, a `{+x}` whose grammar is not a path, or a word with upper case
+    /// in [`Grammar::OneOfAnyCase`].
     #[error("the grammar of `{name}` does not suit its place in `{template}`")]
     UnsuitableGrammar {
         /// The variable.

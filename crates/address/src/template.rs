@@ -133,8 +133,8 @@ impl Template {
         })
     }
 
-    /// Expands the template with variables that are already checked. Variables for which `is_path` is true keep their
-    /// slashes.
+    /// Expands the template with variables that are already checked. Variables for which `is_path` is true
+    /// keep their slashes.
     pub(crate) fn write_uri(&self, variables: &Variables, is_path: &dyn Fn(&str) -> bool) -> String {
         let mut uri = String::with_capacity(self.source.len() + 32);
         uri.push_str(self.scheme());

@@ -197,7 +197,10 @@ proptest! {
     }
 
     #[test]
-    fn closest_is_first_of_closest_few(word in any::<String>(), candidates in prop::collection::vec("[a-d]{0,5}", 0..8)) {
+    fn closest_is_first_of_closest_few(
+        word in any::<String>(),
+        candidates in prop::collection::vec("[a-d]{0,5}", 0..8),
+    ) {
         let candidates = candidates.iter().map(String::as_str);
         let few = closest_few(&word, candidates.clone());
         prop_assert_eq!(closest(&word, candidates), few.first().copied());
@@ -205,7 +208,8 @@ proptest! {
     }
 }
 
-/// Hostile input gets a short error. The length limit and the single pass bound the time; a benchmark measures it.
+/// Hostile input gets a short error. The length limit and the single pass bound the time; a benchmark
+/// measures it.
 #[test]
 fn rejects_hostile_input_with_short_error() {
     let router = router();

@@ -1,6 +1,7 @@
 //! The named fields of an audit event: what was asked for, and the outcome.
 //!
-//! Every call creates some, so they must be cheap: a few pairs in an inline list, most of them static or shared text.
+//! Every call creates some, so they must be cheap: a few pairs in an inline list, most of them static or
+//! shared text.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -92,8 +93,8 @@ impl From<Value> for AuditValue {
     }
 }
 
-/// Fields, sorted by name. The fields of a read fit without an allocation. Serializes as an object whose keys are sorted at every
-/// depth.
+/// Fields, sorted by name. The fields of a read fit without an allocation. Serializes as an object whose keys
+/// are sorted at every depth.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AuditFields(SmallVec<[(Cow<'static, str>, AuditValue); 4]>);
 

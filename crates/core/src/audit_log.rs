@@ -1,4 +1,5 @@
-//! The interface to the audit log: an event is appended before its call is answered, or at most a few milliseconds after.
+//! The interface to the audit log: an event is appended before its call is answered, or at most a few
+//! milliseconds after.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use crate::{BoxFuture, Error, EventDraft, ReadSet, Result, SideEffect, TenantId,
 pub struct Receipt {
     /// The tenant's version when the event was appended.
     pub version: Version,
-    /// The event's sequence number in the tenant's chain, from 1. `None` if the call is answered before the append.
+    /// The event's sequence number in the tenant's chain, from 1. `None` if the call is answered before the
+    /// append.
     pub sequence: Option<i64>,
     /// The event's id.
     pub event_id: Arc<str>,
@@ -66,9 +68,9 @@ impl Future for PendingAppend<'_> {
 /// The audit log.
 #[async_trait::async_trait]
 pub trait AuditLog: Send + Sync {
-    /// Appends one event if every read set is current in the same commit, and runs the side effect once in that commit. If
-    /// the side effect fails, the event stays. A log that appends later answers when it has validated the read sets and
-    /// queued the event. A log without a database ignores the side effect.
+    /// Appends one event if every read set is current in the same commit, and runs the side effect once in
+    /// that commit. If the side effect fails, the event stays. A log that appends later answers when it has
+    /// validated the read sets and queued the event. A log without a database ignores the side effect.
     ///
     /// Not an `async fn`: a queued append needs no boxed future.
     fn append<'a>(
@@ -79,9 +81,9 @@ pub trait AuditLog: Send + Sync {
         side_effect: Option<SideEffect>,
     ) -> PendingAppend<'a>;
 
-    /// Locks the tenant's head row for the next attempt at an answer that conflicted with a write: see [`HeadLease`]. The
-    /// side effect runs in the lease's commit. `None` if the log has no leases: the next attempt is then appended like the
-    /// first.
+    /// Locks the tenant's head row for the next attempt at an answer that conflicted with a write: see
+    /// [`HeadLease`]. The side effect runs in the lease's commit. `None` if the log has no leases: the next
+    /// attempt is then appended like the first.
     async fn lease_head(
         &self,
         tenant: &TenantId,
@@ -92,9 +94,9 @@ pub trait AuditLog: Send + Sync {
     }
 }
 
-/// A lease on the tenant's head row: no write of the tenant commits while it is held. It ends when the event is appended, when
-/// it is dropped, when its holder writes, or when its time limit passes. In the last two cases `append` returns
-/// [`AppendError::Stale`].
+/// A lease on the tenant's head row: no write of the tenant commits while it is held. It ends when the event
+/// is appended, when it is dropped, when its holder writes, or when its time limit passes. In the last two
+/// cases `append` returns [`AppendError::Stale`].
 pub trait HeadLease: Send + Sync {
     /// Appends the event of the answer that was computed under the lease.
     fn append(self: Box<Self>, event: EventDraft, read_sets: ReadSets) -> PendingAppend<'static>;

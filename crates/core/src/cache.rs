@@ -1,8 +1,8 @@
 //! The cache of serialized reads.
 //!
-//! The cache does not decide freshness. It returns what it has, and the audit commit, which reads the tenant's version
-//! anyway, rejects an entry that a newer change has invalidated. A hit therefore costs one lookup, and a stale entry is never
-//! served.
+//! The cache does not decide freshness. It returns what it has, and the audit commit, which reads the
+//! tenant's version anyway, rejects an entry that a newer change has invalidated. A hit therefore costs one
+//! lookup, and a stale entry is never served.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -20,7 +20,8 @@ pub struct CacheKey {
     pub tenant: TenantId,
     /// The canonical address.
     pub canonical: Box<str>,
-    /// The scheme's [`cache_key_part`](crate::Scheme::cache_key_part): empty if the contents depend on the tenant only.
+    /// The scheme's [`cache_key_part`](crate::Scheme::cache_key_part): empty if the contents depend on the
+    /// tenant only.
     pub caller_part: Box<str>,
 }
 
@@ -65,7 +66,8 @@ impl Equivalent<CacheKey> for CacheKeyRef<'_> {
     }
 }
 
-/// A map from [`CacheKey`] to [`SerializedRead`], bounded in bytes. Evicts the least recently used entry first.
+/// A map from [`CacheKey`] to [`SerializedRead`], bounded in bytes. Evicts the least recently used entry
+/// first.
 #[derive(Debug)]
 pub struct Cache {
     bytes_max: usize,
@@ -193,8 +195,8 @@ impl Cache {
 }
 
 impl LruState {
-    /// The entry of a key, now marked as most recently used. An entry among the eighth that was used last keeps its position:
-    /// frequently read entries are all there, and none of them is the next to be evicted.
+    /// The entry of a key, now marked as most recently used. An entry among the eighth that was used last
+    /// keeps its position: frequently read entries are all there, and none of them is the next to be evicted.
     fn mark_used(&mut self, key: CacheKeyRef<'_>) -> Option<Arc<SerializedRead>> {
         let recent_uses = (self.entries.len() / 8).max(1) as u64;
         let this_use = self.next_use;

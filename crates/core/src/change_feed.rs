@@ -18,7 +18,7 @@ pub struct Change {
 /// The feed of committed changes of all processes.
 #[async_trait::async_trait]
 pub trait ChangeFeed: Send + Sync {
-    /// The changes of one tenant in version order: every change that commits after this call returns is delivered. A receiver
-    /// that lags gets an error and must check everything that it depends on again.
+    /// The changes of one tenant in version order: every change that commits after this call returns is
+    /// delivered. A receiver that lags gets an error and must check everything that it depends on again.
     async fn subscribe(&self, tenant: &TenantId) -> Result<broadcast::Receiver<Arc<Change>>>;
 }

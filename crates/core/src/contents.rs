@@ -65,7 +65,8 @@ pub struct ReadOutput {
     pub cacheable: bool,
     /// Whether this address always returns the same bytes.
     pub immutable: bool,
-    /// A write that is committed with the read's audit event. Only if not `cacheable`: a cache hit would skip it.
+    /// A write that is committed with the read's audit event. Only if not `cacheable`: a cache hit would skip
+    /// it.
     pub side_effect: Option<SideEffect>,
 }
 
@@ -104,8 +105,8 @@ impl ReadOutput {
     }
 }
 
-/// A read, serialized once. Each content of a reply is `{"uri":`, the URI as the caller wrote it, and one of the suffixes: all
-/// callers share the suffixes, whatever form of the URI they sent.
+/// A read, serialized once. Each content of a reply is `{"uri":`, the URI as the caller wrote it, and one of
+/// the suffixes: all callers share the suffixes, whatever form of the URI they sent.
 #[derive(Debug)]
 pub struct SerializedRead {
     /// For each content, the JSON that follows its `uri` value: `,"mimeType":…,"text":…}`.

@@ -1,8 +1,8 @@
 //! Page cursors: opaque to the caller, validated when they are sent back.
 //!
-//! A cursor holds the key after which the next page starts. It grants nothing, because each page is authorized again. So it has
-//! no signature, only a checksum that ties it to one list. The name of a list includes everything that makes it a different
-//! list, such as its filter and its tenant.
+//! A cursor holds the key after which the next page starts. It grants nothing, because each page is
+//! authorized again. So it has no signature, only a checksum that ties it to one list. The name of a list
+//! includes everything that makes it a different list, such as its filter and its tenant.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;

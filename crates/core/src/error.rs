@@ -1,7 +1,7 @@
 //! The error type of all schemes: a stable code, a kind, one sentence, one hint, and details.
 //!
-//! An error has two sides. The caller gets the [envelope](Error::envelope): what is wrong, and what to do next. The log gets
-//! the cause, which the caller never sees.
+//! An error has two sides. The caller gets the [envelope](Error::envelope): what is wrong, and what to do
+//! next. The log gets the cause, which the caller never sees.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 pub enum Kind {
     /// The credential lacks a scope.
     Scope,
-    /// A well-formed name of a resource that does not exist, or that the caller cannot see: both answers are equal.
+    /// A well-formed name of a resource that does not exist, or that the caller cannot see: both answers are
+    /// equal.
     NotFound,
     /// The input violates the grammar, the schema or a rule.
     BadInput,
@@ -22,8 +23,8 @@ pub enum Kind {
     Limit,
     /// A fault of the server.
     Internal,
-    /// The credential was revoked or changed between its check and the commit. The transport authenticates the caller again; a
-    /// caller never sees this kind.
+    /// The credential was revoked or changed between its check and the commit. The transport authenticates
+    /// the caller again; a caller never sees this kind.
     Credential,
 }
 

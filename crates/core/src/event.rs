@@ -10,7 +10,8 @@ use crate::{Error, Principal};
 /// The action of every protocol call.
 pub const MCP_CALL: &str = "agent.mcp.tool_called";
 
-/// The part of an audit event that is known before the commit. The chain adds the id, the time and the previous hash.
+/// The part of an audit event that is known before the commit. The chain adds the id, the time and the
+/// previous hash.
 ///
 /// `inputs` and `outputs` hold names, ids and hashes, never contents.
 #[derive(Clone, Debug)]

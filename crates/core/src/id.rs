@@ -25,7 +25,8 @@ macro_rules! typed_id {
                 $crate::id::ulid().map(|ulid| $name(format!("{}{ulid}", Self::PREFIX).into()))
             }
 
-            /// Parses an id from an address or an argument. Checks the grammar only: ids are opaque and need not have the prefix.
+            /// Parses an id from an address or an argument. Checks the grammar only: ids are opaque and need
+            /// not have the prefix.
             pub fn parse(text: &str) -> Option<$name> {
                 $crate::id::is_id(text).then(|| $name(text.into()))
             }
@@ -75,8 +76,8 @@ impl UlidGenerator {
 
 /// A ULID: 48 bits of milliseconds and 80 random bits, as 26 upper-case characters of Crockford's base 32.
 ///
-/// ULIDs of one process ascend, also within a millisecond and after the clock was set back. Rows with such ids sort in the
-/// order in which they were created.
+/// ULIDs of one process ascend, also within a millisecond and after the clock was set back. Rows with such
+/// ids sort in the order in which they were created.
 pub fn ulid() -> Result<String> {
     static LAST: Mutex<u128> = Mutex::new(0);
     let bits = timestamp_and_random_bits()?;

@@ -1,5 +1,5 @@
-//! A streaming JSON writer. A large answer is written as text once, instead of built as a tree that is copied and walked for each
-//! use.
+//! A streaming JSON writer. A large answer is written as text once, instead of built as a tree that is copied
+//! and walked for each use.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -113,8 +113,9 @@ impl JsonObjectWriter {
     }
 }
 
-/// Writes a JSON string, with quotation marks and escapes. Large contents pass here twice: as a value, and again when a reply
-/// embeds the document as a string. So this checks eight bytes at a time: few bytes need an escape.
+/// Writes a JSON string, with quotation marks and escapes. Large contents pass here twice: as a value, and
+/// again when a reply embeds the document as a string. So this checks eight bytes at a time: few bytes need
+/// an escape.
 pub fn write_json_string(out: &mut Vec<u8>, text: &str) {
     out.reserve(text.len() + 2);
     out.push(b'"');
@@ -146,8 +147,8 @@ fn clean_prefix_len(word: [u8; 8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = 0x80 * ONES;
     let word = u64::from_le_bytes(word);
-    // Sets the highest bit of each byte that is less than `bound` (at most 0x80). It may also set the bit of bytes after the
-    // first such byte, but never of bytes before it.
+    // Sets the highest bit of each byte that is less than `bound` (at most 0x80). It may also set the bit of
+    // bytes after the first such byte, but never of bytes before it.
     let less_than = |word: u64, bound: u64| word.wrapping_sub(bound * ONES) & !word & HIGHS;
     let equals = |byte: u8| less_than(word ^ (u64::from(byte) * ONES), 1);
     let escaped = less_than(word, 0x20) | equals(b'"') | equals(b'\\');
@@ -238,7 +239,8 @@ mod tests {
             let expect = format!("before{}", serde_json::to_string(text).unwrap());
             assert_eq!(String::from_utf8(written).unwrap(), expect);
         };
-        // Every ASCII byte at every position of a word and of the rest after the last word, alone and next to others.
+        // Every ASCII byte at every position of a word and of the rest after the last word, alone and next to
+        // others.
         for byte in 0..0x80_u8 {
             for index in 0..20 {
                 let mut text = vec![b'a'; 20];

@@ -1,9 +1,9 @@
 //! The types that all schemes share, and the one path that every read takes.
 //!
-//! A [`Principal`] asks the [`Resolver`] for an address. The resolver decides from the *shape* of the address which scope the
-//! caller needs, looks in the [`cache`], asks the [`Scheme`] that owns the address, and answers when the [`AuditLog`] has
-//! appended the audit event. A scheme returns a [`ReadOutput`]: the contents, and the [`ReadSet`] that they were computed
-//! from.
+//! A [`Principal`] asks the [`Resolver`] for an address. The resolver decides from the *shape* of the address
+//! which scope the caller needs, looks in the [`cache`], asks the [`Scheme`] that owns the address, and
+//! answers when the [`AuditLog`] has appended the audit event. A scheme returns a [`ReadOutput`]: the
+//! contents, and the [`ReadSet`] that they were computed from.
 //!
 //! This crate must not know protocol messages, sockets or SQL.
 #![forbid(unsafe_code)]

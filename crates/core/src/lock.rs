@@ -1,7 +1,7 @@
 //! Locks that ignore poisoning.
 //!
-//! A mutex is poisoned when a thread panics while it holds the lock. Use these methods where a panic cannot leave the data in a
-//! state that later readers must not see; say so at the call if it is not obvious.
+//! A mutex is poisoned when a thread panics while it holds the lock. Use these methods where a panic cannot
+//! leave the data in a state that later readers must not see; say so at the call if it is not obvious.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

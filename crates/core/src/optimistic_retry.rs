@@ -1,5 +1,6 @@
-//! Optimistic concurrency for one answer. An attempt computes the answer and then appends its event; the append fails if a
-//! concurrent write has invalidated the answer. The second attempt takes a head lease, so that no write can interfere.
+//! Optimistic concurrency for one answer. An attempt computes the answer and then appends its event; the
+//! append fails if a concurrent write has invalidated the answer. The second attempt takes a head lease, so
+//! that no write can interfere.
 
 use crate::audit_log::{HeadLease, ReadSets};
 use crate::{AppendError, AuditLog, Error, EventDraft, Kind, Principal, Receipt, Result, SideEffect, limits};
@@ -9,7 +10,8 @@ pub(crate) struct OptimisticRetry<'c> {
     audit_log: &'c dyn AuditLog,
     caller: &'c Principal,
     attempt: usize,
-    /// Taken for the second attempt only: if that lease expires before the commit, another one would expire as well.
+    /// Taken for the second attempt only: if that lease expires before the commit, another one would expire
+    /// as well.
     lease: Option<Box<dyn HeadLease>>,
     /// The side effect of the first attempt, for the lease.
     side_effect: Option<SideEffect>,

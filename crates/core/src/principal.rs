@@ -10,8 +10,8 @@ use crate::{ReadSet, ScopeSet, Timestamp};
 pub struct TenantId(Arc<str>);
 
 impl PartialEq for TenantId {
-    /// Compares pointers first. Nearly always they are equal, and reading the text would touch the cache line of the `Arc`
-    /// counter, which all cores write.
+    /// Compares pointers first. Nearly always they are equal, and reading the text would touch the cache line
+    /// of the `Arc` counter, which all cores write.
     fn eq(&self, other: &TenantId) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
     }
@@ -85,16 +85,17 @@ pub struct Principal {
     pub kind: PrincipalKind,
     /// The scopes that it has.
     pub scopes: ScopeSet,
-    /// The read set of the credential lookup, such as a token's registry row. Every audit commit validates it again, so a
-    /// revocation takes effect on the next call in every process. `None` for the operating-system user.
+    /// The read set of the credential lookup, such as a token's registry row. Every audit commit validates it
+    /// again, so a revocation takes effect on the next call in every process. `None` for the operating-system
+    /// user.
     pub credential_read_set: Option<Arc<ReadSet>>,
     /// When the credential expires. Streams end then.
     pub expires_at: Option<Timestamp>,
 }
 
 impl Principal {
-    /// The program that connects over stdio or an open loopback port. It acts for the operating-system user but is an agent, so
-    /// it has every scope except the one for decisions of a person.
+    /// The program that connects over stdio or an open loopback port. It acts for the operating-system user
+    /// but is an agent, so it has every scope except the one for decisions of a person.
     pub fn local_agent<'a>(tenant: TenantId, all_scopes: impl IntoIterator<Item = &'a str>) -> Principal {
         Principal {
             tenant,

@@ -1,7 +1,7 @@
 //! The read set of an answer: the version of its snapshot and the tags that were read.
 //!
-//! An answer computed at version `v` is current at version `V` if no change in `(v, V]` has one of its tags. This is the only
-//! rule of cache validity: a write invalidates what depends on its tags and nothing else.
+//! An answer computed at version `v` is current at version `V` if no change in `(v, V]` has one of its tags.
+//! This is the only rule of cache validity: a write invalidates what depends on its tags and nothing else.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ impl std::fmt::Display for Version {
 
 /// An invalidation key: an entity, a list or a counter that an answer depends on and a change can touch.
 ///
-/// Its form is `scheme:kind:id`, without white space: the change log stores the tags of a commit as words of one line.
+/// Its form is `scheme:kind:id`, without white space: the change log stores the tags of a commit as words of
+/// one line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(Arc<str>);
 
@@ -57,15 +58,16 @@ pub struct ReadSet {
     pub version: Option<Version>,
     /// A change with one of these tags invalidates the answer and notifies its subscribers.
     pub tags: BTreeSet<Tag>,
-    /// A change with one of these tags invalidates the answer without a notification: a row count in a list of tables.
+    /// A change with one of these tags invalidates the answer without a notification: a row count in a list
+    /// of tables.
     pub silent_tags: BTreeSet<Tag>,
     /// The time from which the answer is stale without any change, if it depends on the clock.
     pub valid_until: Option<Timestamp>,
-    /// A change with one of these tags invalidates the answer, but it may concern data that the caller cannot see. Subscribers are
-    /// notified only if the [visible hash](ReadSet::visible_hash) differs after it.
+    /// A change with one of these tags invalidates the answer, but it may concern data that the caller cannot
+    /// see. Subscribers are notified only if the [visible hash](ReadSet::visible_hash) differs after it.
     pub hidden_tags: BTreeSet<Tag>,
-    /// A hash of the data under the hidden tags that the caller can see. It must not return to an earlier value: a subscriber that
-    /// read in between would not be notified of the change back.
+    /// A hash of the data under the hidden tags that the caller can see. It must not return to an earlier
+    /// value: a subscriber that read in between would not be notified of the change back.
     pub visible_hash: Option<Arc<str>>,
 }
 
@@ -86,8 +88,9 @@ impl ReadSet {
         self.tags.len() + self.silent_tags.len() + self.hidden_tags.len()
     }
 
-    /// The union with the read set of another part of the answer. The parts may come from different snapshots: with the earliest
-    /// version and the tags of both, the whole is current exactly as long as each part is. Keeps the visible hash of `self`.
+    /// The union with the read set of another part of the answer. The parts may come from different
+    /// snapshots: with the earliest version and the tags of both, the whole is current exactly as long as
+    /// each part is. Keeps the visible hash of `self`.
     pub fn merge(mut self, other: &ReadSet) -> ReadSet {
         self.version = earlier(self.version, other.version);
         self.valid_until = earlier(self.valid_until, other.valid_until);

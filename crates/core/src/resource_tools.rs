@@ -1,5 +1,5 @@
-//! Three tools for clients that cannot read resources. They run through the resolver like the resource methods: same data,
-//! same errors.
+//! Three tools for clients that cannot read resources. They run through the resolver like the resource
+//! methods: same data, same errors.
 
 use serde_json::{Map, Value, json};
 

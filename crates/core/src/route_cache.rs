@@ -1,7 +1,7 @@
 //! The cache of parsed and routed URIs.
 //!
-//! The templates are fixed when the resolver is created, so a URI has the same route for the life of the process. Entries never
-//! become stale.
+//! The templates are fixed when the resolver is created, so a URI has the same route for the life of the
+//! process. Entries never become stale.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

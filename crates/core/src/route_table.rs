@@ -103,7 +103,8 @@ pub struct RouteTable<R: Copy + 'static> {
 }
 
 impl<R: Copy + 'static> RouteTable<R> {
-    /// The routes, in the order of the rows. Fails on a malformed template: to skip it would shift the indexes of later rows.
+    /// The routes, in the order of the rows. Fails on a malformed template: to skip it would shift the
+    /// indexes of later rows.
     pub fn routes(&self) -> Result<Vec<Route>> {
         self.rows.iter().map(|row| self.route(row)).collect()
     }

@@ -86,7 +86,8 @@ impl ResourceEntry {
 pub struct SchemePage {
     /// The entries, in the scheme's stable order.
     pub entries: Vec<ResourceEntry>,
-    /// The scheme's own key of the last entry, passed to [`Scheme::list`] for the next page. `None` at the end.
+    /// Where the next page starts: a key of the scheme's own, passed to [`Scheme::list`] as `after`. `None`
+    /// at the end.
     pub next: Option<String>,
     /// The read set of the entries.
     pub read_set: ReadSet,
@@ -140,15 +141,17 @@ pub enum RequestTarget<'a> {
 
 /// The provider of one address space.
 ///
-/// Every method is called with an authenticated caller whose scopes satisfy the declared [`ScopeRequirement`]. A read uses one
-/// snapshot and returns its [`ReadSet`]. A write uses one transaction, which also appends the call's audit event.
+/// Every method is called with an authenticated caller whose scopes satisfy the declared
+/// [`ScopeRequirement`]. A read uses one snapshot and returns its [`ReadSet`]. A write uses one transaction,
+/// which also appends the call's audit event.
 #[async_trait::async_trait]
 pub trait Scheme: Send + Sync {
     /// The scheme's name, as in `name://`.
     fn name(&self) -> &'static str;
 
-    /// Whether every endpoint serves its addresses and tools, also the endpoint of another scheme. It is listed and advertised
-    /// only where all schemes are. For schemes about the other schemes: the audit log, the links.
+    /// Whether every endpoint serves its addresses and tools, also the endpoint of another scheme. It is
+    /// listed and advertised only where all schemes are. For schemes about the other schemes: the audit log,
+    /// the links.
     fn is_global(&self) -> bool {
         false
     }
@@ -162,15 +165,15 @@ pub trait Scheme: Send + Sync {
     /// The address patterns. An error is reported at start.
     fn routes(&self) -> Result<Vec<Route>>;
 
-    /// The part of the cache key that depends on the caller: what the contents of `address` depend on beyond the tenant and the
-    /// route's scope. Two callers share a cache entry only if this is equal for both.
+    /// The part of the cache key that depends on the caller: what the contents of `address` depend on beyond
+    /// the tenant and the route's scope. Two callers share a cache entry only if this is equal for both.
     fn cache_key_part(&self, caller: &Principal, address: &Address) -> String {
         let _ = (caller, address);
         String::new()
     }
 
-    /// Translates an error into the codes and fields that this scheme documents. Errors of the resolver pass here too. The kind
-    /// must not change: it decides the HTTP status and the JSON-RPC code.
+    /// Translates an error into the codes and fields that this scheme documents. Errors of the resolver pass
+    /// here too. The kind must not change: it decides the HTTP status and the JSON-RPC code.
     fn map_error(&self, caller: &Principal, target: RequestTarget<'_>, error: Error) -> Error {
         let _ = (caller, target);
         error
@@ -179,14 +182,14 @@ pub trait Scheme: Send + Sync {
     /// Reads one address. `route` is the index into [`Scheme::routes`].
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput>;
 
-    /// Checks that `read` would succeed, and returns the read set of that decision. The errors are those of `read`. A scheme
-    /// whose contents depend on other addresses must override this so that it does not check those: two addresses that refer
-    /// to each other would recurse without end.
+    /// Checks that `read` would succeed, and returns the read set of that decision. The errors are those of
+    /// `read`. A scheme whose contents depend on other addresses must override this so that it does not check
+    /// those: two addresses that refer to each other would recurse without end.
     async fn check_readable(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadSet> {
         Ok(self.read(caller, route, address).await?.read_set)
     }
 
-    /// What the caller can read, in a stable order: at most `limit` entries after the key `after`.
+    /// What the caller can read, in a stable order: at most `limit` entries, from the key `after` on.
     async fn list(&self, caller: &Principal, after: Option<&str>, limit: usize) -> Result<SchemePage>;
 
     /// Possible values of a variable.
@@ -197,8 +200,9 @@ pub trait Scheme: Send + Sync {
         Vec::new()
     }
 
-    /// The client capabilities, by their MCP names, that a tool needs. A call from a client that did not declare them is
-    /// rejected. Used by `crates/quad/examples/conformance` only; no scheme of the product needs it.
+    /// The client capabilities, by their MCP names, that a tool needs. A call from a client that did not
+    /// declare them is rejected. Used by `crates/quad/examples/conformance` only; no scheme of the product
+    /// needs it.
     fn client_capabilities(&self, tool: &str) -> &'static [&'static str] {
         let _ = tool;
         &[]

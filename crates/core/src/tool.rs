@@ -150,7 +150,8 @@ impl ToolResult {
 pub struct ToolOutput {
     /// The result as data.
     pub structured: Option<JsonText>,
-    /// The result as blocks. If none of them is text, the structured result is also sent as a text block before them.
+    /// The result as blocks. If none of them is text, the structured result is also sent as a text block
+    /// before them.
     pub blocks: Vec<ContentBlock>,
     /// Whether the output reports a failure. Set by the few tools whose failure has its own output.
     pub is_error: bool,
@@ -222,7 +223,8 @@ pub fn validate_arguments(schema: &jsonschema::Validator, arguments: &Value) -> 
         .take(ERRORS_REPORTED_MAX)
         .map(|error| {
             let path = error.instance_path().to_string();
-            json!({"field": path.trim_start_matches('/').replace('/', "."), "reason": truncate(&error.to_string(), REASON_CHARS_MAX)})
+            let field = path.trim_start_matches('/').replace('/', ".");
+            json!({"field": field, "reason": truncate(&error.to_string(), REASON_CHARS_MAX)})
         })
         .collect();
     let Some(first) = errors.first() else { return Ok(()) };
