@@ -8,6 +8,10 @@ use crate::scheme::RequestTarget;
 use crate::{Error, EventDraft, Kind, Principal, Receipt, Result, SideEffect};
 
 /// What one attempt at an answer computed.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every call is a read: a box would cost it an allocation"
+)]
 pub(super) enum Computed<'k, T> {
     /// An answer that was read. It is valid if its read sets are current when its event is appended.
     Read(ReadAttempt<'k, T>),
