@@ -121,7 +121,7 @@ pub enum UriSyntaxError {
     #[error("it has no `://`")]
     NoScheme,
     /// No valid scheme before `://`.
-    #[error("what stands before `://` is not a scheme")]
+    #[error("the text before `://` is not a scheme")]
     BadScheme,
     /// A raw space.
     #[error("it has a space at byte {offset}")]
@@ -145,20 +145,22 @@ impl AddressError {
             AddressError::NotAUri { reason } => Some(reason.hint().to_owned()),
             AddressError::BadEscape { .. } => Some("write a percent sign itself as %25".to_owned()),
             AddressError::NotUtf8 { .. } => Some("percent-encode the UTF-8 bytes of the text".to_owned()),
-            AddressError::ControlCharacter { .. } => Some("remove it; no address holds one".to_owned()),
+            AddressError::ControlCharacter { .. } => {
+                Some("remove it; addresses have no control characters".to_owned())
+            }
             AddressError::Fragment => {
                 Some("remove the fragment, or write the character as %23 if it is part of a value".to_owned())
             }
-            AddressError::UserInfo => {
-                Some("remove it; who asks is known from the credential alone".to_owned())
-            }
+            AddressError::UserInfo => Some("remove it; the credential identifies the caller".to_owned()),
             AddressError::EmptySegment { .. } => {
                 Some("remove the doubled or trailing slash, or fill in the missing value".to_owned())
             }
-            AddressError::DotSegment { .. } => Some("write the address in full".to_owned()),
+            AddressError::DotSegment { .. } => {
+                Some("write the path without `.` and `..` segments".to_owned())
+            }
             AddressError::UnknownScheme { closest: Some(nearest), .. } => Some(did_you_mean(nearest)),
             AddressError::UnknownScheme { schemes, .. } => {
-                Some(format!("the schemes are {}", schemes.join(", ")))
+                Some(format!("use one of the schemes {}", schemes.join(", ")))
             }
             AddressError::NoTemplate { closest: nearest } => (!nearest.is_empty()).then(|| {
                 let noun = if nearest.len() == 1 { "template" } else { "templates" };
@@ -166,10 +168,10 @@ impl AddressError {
             }),
             AddressError::UnknownKey { closest: Some(nearest), .. } => Some(did_you_mean(nearest)),
             AddressError::UnknownKey { declared, .. } if declared.is_empty() => {
-                Some("this address takes no query".to_owned())
+                Some("remove the query; this address has none".to_owned())
             }
             AddressError::UnknownKey { declared, .. } => {
-                Some(format!("its query keys: {}", declared.join(", ")))
+                Some(format!("use one of the query keys {}", declared.join(", ")))
             }
             AddressError::DuplicateKey { .. } => Some("give each query key once".to_owned()),
             AddressError::BadVariable { closest: nearest, .. } => nearest.as_deref().map(did_you_mean),
@@ -180,8 +182,10 @@ impl AddressError {
 impl UriSyntaxError {
     fn hint(self) -> &'static str {
         match self {
-            UriSyntaxError::Empty | UriSyntaxError::NoScheme => "an address is written scheme://path",
-            UriSyntaxError::BadScheme => "a scheme is a letter, then letters, digits, +, - or .",
+            UriSyntaxError::Empty | UriSyntaxError::NoScheme => "write the address as scheme://path",
+            UriSyntaxError::BadScheme => {
+                "start the scheme with a letter; letters, digits, +, - and . may follow"
+            }
             UriSyntaxError::Space { .. } => "write a space as %20",
             UriSyntaxError::Brace { .. } => "replace each {name} of the template by a value",
         }

@@ -47,7 +47,7 @@ pub enum RouteError {
         added: String,
     },
     /// A grammar for a variable that the template does not have, or a second one for a variable.
-    #[error("`{name}` is not a variable of `{template}` that lacks a grammar")]
+    #[error("`{template}` has no variable `{name}`, or it has a grammar already")]
     StrayGrammar {
         /// The name that the grammar was given for.
         name: &'static str,
@@ -56,7 +56,7 @@ pub enum RouteError {
     },
     /// A path grammar for part of a segment, a `{+x}` whose grammar is not a path, or a word with upper case
     /// in [`Grammar::OneOfAnyCase`].
-    #[error("the grammar of `{name}` does not suit its place in `{template}`")]
+    #[error("the grammar of `{name}` is not allowed at its position in `{template}`")]
     UnsuitableGrammar {
         /// The variable.
         name: String,

@@ -280,7 +280,7 @@ mod tests {
             let error = router.route(uri).expect_err(uri);
             assert_eq!((error.to_string().as_str(), error.hint().as_deref()), (message, hint), "{uri}");
         };
-        check("", "the URI is malformed: it is empty", Some("an address is written scheme://path"));
+        check("", "the URI is malformed: it is empty", Some("write the address as scheme://path"));
         check(
             "amem://node/{id}",
             "the URI is malformed: it has an unexpanded `{` or `}` at byte 12",
@@ -290,7 +290,7 @@ mod tests {
         check(
             "http://x",
             "the scheme `http` is not served here",
-            Some("the schemes are amem, bkend, brain, link, refrakt"),
+            Some("use one of the schemes amem, bkend, brain, link, refrakt"),
         );
         let no_template = "the URI matches no template of its scheme";
         check("amem://nodes/5", no_template, Some("nearest template: amem://node/{id}"));
@@ -329,12 +329,12 @@ mod tests {
         check(
             "amem://types/fact?colour=2",
             "`colour` is not a query key of this address",
-            Some("its query keys: limit, cursor"),
+            Some("use one of the query keys limit, cursor"),
         );
         check(
             "bkend://orgs?x",
             "`x` is not a query key of this address",
-            Some("this address takes no query"),
+            Some("remove the query; this address has none"),
         );
         let duplicate = "is given more than once";
         let hint = Some("give each query key once");
@@ -398,14 +398,18 @@ mod tests {
             assert_eq!(results.unwrap_err().to_string(), expect);
         };
         check(&["a://{x}", "a://{y}"], &[], "`a://{y}` matches the same paths as `a://{x}`");
-        check(&["a://{x}"], &[("y", Grammar::Id)], "`y` is not a variable of `a://{x}` that lacks a grammar");
+        check(
+            &["a://{x}"],
+            &[("y", Grammar::Id)],
+            "`a://{x}` has no variable `y`, or it has a grammar already",
+        );
         check(
             &["a://{x}"],
             &[("x", Grammar::Id), ("x", Grammar::Text)],
-            "`x` is not a variable of `a://{x}` that lacks a grammar",
+            "`a://{x}` has no variable `x`, or it has a grammar already",
         );
         let unsuitable =
-            |template: &str| format!("the grammar of `x` does not suit its place in `{template}`");
+            |template: &str| format!("the grammar of `x` is not allowed at its position in `{template}`");
         check(&["a://v{x}"], &[("x", Grammar::Slug)], &unsuitable("a://v{x}"));
         check(&["a://{+x}"], &[("x", Grammar::Id)], &unsuitable("a://{+x}"));
         check(&["a://{x}"], &[("x", Grammar::OneOfAnyCase(&["Fact"]))], &unsuitable("a://{x}"));

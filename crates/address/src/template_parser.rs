@@ -46,7 +46,7 @@ pub enum TemplateError {
         name: String,
     },
     /// Something other than `{?…}` after `{+x}` or `{/x}`, or anything after `{?…}`.
-    #[error("only a query may follow `{{+x}}` or `{{/x}}`, and nothing a query: byte {offset}")]
+    #[error("only a query may follow `{{+x}}` or `{{/x}}`, and nothing a query (byte {offset})")]
     NotLast {
         /// The offset of what follows.
         offset: usize,

@@ -25,7 +25,7 @@ pub fn decode(list: &str, cursor: &str) -> Result<String> {
             (prefix == checksum(list, key)).then(|| key.to_owned())
         })
         .ok_or_else(|| {
-            Error::bad_input("The cursor is not one that this list gave out")
+            Error::bad_input("The cursor does not belong to this list")
                 .hint("Start again without a cursor")
                 .with_code("INVALID_CURSOR")
         })

@@ -103,7 +103,8 @@ impl Error {
     /// A fault of the server. The cause goes to the log; the caller gets a general message.
     pub fn internal(cause: impl Into<Cause>) -> Error {
         let mut error = Error::new(Kind::Internal, "INTERNAL", "The server failed to answer");
-        error.0.hint = Some("Try again; if it stays, the server's log has the cause".to_owned());
+        error.0.hint =
+            Some("Try again; if the error persists, see the server's log for its cause".to_owned());
         error.0.cause = Some(cause.into());
         error
     }

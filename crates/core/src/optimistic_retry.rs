@@ -61,7 +61,7 @@ impl<'c> OptimisticRetry<'c> {
             Err(AppendError::Stale(_)) => Err(Error::new(
                 Kind::Credential,
                 "CREDENTIAL_CHANGED",
-                "The credential was withdrawn or changed",
+                "The credential was revoked or changed",
             )),
             Err(AppendError::Failed(error)) => Err(error),
         }

@@ -1,7 +1,7 @@
 //! The read set of an answer: the version of its snapshot and the tags that were read.
 //!
-//! An answer computed at version `v` is current at version `V` if no change in `(v, V]` has one of its tags.
-//! This is the only rule of cache validity: a write invalidates what depends on its tags and nothing else.
+//! An answer computed at version `v` is current at version `V` if no change in `(v, V]` has one of its tags,
+//! and its `valid_until` has not passed. A write thus invalidates what depends on its tags and nothing else.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

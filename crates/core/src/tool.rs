@@ -232,7 +232,7 @@ pub fn validate_arguments(schema: &jsonschema::Validator, arguments: &Value) -> 
     let reason = first["reason"].as_str().unwrap_or_default();
     let message = if field.is_empty() { reason.to_owned() } else { format!("{field}: {reason}") };
     Err(Error::bad_input(message)
-        .hint("The tool's inputSchema in tools/list says what it takes")
+        .hint("See the tool's inputSchema in tools/list")
         .with_detail("details", errors))
 }
 

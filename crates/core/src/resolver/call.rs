@@ -48,7 +48,7 @@ impl Resolver {
         require_scope(entry.tool.required_scope, caller)?;
         validate_arguments(entry.validator()?, &arguments)?;
         let Value::Object(arguments) = arguments else {
-            return Err(Error::bad_input("The arguments must be an object"));
+            return Err(Error::bad_input("Tool arguments must be an object"));
         };
         let Some(mounted) = mounted else {
             // The resource tools append their event themselves: it names the address.
@@ -102,7 +102,7 @@ impl Resolver {
                 );
                 Err(match closest(name, self.tools.keys().copied()) {
                     Some(suggestion) => unknown.hint(format!("The nearest is {suggestion}")),
-                    None => unknown.hint("tools/list has the tools"),
+                    None => unknown.hint("List the tools with tools/list"),
                 })
             }
         }

@@ -65,7 +65,6 @@ impl Resolver {
         view: View,
         query: CompletionQuery<'_>,
     ) -> Result<&MountedScheme> {
-        let not_found = |item: &str| Error::bad_input(format!("There is no such {item}"));
         match query.target {
             CompletionTarget::Template(template) => {
                 let (_, matched, route_ref) = self
@@ -73,13 +72,15 @@ impl Resolver {
                     .find_template(template)
                     .filter(|(_, _, route_ref)| self.view_includes(view, route_ref.scheme_index))
                     .ok_or_else(|| {
-                        not_found("template").hint("resources/templates/list has the templates")
+                        Error::bad_input("Unknown template")
+                            .hint("List the templates with resources/templates/list")
                     })?;
                 let mounted = &self.schemes[route_ref.scheme_index];
                 require_scope(mounted.routes[route_ref.route_index].required_scope, caller)?;
                 if !matched.variables().any(|variable| variable == query.variable) {
                     let names = matched.variables().collect::<Vec<_>>().join(", ");
-                    return Err(not_found("variable in this template").hint(format!("It has {names}")));
+                    return Err(Error::bad_input("The template does not have this variable")
+                        .hint(format!("Use one of its variables: {names}")));
                 }
                 Ok(mounted)
             }
@@ -87,7 +88,7 @@ impl Resolver {
                 let (mounted, prompt) = self.find_prompt(view, name)?;
                 require_scope(prompt.required_scope, caller)?;
                 if !prompt.arguments.iter().any(|argument| argument.name == query.variable) {
-                    return Err(not_found("argument of this prompt"));
+                    return Err(Error::bad_input("The prompt does not have this argument"));
                 }
                 Ok(mounted)
             }

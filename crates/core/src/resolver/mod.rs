@@ -149,10 +149,12 @@ impl Resolver {
     pub fn view_for_scheme(&self, scheme: &str) -> Result<View> {
         let names = || self.schemes.iter().map(|mounted| mounted.scheme.name());
         names().position(|name| name == scheme).map(View::Only).ok_or_else(|| {
-            let suggestion =
-                closest(scheme, names()).map(|name| format!(", perhaps {name}")).unwrap_or_default();
-            Error::new(Kind::NotFound, "NOT_FOUND", "There is no such scheme")
-                .hint(format!("The schemes are {}{suggestion}", names().collect::<Vec<_>>().join(", ")))
+            let all = names().collect::<Vec<_>>().join(", ");
+            let hint = match closest(scheme, names()) {
+                Some(suggestion) => format!("Did you mean {suggestion}? The schemes are {all}"),
+                None => format!("Use one of the schemes {all}"),
+            };
+            Error::new(Kind::NotFound, "NOT_FOUND", "Unknown scheme").hint(hint)
         })
     }
 

@@ -55,7 +55,7 @@ impl Resolver {
             );
             match closest(name, all().map(|(_, prompt)| prompt.name)) {
                 Some(suggestion) => unknown.hint(format!("The nearest is {suggestion}")),
-                None => unknown.hint("prompts/list has the prompts"),
+                None => unknown.hint("List the prompts with prompts/list"),
             }
         })
     }
