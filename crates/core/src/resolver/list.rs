@@ -80,7 +80,7 @@ impl Resolver {
         let mut entries = Vec::new();
         let mut read_sets = ReadSets::new();
         let mut start_found = start.is_none();
-        for (_, mounted) in self.schemes_in_view(view) {
+        for mounted in self.schemes_in_view(view) {
             let name = mounted.scheme.name();
             let mut after = None;
             if let Some(start) = start

@@ -171,14 +171,15 @@ impl Resolver {
     /// What an agent needs to know to start, for the MCP `instructions` field.
     pub fn instructions(&self, view: View) -> String {
         let texts: Vec<&str> =
-            self.schemes_in_view(view).map(|(_, mounted)| mounted.scheme.instructions()).collect();
+            self.schemes_in_view(view).iter().map(|mounted| mounted.scheme.instructions()).collect();
         texts.join("\n\n")
     }
 
     /// The advertised templates of a view. The same for every caller, whatever its scopes.
     pub fn templates(&self, view: View) -> impl Iterator<Item = &Route> {
         self.schemes_in_view(view)
-            .flat_map(|(_, mounted)| &mounted.routes)
+            .iter()
+            .flat_map(|mounted| &mounted.routes)
             .filter(|route| route.advertised && route.spec.template.variables().next().is_some())
     }
 
@@ -192,7 +193,8 @@ impl Resolver {
         let builtin = self.builtin_tools.iter().map(|entry| entry.tool.as_ref());
         let scheme_tools = self
             .schemes_in_view(view)
-            .flat_map(|(_, mounted)| &mounted.tools)
+            .iter()
+            .flat_map(|mounted| &mounted.tools)
             .map(|entry| entry.tool.as_ref());
         scheme_tools.chain(builtin).filter(move |tool| {
             (include_all || tool.core) && tool.required_scope.is_satisfied_by(&caller.scopes)
@@ -206,7 +208,8 @@ impl Resolver {
         view: View,
     ) -> impl Iterator<Item = &'static Prompt> + 'a {
         self.schemes_in_view(view)
-            .flat_map(|(_, mounted)| mounted.scheme.prompts())
+            .iter()
+            .flat_map(|mounted| mounted.scheme.prompts())
             .filter(|prompt| prompt.required_scope.is_satisfied_by(&caller.scopes))
     }
 
@@ -226,11 +229,11 @@ impl Resolver {
     }
 
     /// The schemes that an endpoint lists.
-    fn schemes_in_view(&self, view: View) -> impl Iterator<Item = (usize, &MountedScheme)> {
-        self.schemes
-            .iter()
-            .enumerate()
-            .filter(move |(index, _)| view == View::All || view == View::Only(*index))
+    fn schemes_in_view(&self, view: View) -> &[MountedScheme] {
+        match view {
+            View::All => &self.schemes,
+            View::Only(index) => self.schemes.get(index..=index).unwrap_or_default(),
+        }
     }
 }
 

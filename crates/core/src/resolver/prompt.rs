@@ -45,7 +45,8 @@ impl Resolver {
     pub(super) fn find_prompt(&self, view: View, name: &str) -> Result<(&MountedScheme, &'static Prompt)> {
         let all = || {
             self.schemes_in_view(view)
-                .flat_map(|(_, m)| m.scheme.prompts().iter().map(move |prompt| (m, prompt)))
+                .iter()
+                .flat_map(|mounted| mounted.scheme.prompts().iter().map(move |prompt| (mounted, prompt)))
         };
         all().find(|(_, prompt)| prompt.name == name).ok_or_else(|| {
             let unknown = Error::new(
