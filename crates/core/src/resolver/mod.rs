@@ -110,6 +110,10 @@ impl Resolver {
     ) -> Result<Resolver> {
         let mut router = Router::new();
         let mut tools = HashMap::new();
+        let mut register = |name: &'static str, owner| match tools.insert(name, owner) {
+            None => Ok(()),
+            Some(_) => Err(Error::internal(format!("two tools are named {name}"))),
+        };
         let mut mounted = Vec::with_capacity(schemes.len());
         for (scheme_index, scheme) in schemes.into_iter().enumerate() {
             let routes = scheme.routes()?;
@@ -121,17 +125,14 @@ impl Resolver {
             let registered: Vec<RegisteredTool> =
                 scheme.tools().into_iter().enumerate().map(RegisteredTool::new).collect();
             for (tool_index, entry) in registered.iter().enumerate() {
-                let owner = ToolOwner::Scheme { scheme_index, tool_index };
-                if tools.insert(entry.tool.name, owner).is_some() {
-                    return Err(Error::internal(format!("two tools are named {}", entry.tool.name)));
-                }
+                register(entry.tool.name, ToolOwner::Scheme { scheme_index, tool_index })?;
             }
             mounted.push(MountedScheme { scheme, routes, tools: registered });
         }
         let builtin_tools: Vec<RegisteredTool> =
             resource_tools::tools().into_iter().map(Arc::new).enumerate().map(RegisteredTool::new).collect();
         for (index, entry) in builtin_tools.iter().enumerate() {
-            tools.insert(entry.tool.name, ToolOwner::Builtin(index));
+            register(entry.tool.name, ToolOwner::Builtin(index))?;
         }
         Ok(Resolver {
             schemes: mounted,

@@ -46,7 +46,10 @@ impl ChangeFeed for NoChanges {
     }
 }
 
-struct ToyScheme;
+#[derive(Default)]
+struct ToyScheme {
+    tools: Vec<Arc<Tool>>,
+}
 
 #[async_trait::async_trait]
 impl Scheme for ToyScheme {
@@ -91,12 +94,33 @@ impl Scheme for ToyScheme {
     async fn complete(&self, _: &Principal, _: CompletionQuery<'_>) -> Result<Completion> {
         Ok(Completion::default())
     }
+
+    fn tools(&self) -> Vec<Arc<Tool>> {
+        self.tools.clone()
+    }
 }
 
 fn resolver(fails: bool) -> (Resolver, Arc<MemoryAuditLog>, Principal) {
     let audit_log = Arc::new(MemoryAuditLog { fails, ..MemoryAuditLog::default() });
-    let resolver = Resolver::new(vec![Arc::new(ToyScheme)], audit_log.clone(), Arc::new(NoChanges)).unwrap();
+    let resolver =
+        Resolver::new(vec![Arc::new(ToyScheme::default())], audit_log.clone(), Arc::new(NoChanges)).unwrap();
     (resolver, audit_log, Principal::local_agent(TenantId::new("t"), []))
+}
+
+#[test]
+fn two_tools_with_one_name_are_an_error() {
+    let tool = |name| Arc::new(Tool { name, ..resource_tools::tools().remove(0) });
+    for (names, expect) in [
+        (["a", "b"], Ok(())),
+        (["a", "a"], Err("two tools are named a")),
+        (["a", "resource_read"], Err("two tools are named resource_read")),
+    ] {
+        let scheme = ToyScheme { tools: names.map(tool).to_vec() };
+        let audit_log = Arc::new(MemoryAuditLog::default());
+        let resolver = Resolver::new(vec![Arc::new(scheme)], audit_log, Arc::new(NoChanges));
+        let result = resolver.map(|_| ()).map_err(|error| error.cause_chain());
+        assert_eq!(result, expect.map_err(str::to_owned));
+    }
 }
 
 #[tokio::test]
