@@ -135,21 +135,30 @@ impl SerializedRead {
 
     /// The `contents` array of a reply to `requested`.
     pub fn contents_json(&self, requested: &str) -> Vec<u8> {
-        let mut uri = Vec::new();
-        write_json_string(&mut uri, requested);
-        let suffix_bytes: usize = self.json_suffixes.iter().map(|suffix| suffix.len() + uri.len() + 8).sum();
-        let mut json = Vec::with_capacity(suffix_bytes + 2);
-        json.push(b'[');
+        let mut uri_json = Vec::new();
+        write_json_string(&mut uri_json, requested);
+        let mut json = Vec::with_capacity(self.contents_json_len(uri_json.len()));
+        self.write_contents_json(&uri_json, &mut json);
+        json
+    }
+
+    /// Appends the `contents` array of a reply. `uri_json` is the requested URI as a JSON string.
+    pub fn write_contents_json(&self, uri_json: &[u8], out: &mut Vec<u8>) {
+        out.push(b'[');
         for (index, suffix) in self.json_suffixes.iter().enumerate() {
             if index > 0 {
-                json.push(b',');
+                out.push(b',');
             }
-            json.extend_from_slice(br#"{"uri":"#);
-            json.extend_from_slice(&uri);
-            json.extend_from_slice(suffix);
+            out.extend_from_slice(br#"{"uri":"#);
+            out.extend_from_slice(uri_json);
+            out.extend_from_slice(suffix);
         }
-        json.push(b']');
-        json
+        out.push(b']');
+    }
+
+    /// The capacity that [`SerializedRead::write_contents_json`] needs for a URI of `uri_json_len` bytes.
+    pub fn contents_json_len(&self, uri_json_len: usize) -> usize {
+        self.json_suffixes.iter().map(|suffix| suffix.len() + uri_json_len + 8).sum::<usize>() + 2
     }
 }
 
