@@ -158,15 +158,15 @@ impl AddressError {
             AddressError::DotSegment { .. } => {
                 Some("write the path without `.` and `..` segments".to_owned())
             }
-            AddressError::UnknownScheme { closest: Some(nearest), .. } => Some(did_you_mean(nearest)),
+            AddressError::UnknownScheme { closest: Some(closest), .. } => Some(did_you_mean(closest)),
             AddressError::UnknownScheme { schemes, .. } => {
                 Some(format!("use one of the schemes {}", schemes.join(", ")))
             }
-            AddressError::NoTemplate { closest: nearest } => (!nearest.is_empty()).then(|| {
-                let noun = if nearest.len() == 1 { "template" } else { "templates" };
-                format!("nearest {noun}: {}", nearest.join(", "))
+            AddressError::NoTemplate { closest } => (!closest.is_empty()).then(|| {
+                let noun = if closest.len() == 1 { "template" } else { "templates" };
+                format!("nearest {noun}: {}", closest.join(", "))
             }),
-            AddressError::UnknownKey { closest: Some(nearest), .. } => Some(did_you_mean(nearest)),
+            AddressError::UnknownKey { closest: Some(closest), .. } => Some(did_you_mean(closest)),
             AddressError::UnknownKey { declared, .. } if declared.is_empty() => {
                 Some("remove the query; this address has none".to_owned())
             }
@@ -174,7 +174,7 @@ impl AddressError {
                 Some(format!("use one of the query keys {}", declared.join(", ")))
             }
             AddressError::DuplicateKey { .. } => Some("give each query key once".to_owned()),
-            AddressError::BadVariable { closest: nearest, .. } => nearest.as_deref().map(did_you_mean),
+            AddressError::BadVariable { closest, .. } => closest.as_deref().map(did_you_mean),
         }
     }
 }
