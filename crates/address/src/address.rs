@@ -1,14 +1,14 @@
 //! An address: a parsed, validated URI.
 //!
-//! Only the router makes one, so whoever holds one need check nothing again.
+//! Only the router creates addresses, so code that has one need not validate it again.
 
 use std::hash::{Hash, Hasher};
 
 use crate::route::RouteId;
 use crate::variables::Variables;
 
-/// A URI that one template matched and whose values lie within their grammars. Two are equal if
-/// their canonical forms are, however they were spelled.
+/// A URI that matches one template and whose values match their grammars. Two addresses are equal
+/// if their canonical forms are equal, whatever was sent.
 #[derive(Clone, Debug)]
 pub struct Address {
     pub(crate) requested: String,
@@ -20,40 +20,40 @@ pub struct Address {
 }
 
 impl Address {
-    /// The string as it was sent, unchanged: what an answer repeats, since clients key by it.
+    /// The URI as sent, unchanged. Replies repeat it, because clients use it as a key.
     pub fn requested(&self) -> &str {
         &self.requested
     }
 
-    /// The one spelling of this address: scheme lower-case, values encoded in one way, query keys
-    /// in the template's order, then open ones sorted. Keys that were left out stay out. It routes
-    /// to an equal address, and is what caches and subscriptions key by.
+    /// The canonical form: scheme in lower case, values encoded in one way, query keys in the
+    /// template's order, then undeclared ones sorted. Absent keys stay absent. It routes to an equal
+    /// address; caches and subscriptions use it as their key.
     pub fn canonical(&self) -> &str {
         &self.canonical
     }
 
-    /// The scheme, lower-case.
+    /// The scheme in lower case.
     pub fn scheme(&self) -> &str {
         &self.canonical[..self.scheme_len]
     }
 
-    /// The route whose template matched.
+    /// The route whose template matches.
     pub fn route(&self) -> RouteId {
         self.route
     }
 
-    /// The decoded value of a variable of the template. Those of the path are there (but for
-    /// `{/x}`), those of the query if they were sent.
+    /// The decoded value of a variable of the template. Path variables always have one, except
+    /// `{/x}`; query variables have one if they were sent.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name)
     }
 
-    /// All variables of the template that have a value, in its order.
+    /// The variables of the template that have a value, in the template's order.
     pub fn variables(&self) -> &Variables {
         &self.variables
     }
 
-    /// On a route with an open query, the keys that the template does not declare, sorted.
+    /// The query keys that the template does not declare, sorted. Only on a route that allows them.
     pub fn extra_query(&self) -> &Variables {
         &self.extra_query
     }

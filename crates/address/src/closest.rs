@@ -1,16 +1,18 @@
-//! Nearest words: what the caller probably meant, out of a closed vocabulary.
+//! Suggestions: the words of a vocabulary that are closest to a misspelled word.
 //!
-//! The measure is the number of single slips (insert, delete, replace, swap neighbours) between
-//! two words, ignoring case. A suggestion must be closer than a guess would be: at most one slip in
-//! three characters, and at most three. Ties go to the word that sorts first, so equal mistakes get
-//! equal hints whatever order a hash map gave the candidates.
+//! The measure is the optimal string alignment distance, ignoring case: the number of insertions,
+//! deletions, replacements and swaps of neighbours. A suggestion may differ by one edit per three
+//! characters and by at most three edits. Of equally close words, the one that sorts first wins, so
+//! the order of the candidates (often a hash map's) does not matter.
+
+use strsim::osa_distance;
 
 use crate::limits::{COMPARED_WORD_CHARS_MAX, SUGGESTIONS_MAX};
 
-/// Most slips that still count as a slip.
+/// Most edits between a word and a suggestion.
 const EDITS_MAX: usize = 3;
 
-/// The candidate that `word` most resembles, if any is near.
+/// The candidate that is closest to `word`, if any is close enough.
 ///
 /// ```
 /// use quad_address::closest;
@@ -26,7 +28,7 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Up to three candidates that `word` resembles, the nearest first.
+/// Up to three candidates that are close to `word`, the closest first.
 pub fn closest_few<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let Some(word) = fold_case(word) else { return Vec::new() };
     let mut matches: Vec<(usize, &str)> = candidates
@@ -39,48 +41,35 @@ pub fn closest_few<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>
     matches.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// The slips between two words, if they are near.
+/// The edit distance of two words, if they are close.
 pub(crate) fn edit_distance(word: &str, candidate: &str) -> Option<usize> {
     edit_distance_if_close(&fold_case(word)?, candidate)
 }
 
-/// The word without case; none where it is empty or too long to compare.
-fn fold_case(word: &str) -> Option<Vec<char>> {
-    let folded: Vec<char> =
-        word.chars().flat_map(char::to_lowercase).take(COMPARED_WORD_CHARS_MAX + 1).collect();
-    (1..=COMPARED_WORD_CHARS_MAX).contains(&folded.len()).then_some(folded)
+/// A word in lower case.
+struct FoldedWord {
+    text: String,
+    chars: usize,
 }
 
-fn edit_distance_if_close(word: &[char], candidate: &str) -> Option<usize> {
+/// The word in lower case; `None` if it is empty or too long to compare.
+fn fold_case(word: &str) -> Option<FoldedWord> {
+    let mut chars = 0;
+    let folded = word.chars().flat_map(char::to_lowercase).take(COMPARED_WORD_CHARS_MAX + 1);
+    let text: String = folded.inspect(|_| chars += 1).collect();
+    (1..=COMPARED_WORD_CHARS_MAX).contains(&chars).then_some(FoldedWord { text, chars })
+}
+
+fn edit_distance_if_close(word: &FoldedWord, candidate: &str) -> Option<usize> {
     let candidate = fold_case(candidate)?;
-    let allowed = (word.len().max(candidate.len()) / 3).clamp(1, EDITS_MAX);
-    // Two words that share nothing are not near, however short they are.
-    let allowed = allowed.min(word.len().min(candidate.len()) - 1);
-    if word.len().abs_diff(candidate.len()) > allowed {
+    let allowed = (word.chars.max(candidate.chars) / 3).clamp(1, EDITS_MAX);
+    // Two short words without a common character are not close.
+    let allowed = allowed.min(word.chars.min(candidate.chars) - 1);
+    if word.chars.abs_diff(candidate.chars) > allowed {
         return None;
     }
-    let edits = osa_distance(word, &candidate);
+    let edits = osa_distance(&word.text, &candidate.text);
     (edits <= allowed).then_some(edits)
-}
-
-/// Damerau's edit distance in the form that never edits a swapped pair again. Three rows are
-/// enough: a swap looks two rows back.
-fn osa_distance(left: &[char], right: &[char]) -> usize {
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.iter().enumerate() {
-        let mut row = Vec::with_capacity(last.len());
-        row.push(i + 1);
-        for (j, b) in right.iter().enumerate() {
-            let mut edits = (last[j] + usize::from(a != b)).min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *a == right[j - 1] && left[i - 1] == *b {
-                edits = edits.min(before_last[j - 1] + 1);
-            }
-            row.push(edits);
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[right.len()]
 }
 
 #[cfg(test)]
@@ -112,17 +101,18 @@ mod tests {
     }
 
     #[test]
-    fn osa_distance_counts_single_edits() {
-        let check = |left: &str, right: &str, expect: usize| {
-            let letters = |word: &str| word.chars().collect::<Vec<_>>();
-            assert_eq!(osa_distance(&letters(left), &letters(right)), expect, "{left} {right}");
-            assert_eq!(osa_distance(&letters(right), &letters(left)), expect, "{right} {left}");
+    fn edit_distance_counts_single_edits() {
+        let check = |a: &str, b: &str, expect: Option<usize>| {
+            assert_eq!(edit_distance(a, b), expect, "{a} {b}");
+            assert_eq!(edit_distance(b, a), expect, "{b} {a}");
         };
-        check("", "abc", 3);
-        check("abc", "abc", 0);
-        check("ab", "ba", 1);
-        check("ca", "abc", 3);
-        check("kitten", "sitting", 3);
-        check("naïve", "naive", 1);
+        check("abc", "ABC", Some(0));
+        check("ab", "ba", Some(1));
+        // A swapped pair is not edited again.
+        check("ca", "abc", None);
+        check("caxxxxxxx", "abcxxxxxxx", Some(3));
+        check("kitten", "sitting", None);
+        check("naïve", "naive", Some(1));
+        check("", "abc", None);
     }
 }

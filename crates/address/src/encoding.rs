@@ -1,13 +1,13 @@
-//! Percent-encoding, one way in and one way out.
+//! Percent-encoding and decoding.
 //!
-//! Decoding reports where in the caller's string the fault is; encoding has one result per value,
-//! which is what makes canonical forms comparable byte by byte.
+//! Decoding reports the offset of an error in the caller's string. Encoding has one result per
+//! value, so canonical forms can be compared byte by byte.
 
 use std::borrow::Cow;
 
 use crate::error::AddressError;
 
-/// Decodes `raw`, which begins at byte `base` of the URI, once.
+/// Decodes `raw`, which begins at byte `base` of the URI. Decodes once: `%252F` becomes `%2F`.
 pub(crate) fn decode(raw: &str, base: usize) -> Result<Cow<'_, str>, AddressError> {
     if !raw.contains('%') {
         return Ok(Cow::Borrowed(raw));
@@ -47,7 +47,7 @@ fn hex_digit(byte: Option<&u8>) -> Option<u8> {
     }
 }
 
-/// Where in `raw`, whose escapes are known to be well formed, the decoded byte `wanted` begins.
+/// The offset in `raw` of the decoded byte `decoded_offset`. The escapes in `raw` must be valid.
 fn raw_offset(raw: &[u8], decoded_offset: usize) -> usize {
     let mut index = 0;
     for _ in 0..decoded_offset {
@@ -56,14 +56,14 @@ fn raw_offset(raw: &[u8], decoded_offset: usize) -> usize {
     index
 }
 
-/// Appends `value` as RFC 6570 expands `{x}` and `{?x}`: everything but unreserved is escaped.
+/// Appends `value` as RFC 6570 expands `{x}` and `{?x}`: escapes all but unreserved characters.
 pub(crate) fn encode_simple(value: &str, out: &mut String) {
     encode(value, out, "-._~");
 }
 
-/// Appends `value` as the tail `{+x}`: reserved characters stay, as RFC 6570 has it, but for `?`,
-/// `#`, `[`, `]` and `@`, which would end the path or look like a user name. The RFC also lets
-/// escapes in the value through; our values are decoded, so a `%` is a percent sign.
+/// Appends `value` as RFC 6570 expands `{+x}`: reserved characters stay, except `?`, `#`, `[`, `]`
+/// and `@`, which would end the path or look like a user name. The RFC also keeps escapes in the
+/// value; values here are decoded, so a `%` is a percent sign and is escaped.
 pub(crate) fn encode_tail(value: &str, out: &mut String) {
     encode(value, out, "-._~/:!$&'()*+,;=");
 }

@@ -1,46 +1,46 @@
-//! What can be wrong with a URI that a caller sent.
+//! The errors of a URI that a caller sent.
 //!
-//! Display is one sentence about the caller's string; [`AddressError::hint`] is what to do next.
-//! Neither repeats more than a few words of the input, nor any control character: an error is read
-//! by a model, and must not carry text that a stranger put into a URI.
+//! `Display` is one sentence about the URI; [`AddressError::hint`] says what to do next. Both repeat
+//! at most [`ECHO_CHARS_MAX`] characters of the input and no control characters: a model reads the
+//! error, so it must not carry injected text.
 
 use thiserror::Error;
 
 use crate::limits::ECHO_CHARS_MAX;
 
-/// Why a URI is not an address. Offsets are bytes of the string as sent.
+/// Why a URI is not an address. Offsets are bytes of the URI as sent.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AddressError {
-    /// Longer than any address may be, as sent or in canonical form.
+    /// Longer than the limit, as sent or in canonical form.
     #[error("the URI is {bytes} bytes long when percent-encoded, more than the {max} allowed")]
     TooLong {
-        /// How long it is.
+        /// The length.
         bytes: usize,
-        /// How long it may be.
+        /// The limit.
         max: usize,
     },
-    /// Not `scheme://path` at all.
+    /// Not of the form `scheme://path`.
     #[error("the URI is malformed: {reason}")]
     NotAUri {
-        /// What is malformed.
+        /// The syntax error.
         reason: UriSyntaxError,
     },
     /// A `%` without two hexadecimal digits.
     #[error("the URI has a `%` without two hexadecimal digits at byte {offset}")]
     BadEscape {
-        /// Where the `%` is.
+        /// The offset of the `%`.
         offset: usize,
     },
-    /// Escapes that spell no UTF-8.
+    /// Escapes that do not decode to UTF-8.
     #[error("the URI's percent escapes are not UTF-8 at byte {offset}")]
     NotUtf8 {
-        /// Where the invalid sequence begins.
+        /// The offset of the invalid sequence.
         offset: usize,
     },
     /// A control character, raw or escaped.
     #[error("the URI has a control character at byte {offset}")]
     ControlCharacter {
-        /// Where it is.
+        /// Its offset.
         offset: usize,
     },
     /// A `#`.
@@ -52,66 +52,66 @@ pub enum AddressError {
     /// A doubled, leading or trailing slash.
     #[error("the URI has an empty path segment at byte {offset}")]
     EmptySegment {
-        /// Where the segment would be.
+        /// The offset of the empty segment.
         offset: usize,
     },
-    /// `.` or `..` as a path segment, also if escaped.
+    /// `.` or `..` as a path segment, escaped or not.
     #[error("the URI has a `.` or `..` path segment at byte {offset}")]
     DotSegment {
-        /// Where the segment begins.
+        /// The offset of the segment.
         offset: usize,
     },
     /// No template has this scheme.
     #[error("the scheme `{}` is not served here", sanitize(scheme))]
     UnknownScheme {
-        /// The scheme, lower-case, cut to a bounded length.
+        /// The scheme in lower case, truncated.
         scheme: String,
-        /// The scheme that it resembles.
+        /// The closest known scheme.
         closest: Option<String>,
-        /// All schemes that are served, sorted.
+        /// All known schemes, sorted.
         schemes: Vec<String>,
     },
     /// The scheme is known, but no template matches the path.
     #[error("the URI matches no template of its scheme")]
     NoTemplate {
-        /// Up to three templates that it resembles.
+        /// Up to three similar templates.
         closest: Vec<String>,
     },
-    /// More query keys than any address has.
+    /// More query keys than the limit.
     #[error("the URI has more than {max} query keys")]
     TooManyKeys {
-        /// How many it may have.
+        /// The limit.
         max: usize,
     },
     /// A query key that the template does not declare.
     #[error("`{}` is not a query key of this address", sanitize(key))]
     UnknownKey {
-        /// The key, cut to a bounded length.
+        /// The key, truncated.
         key: String,
         /// The keys that the template declares.
         declared: Vec<String>,
-        /// The one that it resembles.
+        /// The closest declared key.
         closest: Option<String>,
     },
     /// A query key given twice.
     #[error("the query key `{}` is given more than once", sanitize(key))]
     DuplicateKey {
-        /// The key, cut to a bounded length.
+        /// The key, truncated.
         key: String,
     },
-    /// A value outside its grammar.
+    /// A value that does not match its grammar.
     #[error("`{}` must be {expected}", sanitize(name))]
     BadVariable {
         /// The variable's name in the template, or the query key.
         name: String,
-        /// What the grammar wants.
+        /// What the grammar accepts.
         expected: String,
-        /// Where the vocabulary is closed, the word that the value resembles.
+        /// The closest word of the grammar, if it has a closed vocabulary.
         closest: Option<String>,
     },
 }
 
-/// What makes a string no URI of ours.
+/// Why a string is not of the form `scheme://path`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UriSyntaxError {
     /// The empty string.
@@ -120,59 +120,61 @@ pub enum UriSyntaxError {
     /// No `://`.
     #[error("it has no `://`")]
     NoScheme,
-    /// Something else than a scheme before `://`.
-    #[error("what stands before `://` is not a scheme")]
+    /// No valid scheme before `://`.
+    #[error("the text before `://` is not a scheme")]
     BadScheme,
     /// A raw space.
     #[error("it has a space at byte {offset}")]
     Space {
-        /// Where it is.
+        /// Its offset.
         offset: usize,
     },
-    /// A raw brace in the path: most often a template that was not expanded.
+    /// A raw brace in the path: usually a template that was not expanded.
     #[error("it has an unexpanded `{{` or `}}` at byte {offset}")]
     Brace {
-        /// Where it is.
+        /// Its offset.
         offset: usize,
     },
 }
 
 impl AddressError {
-    /// What the caller can do next, where that is more than reading the message.
+    /// What the caller can do next; `None` if the message says it all.
     pub fn hint(&self) -> Option<String> {
         match self {
             AddressError::TooLong { .. } | AddressError::TooManyKeys { .. } => None,
             AddressError::NotAUri { reason } => Some(reason.hint().to_owned()),
             AddressError::BadEscape { .. } => Some("write a percent sign itself as %25".to_owned()),
             AddressError::NotUtf8 { .. } => Some("percent-encode the UTF-8 bytes of the text".to_owned()),
-            AddressError::ControlCharacter { .. } => Some("remove it; no address holds one".to_owned()),
+            AddressError::ControlCharacter { .. } => {
+                Some("remove it; addresses have no control characters".to_owned())
+            }
             AddressError::Fragment => {
                 Some("remove the fragment, or write the character as %23 if it is part of a value".to_owned())
             }
-            AddressError::UserInfo => {
-                Some("remove it; who asks is known from the credential alone".to_owned())
-            }
+            AddressError::UserInfo => Some("remove it; the credential identifies the caller".to_owned()),
             AddressError::EmptySegment { .. } => {
                 Some("remove the doubled or trailing slash, or fill in the missing value".to_owned())
             }
-            AddressError::DotSegment { .. } => Some("write the address in full".to_owned()),
-            AddressError::UnknownScheme { closest: Some(nearest), .. } => Some(did_you_mean(nearest)),
-            AddressError::UnknownScheme { schemes, .. } => {
-                Some(format!("the schemes are {}", schemes.join(", ")))
+            AddressError::DotSegment { .. } => {
+                Some("write the path without `.` and `..` segments".to_owned())
             }
-            AddressError::NoTemplate { closest: nearest } => (!nearest.is_empty()).then(|| {
-                let noun = if nearest.len() == 1 { "template" } else { "templates" };
-                format!("nearest {noun}: {}", nearest.join(", "))
+            AddressError::UnknownScheme { closest: Some(closest), .. } => Some(did_you_mean(closest)),
+            AddressError::UnknownScheme { schemes, .. } => {
+                Some(format!("use one of the schemes {}", schemes.join(", ")))
+            }
+            AddressError::NoTemplate { closest } => (!closest.is_empty()).then(|| {
+                let noun = if closest.len() == 1 { "template" } else { "templates" };
+                format!("nearest {noun}: {}", closest.join(", "))
             }),
-            AddressError::UnknownKey { closest: Some(nearest), .. } => Some(did_you_mean(nearest)),
+            AddressError::UnknownKey { closest: Some(closest), .. } => Some(did_you_mean(closest)),
             AddressError::UnknownKey { declared, .. } if declared.is_empty() => {
-                Some("this address takes no query".to_owned())
+                Some("remove the query; this address has none".to_owned())
             }
             AddressError::UnknownKey { declared, .. } => {
-                Some(format!("its query keys: {}", declared.join(", ")))
+                Some(format!("use one of the query keys {}", declared.join(", ")))
             }
             AddressError::DuplicateKey { .. } => Some("give each query key once".to_owned()),
-            AddressError::BadVariable { closest: nearest, .. } => nearest.as_deref().map(did_you_mean),
+            AddressError::BadVariable { closest, .. } => closest.as_deref().map(did_you_mean),
         }
     }
 }
@@ -180,8 +182,10 @@ impl AddressError {
 impl UriSyntaxError {
     fn hint(self) -> &'static str {
         match self {
-            UriSyntaxError::Empty | UriSyntaxError::NoScheme => "an address is written scheme://path",
-            UriSyntaxError::BadScheme => "a scheme is a letter, then letters, digits, +, - or .",
+            UriSyntaxError::Empty | UriSyntaxError::NoScheme => "write the address as scheme://path",
+            UriSyntaxError::BadScheme => {
+                "start the scheme with a letter; letters, digits, +, - and . may follow"
+            }
             UriSyntaxError::Space { .. } => "write a space as %20",
             UriSyntaxError::Brace { .. } => "replace each {name} of the template by a value",
         }
@@ -192,7 +196,7 @@ fn did_you_mean(word: &str) -> String {
     format!("did you mean `{word}`?")
 }
 
-/// The caller's words, fit to be repeated: cut, and without characters that do not show.
+/// Text of the caller for use in an error: truncated, with invisible characters replaced.
 pub(crate) fn sanitize(text: &str) -> String {
     let mut characters = text.chars();
     let mut sanitized: String = characters
@@ -206,7 +210,7 @@ pub(crate) fn sanitize(text: &str) -> String {
     sanitized
 }
 
-/// Control characters, and the marks that reorder or hide the text around them.
+/// Whether a character is a control character or a mark that hides or reorders text.
 fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')

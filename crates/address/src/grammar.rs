@@ -1,35 +1,36 @@
-//! Grammars: what the decoded value of a variable may hold.
+//! Grammars: the values that a variable accepts, after decoding.
 //!
-//! A grammar answers with the canonical spelling of a value, or not at all. It says nothing about
-//! whether the thing exists.
+//! A grammar returns the canonical form of a value or rejects it. It does not check whether a
+//! resource exists.
 
 use std::borrow::Cow;
 
 use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX, TEXT_BYTES_MAX};
 
-/// What a variable may hold, after decoding.
+/// The values that a variable accepts, after decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grammar {
     /// An opaque id: 1 to 64 of `A-Z a-z 0-9 _ -`. The default for a variable of one segment.
     Id,
     /// A name: the characters of an id and `.`, 1 to 128 bytes, not beginning with a dot.
     Name,
-    /// A path: names joined by `/`. One leading `/` is allowed and dropped in the canonical form.
-    /// The default for `{+x}`; elsewhere only in a query, or as a whole segment `{x}` beside a `{+x}`, for clients that escape
-    /// slashes: the canonical form, with its slashes, is then the other route's.
+    /// A path: names joined by `/`. One leading `/` is accepted and dropped in the canonical form.
+    /// The default for `{+x}`. Otherwise only for a query key, or for a whole segment `{x}` next to a
+    /// `{+x}` route: a client that escapes slashes matches `{x}`, and the canonical form, with plain
+    /// slashes, routes to `{+x}`.
     Slug,
-    /// An unsigned decimal number that fits 64 bits, without sign or leading zeros.
+    /// An unsigned 64-bit decimal number without sign or leading zeros.
     Integer,
     /// One of these words, exactly.
     OneOf(&'static [&'static str]),
-    /// One of these lower-case words in any case; the canonical form is the word as given here.
+    /// One of these lower-case words in any case. The canonical form is lower case.
     OneOfAnyCase(&'static [&'static str]),
     /// Any text without control characters, at most 4096 bytes. Empty only in a query.
     Text,
 }
 
 impl Grammar {
-    /// The canonical spelling of `value`, or none if the grammar does not hold it.
+    /// The canonical form of `value`, or `None` if the grammar rejects it.
     pub fn canonicalize<'v>(&self, value: &'v str) -> Option<Cow<'v, str>> {
         let is_valid = match self {
             Grammar::Id => is_id(value),
@@ -49,7 +50,7 @@ impl Grammar {
         is_valid.then_some(Cow::Borrowed(value))
     }
 
-    /// What the grammar wants, to stand after "must be".
+    /// What the grammar accepts, as the end of a sentence with "must be".
     pub fn expected(&self) -> String {
         match self {
             Grammar::Id => format!("an id: 1 to {ID_BYTES_MAX} characters of A-Z, a-z, 0-9, _ and -"),
@@ -87,7 +88,7 @@ fn is_id_byte(byte: u8) -> bool {
 }
 
 fn is_integer(value: &str) -> bool {
-    // `parse` alone would let `+1` and `007` through, and give one number several addresses.
+    // `parse` alone would accept `+1` and `007`: one number would have several addresses.
     value.bytes().all(|byte| byte.is_ascii_digit())
         && (value == "0" || !value.starts_with('0'))
         && value.parse::<u64>().is_ok()

@@ -1,24 +1,24 @@
 //! The path of a URI: segments, each decoded once.
 //!
-//! Dots are refused wherever they stand, also behind an escaped slash or a backslash, so that no
-//! value that comes out of a path can climb a folder. Empty segments are only remembered: whether
-//! one is wrong depends on the template (the value of a `{+x}` may begin with a slash).
+//! `.` and `..` are rejected as segments, also after an escaped slash or a backslash, so that no value
+//! from a path can leave a folder. Empty segments are only noted: whether one is an error depends on
+//! the template (the value of a `{+x}` may begin with a slash).
 
 use std::borrow::Cow;
 
 use crate::encoding::decode;
 use crate::error::AddressError;
 
-/// A path, split.
+/// A path, split into segments.
 #[derive(Debug)]
 pub(crate) struct UriPath<'u> {
     raw: &'u str,
     offset: usize,
-    /// The first segments, as many as the longest template can use.
+    /// The first segments: as many as the longest template can use.
     pub(crate) segments: Vec<PathSegment<'u>>,
-    /// How many segments there are in all.
+    /// The number of all segments.
     pub(crate) segment_count: usize,
-    /// Where the first empty segment is.
+    /// The offset of the first empty segment.
     pub(crate) first_empty_offset: Option<usize>,
 }
 
@@ -26,13 +26,13 @@ pub(crate) struct UriPath<'u> {
 #[derive(Debug)]
 pub(crate) struct PathSegment<'u> {
     pub(crate) text: Cow<'u, str>,
-    /// Where it begins in the URI.
+    /// Its offset in the URI.
     pub(crate) offset: usize,
 }
 
 impl<'u> UriPath<'u> {
-    /// Splits `raw`, which begins at byte `offset` of the URI, and keeps the first `kept` segments:
-    /// eight thousand slashes are counted, not collected.
+    /// Splits `raw`, which begins at byte `offset` of the URI. Keeps the first `max_segments` segments
+    /// and counts the rest, so that thousands of slashes need no memory.
     pub(crate) fn split(
         raw: &'u str,
         offset: usize,
@@ -56,14 +56,14 @@ impl<'u> UriPath<'u> {
         Ok(path)
     }
 
-    /// Everything from segment `index` on, decoded as one text, and where it begins.
+    /// The text from segment `index` to the end, decoded, and its offset in the URI.
     pub(crate) fn decode_tail(&self, index: usize) -> Result<(Cow<'u, str>, usize), AddressError> {
         let offset = self.tail_offset(index);
         Ok((decode(&self.raw[offset - self.offset..], offset)?, offset))
     }
 
-    /// Where a tail that has an empty part has it; its first part may be empty. An empty part
-    /// between escaped slashes is placed at the beginning of the tail.
+    /// The offset of the empty part of a tail; the first part may be empty and is skipped. For an empty
+    /// part between escaped slashes: the offset of the tail.
     pub(crate) fn empty_part_offset(&self, index: usize) -> usize {
         let offset = self.tail_offset(index);
         let raw = &self.raw[offset - self.offset..];
@@ -86,7 +86,7 @@ fn split_with_offsets(raw: &str, mut offset: usize) -> impl Iterator<Item = (usi
     })
 }
 
-/// Whether a decoded text would climb or stay when read as a path, on any operating system.
+/// Whether a decoded text has a `.` or `..` part, with the path separators of any operating system.
 pub(crate) fn has_dot_segment(text: &str) -> bool {
     text.contains('.') && text.split(['/', '\\']).any(|part| part == "." || part == "..")
 }

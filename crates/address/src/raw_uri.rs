@@ -1,27 +1,27 @@
-//! A URI cut into scheme, path and query, before any of it means anything.
+//! A URI split into scheme, path and query, before routing.
 //!
-//! All checks here are on the string as a whole and take one pass each; what passes can be decoded
-//! piece by piece without surprises.
+//! The checks here concern the whole string and take one pass each. After them, each part can be
+//! decoded without further checks of its characters and escapes.
 
 use crate::encoding::decode;
 use crate::error::{AddressError, UriSyntaxError};
 use crate::limits::{QUERY_KEYS_MAX, URI_BYTES_MAX};
 
-/// The parts of a URI, still encoded, with their places in it.
+/// The parts of a URI, still encoded, with their offsets.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RawUri<'u> {
-    /// Lower-case.
+    /// In lower case.
     pub(crate) scheme: String,
     /// Everything between `://` and `?`.
     pub(crate) path: &'u str,
     pub(crate) path_offset: usize,
-    /// Everything after the first `?`; empty if there is none, which means the same.
+    /// Everything after the first `?`. No query and an empty query are the same.
     pub(crate) query: &'u str,
     pub(crate) query_offset: usize,
 }
 
 impl<'u> RawUri<'u> {
-    /// Checks length, characters and escapes, then cuts.
+    /// Checks length, characters and escapes, then splits.
     pub(crate) fn split(uri: &'u str) -> Result<RawUri<'u>, AddressError> {
         if uri.len() > URI_BYTES_MAX {
             return Err(AddressError::TooLong { bytes: uri.len(), max: URI_BYTES_MAX });
@@ -63,8 +63,8 @@ impl<'u> RawUri<'u> {
         })
     }
 
-    /// The query's keys and values, decoded, in the order sent. Empty pairs, as in `a=1&&b=2`, say
-    /// nothing and are skipped; a key without `=` has the empty value.
+    /// The query's keys and values, decoded, in the order sent. Skips empty pairs, as in `a=1&&b=2`. A
+    /// key without `=` has an empty value.
     pub(crate) fn query_pairs(&self) -> Result<Vec<(String, String)>, AddressError> {
         let mut pairs = Vec::new();
         let mut offset = self.query_offset;

@@ -1,7 +1,7 @@
-//! A route: one template, what its variables may hold, and how their values are read.
+//! A route: one template with the grammars of its variables.
 //!
-//! The trie finds the route by shape; what happens here is on that route alone: take the values out
-//! of path and query, hold each against its grammar, and spell the canonical form.
+//! The trie finds the route of a path. The route then reads the values from path and query, checks
+//! each against its grammar, and writes the canonical form.
 
 use std::borrow::Cow;
 
@@ -17,44 +17,46 @@ use crate::template_parser::TemplateError;
 use crate::trie::strip_affixes;
 use crate::variables::Variables;
 
-/// What the router must know of a route.
+/// What the router needs to know of a route.
 #[derive(Clone, Debug)]
 pub struct RouteSpec {
-    /// The pattern.
+    /// The template.
     pub template: Template,
-    /// What its variables may hold. One that is not named here is a [`Grammar::Slug`] if it is
-    /// `{+x}`, else a [`Grammar::Id`].
+    /// The grammars of its variables. The default is [`Grammar::Slug`] for `{+x}`, else
+    /// [`Grammar::Id`].
     pub grammars: Vec<(&'static str, Grammar)>,
-    /// Whether query keys that the template does not declare are kept in [`Address::extra`](crate::Address::extra), with
-    /// [`Grammar::Name`] for keys and [`Grammar::Text`] for values, rather than refused.
+    /// Whether query keys that the template does not declare are accepted. They are then in
+    /// [`Address::extra_query`](crate::Address::extra_query); keys must match [`Grammar::Name`] and
+    /// values [`Grammar::Text`].
     pub allows_extra_query: bool,
 }
 
-/// A route's number in its router.
+/// The index of a route in its router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RouteId(usize);
 
 /// Why a route cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RouteError {
-    /// Another template matches the very same paths.
+    /// Another template matches the same paths.
     #[error("`{added}` matches the same paths as `{existing}`")]
     SameShape {
-        /// The one that was there.
+        /// The template that was added before.
         existing: String,
-        /// The one that came.
+        /// The template that cannot be added.
         added: String,
     },
-    /// A grammar for a variable that the template lacks, or two for one.
-    #[error("`{name}` is not a variable of `{template}` that lacks a grammar")]
+    /// A grammar for a variable that the template does not have, or a second one for a variable.
+    #[error("`{template}` has no variable `{name}`, or it has a grammar already")]
     StrayGrammar {
         /// The name that the grammar was given for.
         name: &'static str,
         /// The template.
         template: String,
     },
-    /// A path in part of a segment, a `{+x}` that is no path, or a word that no folded case can equal.
-    #[error("the grammar of `{name}` does not suit its place in `{template}`")]
+    /// A path grammar for part of a segment, a `{+x}` whose grammar is not a path, or a word with upper case
+    /// in [`Grammar::OneOfAnyCase`].
+    #[error("the grammar of `{name}` is not allowed at its position in `{template}`")]
     UnsuitableGrammar {
         /// The variable.
         name: String,
@@ -63,11 +65,11 @@ pub enum RouteError {
     },
 }
 
-/// A template with what its variables may hold: the half of routing that comes after the trie.
+/// A template with its grammars, as the router keeps it.
 #[derive(Debug)]
 pub(crate) struct Route<T> {
     pub(crate) template: Template,
-    /// In the order of the template's variables.
+    /// The grammars, in the order of the template's variables.
     pub(crate) grammars: Vec<Grammar>,
     pub(crate) allows_extra_query: bool,
     pub(crate) value: T,
@@ -79,18 +81,18 @@ impl RouteSpec {
         RouteSpec { template, grammars: Vec::new(), allows_extra_query: false }
     }
 
-    /// As [`RouteSpec::new`], from the template's source.
+    /// Parses a template and gives it the default grammars and a closed query.
     pub fn parse(source: &str) -> Result<RouteSpec, TemplateError> {
         Template::parse(source).map(RouteSpec::new)
     }
 
-    /// Says what a variable may hold.
+    /// Sets the grammar of a variable.
     pub fn with_grammar(mut self, name: &'static str, grammar: Grammar) -> RouteSpec {
         self.grammars.push((name, grammar));
         self
     }
 
-    /// Keeps query keys that the template does not declare.
+    /// Accepts query keys that the template does not declare.
     pub fn allow_extra_query(mut self) -> RouteSpec {
         self.allows_extra_query = true;
         self
@@ -118,10 +120,10 @@ impl RouteSpec {
                 let grammar = declared.map_or(default, |(_, grammar)| *grammar);
                 let in_query = self.template.query().iter().any(|key| key == name);
                 let is_suitable = match grammar {
-                    // In one segment a path comes with its slashes escaped; the canonical form shows them.
+                    // In one segment a path has escaped slashes; the canonical form has plain ones.
                     Grammar::Slug => is_tail || in_query || self.template.is_whole_segment(name),
                     Grammar::Text => true,
-                    // Folding to lower case is what makes canonical forms settle.
+                    // Lower-case words make the canonical form stable when it is routed again.
                     Grammar::OneOfAnyCase(words) => {
                         !is_tail && words.iter().all(|word| *word == word.to_ascii_lowercase())
                     }
@@ -189,7 +191,7 @@ impl<T> Route<T> {
         accept_value(name, grammar, &value)
     }
 
-    /// Adds the declared keys to `variables`, in the template's order; returns the others.
+    /// Adds the declared keys to `variables`, in the template's order. Returns the undeclared ones.
     pub(crate) fn read_query(
         &self,
         raw: &RawUri<'_>,

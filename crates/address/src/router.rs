@@ -1,13 +1,13 @@
-//! The router: from a URI to an address and whatever was registered for its template.
+//! The router: from a URI to an address and the value that was registered with its template.
 //!
-//! It is built once, at the start, and only read after. Among the templates that match a URI:
+//! It is built at start and then only read. If several templates match a URI:
 //!
-//! 1. one that matches the whole path wins over a `{+x}` tail;
-//! 2. then, from the left, a literal segment wins over `v{x}`, and that over `{x}`;
+//! 1. a match of the whole path wins over a `{+x}` tail;
+//! 2. then, from the left, a literal segment wins over `v{x}`, and `v{x}` over `{x}`;
 //! 3. among tails, the one that begins deepest wins.
 //!
-//! The winner is final. If a value does not fit its grammar, that is the answer, not the next
-//! template: an agent that reads `amem://node/abc` should hear what an id looks like.
+//! The match is final. If a value does not match its grammar, the result is that error and no other
+//! template is tried: an agent that reads `amem://node/abc` gets the grammar of an id.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ use crate::route::{Route, RouteError, RouteId, RouteSpec};
 use crate::template::{Segment, Template};
 use crate::trie::Trie;
 
-/// Templates by scheme, each with a `T`: what the caller wants to know once a URI is routed.
+/// Templates by scheme, each with a value `T` that the caller gets with a routed URI.
 #[derive(Debug)]
 pub struct Router<T> {
     schemes: HashMap<String, Trie>,
@@ -42,8 +42,8 @@ impl<T> Router<T> {
         Router { schemes: HashMap::new(), routes: Vec::new(), by_source: HashMap::new() }
     }
 
-    /// Adds a route. Refuses two templates that match the same paths, for neither would be more
-    /// right than the other.
+    /// Adds a route. Rejects a template that matches the same paths as another one, because no rule
+    /// would choose between them.
     pub fn add(&mut self, spec: RouteSpec, value: T) -> Result<RouteId, RouteError> {
         let grammars = spec.ordered_grammars()?;
         let route = RouteId::new(self.routes.len());
@@ -58,12 +58,12 @@ impl<T> Router<T> {
         Ok(route)
     }
 
-    /// Reads a URI. The cost depends on its length, not on the number of templates.
+    /// Parses and routes a URI. The cost depends on its length, not on the number of templates.
     pub fn route(&self, uri: &str) -> Result<(Address, &T), AddressError> {
         let mut address = self.route_once(uri)?;
-        // A canonical form can have a more specific route than what was sent: `wiki//pages/x` is
-        // the page `pages/x`, whose canonical form `wiki/pages/x` another template may claim. Equal
-        // addresses must have equal routes, so the canonical form decides.
+        // The canonical form can have a more specific route than the URI as sent: `wiki//pages/x` is
+        // the page `pages/x`, whose canonical form `wiki/pages/x` may match another template. Equal
+        // addresses must have equal routes, so the route of the canonical form counts.
         for _ in 1..CANONICAL_PASSES_MAX {
             if address.canonical == address.requested {
                 break;
@@ -80,7 +80,7 @@ impl<T> Router<T> {
         Ok((address, value))
     }
 
-    /// What was registered with a route.
+    /// The value that was registered with a route.
     ///
     /// # Panics
     /// Only if the id comes from another router with more routes.
@@ -88,14 +88,14 @@ impl<T> Router<T> {
         &self.routes[route.index()].value
     }
 
-    /// The route of a template by its exact source, as `completion/complete` names it.
+    /// The route of a template, by its exact source text: `completion/complete` names templates so.
     pub fn find_template(&self, source: &str) -> Option<(RouteId, &Template, &T)> {
         let id = *self.by_source.get(source)?;
         let route = self.routes.get(id.index())?;
         Some((id, &route.template, &route.value))
     }
 
-    /// What a variable of a route may hold.
+    /// The grammar of a route's variable.
     pub fn grammar(&self, route: RouteId, variable: &str) -> Option<&Grammar> {
         let route = self.routes.get(route.index())?;
         let index = route.template.variables().position(|name| name == variable)?;
@@ -154,9 +154,9 @@ impl<T> Router<T> {
     }
 }
 
-/// How far a path is from a template: its slips in literals, and a flat price for a literal that is
-/// quite different or a segment too many or too few. None if it is too far to be worth showing, or
-/// has no literal in common but for slips: variables resemble everything.
+/// The distance of a path from a template: the edits in its literals, plus a fixed cost for each
+/// literal that differs completely and each missing or extra segment. `None` if the distance is too
+/// large for a hint, or if no literal is similar: variables match everything, so they prove nothing.
 fn template_distance(template: &Template, path: &UriPath<'_>) -> Option<usize> {
     const LITERAL_MISMATCH_COST: usize = 4;
     const SEGMENT_COUNT_COST: usize = 3;
@@ -188,7 +188,7 @@ mod tests {
 
     const TYPES: &[&str] = &["fact", "decision", "inference", "correction", "skill", "episode"];
 
-    /// Templates as the real schemes have them.
+    /// Templates like those of the real schemes.
     fn router() -> Router<()> {
         let spec = |source: &str| RouteSpec::parse(source).unwrap();
         let mut router = Router::new();
@@ -280,7 +280,7 @@ mod tests {
             let error = router.route(uri).expect_err(uri);
             assert_eq!((error.to_string().as_str(), error.hint().as_deref()), (message, hint), "{uri}");
         };
-        check("", "the URI is malformed: it is empty", Some("an address is written scheme://path"));
+        check("", "the URI is malformed: it is empty", Some("write the address as scheme://path"));
         check(
             "amem://node/{id}",
             "the URI is malformed: it has an unexpanded `{` or `}` at byte 12",
@@ -290,7 +290,7 @@ mod tests {
         check(
             "http://x",
             "the scheme `http` is not served here",
-            Some("the schemes are amem, bkend, brain, link, refrakt"),
+            Some("use one of the schemes amem, bkend, brain, link, refrakt"),
         );
         let no_template = "the URI matches no template of its scheme";
         check("amem://nodes/5", no_template, Some("nearest template: amem://node/{id}"));
@@ -329,12 +329,12 @@ mod tests {
         check(
             "amem://types/fact?colour=2",
             "`colour` is not a query key of this address",
-            Some("its query keys: limit, cursor"),
+            Some("use one of the query keys limit, cursor"),
         );
         check(
             "bkend://orgs?x",
             "`x` is not a query key of this address",
-            Some("this address takes no query"),
+            Some("remove the query; this address has none"),
         );
         let duplicate = "is given more than once";
         let hint = Some("give each query key once");
@@ -398,14 +398,18 @@ mod tests {
             assert_eq!(results.unwrap_err().to_string(), expect);
         };
         check(&["a://{x}", "a://{y}"], &[], "`a://{y}` matches the same paths as `a://{x}`");
-        check(&["a://{x}"], &[("y", Grammar::Id)], "`y` is not a variable of `a://{x}` that lacks a grammar");
+        check(
+            &["a://{x}"],
+            &[("y", Grammar::Id)],
+            "`a://{x}` has no variable `y`, or it has a grammar already",
+        );
         check(
             &["a://{x}"],
             &[("x", Grammar::Id), ("x", Grammar::Text)],
-            "`x` is not a variable of `a://{x}` that lacks a grammar",
+            "`a://{x}` has no variable `x`, or it has a grammar already",
         );
         let unsuitable =
-            |template: &str| format!("the grammar of `x` does not suit its place in `{template}`");
+            |template: &str| format!("the grammar of `x` is not allowed at its position in `{template}`");
         check(&["a://v{x}"], &[("x", Grammar::Slug)], &unsuitable("a://v{x}"));
         check(&["a://{+x}"], &[("x", Grammar::Id)], &unsuitable("a://{+x}"));
         check(&["a://{x}"], &[("x", Grammar::OneOfAnyCase(&["Fact"]))], &unsuitable("a://{x}"));

@@ -1,18 +1,18 @@
-//! Templates: the RFC 6570 patterns that we advertise, and their expansion.
+//! Templates: the advertised RFC 6570 patterns, and their expansion.
 //!
-//! Real clients expand only part of the RFC alike (`{a,b}` is encoded by some and not by others,
-//! prefixes and explode are missing in most), so a template here has literals and
+//! Clients agree on only part of the RFC: some encode `{a,b}` and some do not, and most lack prefixes
+//! and explode. So a template consists of literals and these expressions:
 //!
-//! | expression | stands for | when left out |
+//! | expression | matches | if it has no value |
 //! | --- | --- | --- |
-//! | `{x}` | one segment, or part of one: `v{n}.json` | not possible |
-//! | `{/x}` | one more segment, at the end of the path | the slash goes too |
-//! | `{+x}` | the rest of the path, slashes included | not possible |
-//! | `{?a,b}` | query keys, at the very end | each key by itself |
+//! | `{x}` | one segment, or part of one: `v{n}.json` | error |
+//! | `{/x}` | one more segment, at the end of the path | the slash is omitted too |
+//! | `{+x}` | the rest of the path, with its slashes | error |
+//! | `{?a,b}` | query keys, at the end | that key is omitted |
 //!
-//! Everything else is refused by [`Template::parse`], also what could match one URI in two ways:
-//! two variables in a segment, or anything after `{+x}` or `{/x}` but the query. A template thus
-//! matches a URI in one way at most, and expansion has an inverse.
+//! [`Template::parse`] rejects everything else, and templates that could match one URI in two ways:
+//! two variables in a segment, or anything but a query after `{+x}` or `{/x}`. So a template matches
+//! a URI in at most one way, and routing an expanded template returns the same variables.
 
 use thiserror::Error;
 
@@ -22,7 +22,7 @@ use crate::path::has_dot_segment;
 use crate::template_parser::{ParsedTemplate, TemplateError, parse};
 use crate::variables::Variables;
 
-/// A pattern that matches and expands addresses. Two are equal if their sources are.
+/// A pattern that matches and expands addresses. Two templates are equal if their source texts are.
 #[derive(Clone, Debug)]
 pub struct Template {
     source: String,
@@ -31,12 +31,12 @@ pub struct Template {
     query: Vec<String>,
 }
 
-/// One step of a template's path.
+/// One segment of a template's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
-    /// Matches itself.
+    /// Matches its own text.
     Literal(String),
-    /// `{name}` with literals around it, which may be empty.
+    /// `{name}` with literal text around it, which may be empty.
     Variable { prefix: String, name: String, suffix: String },
     /// `{/name}`.
     Optional { name: String },
@@ -44,7 +44,7 @@ pub(crate) enum Segment {
     Tail { name: String },
 }
 
-/// Why variables do not fill a template.
+/// Why a template cannot be expanded with some variables.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ExpandError {
     /// A variable of the path has no value.
@@ -71,16 +71,16 @@ pub enum ExpandError {
         /// Its name.
         name: String,
     },
-    /// The address would be too long to be read again.
+    /// The address is longer than [`URI_BYTES_MAX`].
     #[error("the address is {bytes} bytes long, more than the {URI_BYTES_MAX} allowed")]
     TooLong {
-        /// How long it is.
+        /// The length.
         bytes: usize,
     },
 }
 
 impl Template {
-    /// Reads a template; refuses what clients do not expand alike or what matches in two ways.
+    /// Parses a template. Rejects expressions on which clients disagree, and ambiguous templates.
     pub fn parse(source: &str) -> Result<Template, TemplateError> {
         let ParsedTemplate { scheme_len: scheme_bytes, segments, query } = parse(source)?;
         let template = Template { source: source.to_owned(), scheme_len: scheme_bytes, segments, query };
@@ -92,25 +92,24 @@ impl Template {
         }
     }
 
-    /// The template as it is advertised.
+    /// The source text, as advertised.
     pub fn as_str(&self) -> &str {
         &self.source
     }
 
-    /// The scheme, lower-case.
+    /// The scheme in lower case.
     pub fn scheme(&self) -> &str {
         &self.source[..self.scheme_len]
     }
 
-    /// The names of the variables, those of the path first, then the query keys, in order.
+    /// The names of the variables in order: those of the path, then the query keys.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.segments.iter().filter_map(Segment::name).chain(self.query.iter().map(String::as_str))
     }
 
-    /// The address that these variables name. Variables that the template lacks are ignored, as the
-    /// RFC has it; those of the path must be there (but for `{/x}`). The result always decodes to
-    /// the same values, and nothing that [`Router::route`](crate::Router::route) refuses whatever
-    /// the grammar is ever produced.
+    /// The URI with these variables. Ignores variables that the template does not have, as the RFC
+    /// requires. All path variables except `{/x}` must have a value. The result decodes to the same
+    /// values, and [`Router::route`](crate::Router::route) rejects it only if a grammar does.
     pub fn expand(&self, variables: &Variables) -> Result<String, ExpandError> {
         for segment in &self.segments {
             segment.check(variables)?;
@@ -126,7 +125,7 @@ impl Template {
         Ok(uri)
     }
 
-    /// Whether a variable is a segment of its own.
+    /// Whether a variable is a whole segment.
     pub(crate) fn is_whole_segment(&self, variable: &str) -> bool {
         self.segments.iter().any(|segment| {
             matches!(segment, Segment::Variable { prefix, name, suffix }
@@ -134,7 +133,8 @@ impl Template {
         })
     }
 
-    /// Expansion of variables that are known to be good. What `is_path` names keeps its slashes.
+    /// Expands the template with variables that are already checked. Variables for which `is_path` is true
+    /// keep their slashes.
     pub(crate) fn write_uri(&self, variables: &Variables, is_path: &dyn Fn(&str) -> bool) -> String {
         let mut uri = String::with_capacity(self.source.len() + 32);
         uri.push_str(self.scheme());
@@ -183,7 +183,7 @@ impl Template {
     }
 }
 
-/// Appends `key=value` to a query; `separator` is what comes before it.
+/// Appends `separator` and `key=value` to a query; later pairs get `&` as separator.
 pub(crate) fn push_query_pair(uri: &mut String, separator: &mut char, key: &str, value: &str) {
     uri.push(std::mem::replace(separator, '&'));
     encode_simple(key, uri);

@@ -1,4 +1,4 @@
-//! Reading a template's source: one pass, no choice, the first fault is reported.
+//! The template parser: one pass without backtracking. Reports the first error.
 
 use thiserror::Error;
 
@@ -6,52 +6,52 @@ use crate::limits::TEMPLATE_BYTES_MAX;
 use crate::raw_uri::is_scheme;
 use crate::template::Segment;
 
-/// Why a string is not one of our templates. Offsets are bytes of the source.
+/// Why a string is not a supported template. Offsets are bytes of the source text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TemplateError {
-    /// Longer than any address.
+    /// Longer than [`TEMPLATE_BYTES_MAX`].
     #[error("the template is longer than {TEMPLATE_BYTES_MAX} bytes")]
     TooLong,
-    /// It does not begin with a lower-case scheme and `://`.
+    /// No lower-case scheme and `://` at the start.
     #[error("the template does not begin with a lower-case scheme and `://`")]
     BadScheme,
     /// A segment that is empty, `.` or `..`.
     #[error("the path segment before byte {offset} is empty, `.` or `..`")]
     BadSegment {
-        /// Where the segment ends.
+        /// The offset of the end of the segment.
         offset: usize,
     },
-    /// A brace without its partner.
+    /// A brace without a matching one.
     #[error("the brace at byte {offset} has no partner")]
     UnmatchedBrace {
-        /// Where it is.
+        /// Its offset.
         offset: usize,
     },
-    /// A character that a literal may not hold, such as a query that is not `{?…}`.
+    /// A character that is not allowed in a literal, such as the `?` of a query that is not `{?…}`.
     #[error("the literal character at byte {offset} is not allowed in a template")]
     BadLiteral {
-        /// Where it is.
+        /// Its offset.
         offset: usize,
     },
-    /// An operator, modifier or list that clients do not expand alike.
+    /// An operator, modifier or list on which clients disagree.
     #[error("`{{{expression}}}` is not one of {{x}}, {{+x}}, {{/x}} and {{?a,b}}")]
     Unsupported {
-        /// What stands between the braces.
+        /// The text between the braces.
         expression: String,
     },
     /// Two variables in one segment, adjacent or not.
     #[error("`{name}` shares a segment with another expression, so a match would be ambiguous")]
     SharedSegment {
-        /// The second of them.
+        /// The second variable.
         name: String,
     },
     /// Something other than `{?…}` after `{+x}` or `{/x}`, or anything after `{?…}`.
-    #[error("only a query may follow `{{+x}}` or `{{/x}}`, and nothing a query: byte {offset}")]
+    #[error("only a query may follow `{{+x}}` or `{{/x}}`, and nothing a query (byte {offset})")]
     NotLast {
-        /// Where the path goes on.
+        /// The offset of what follows.
         offset: usize,
     },
-    /// One name twice.
+    /// Two variables with one name.
     #[error("the variable `{name}` occurs twice")]
     DuplicateName {
         /// The name.
@@ -59,14 +59,14 @@ pub enum TemplateError {
     },
 }
 
-/// What a source holds.
+/// The parts of a template.
 pub(crate) struct ParsedTemplate {
     pub(crate) scheme_len: usize,
     pub(crate) segments: Vec<Segment>,
     pub(crate) query: Vec<String>,
 }
 
-/// Reads a source; that names differ is left to the caller, who has them in order.
+/// Parses a template. The caller checks that the names are distinct.
 pub(crate) fn parse(source: &str) -> Result<ParsedTemplate, TemplateError> {
     if source.len() > TEMPLATE_BYTES_MAX {
         return Err(TemplateError::TooLong);
@@ -80,14 +80,14 @@ pub(crate) fn parse(source: &str) -> Result<ParsedTemplate, TemplateError> {
     Ok(ParsedTemplate { scheme_len: scheme.len(), segments: parser.segments, query: parser.query })
 }
 
-/// Reads what follows `://`, from left to right.
+/// Parses the text after `://` from left to right.
 #[derive(Default)]
 struct Parser {
     offset: usize,
     segments: Vec<Segment>,
     query: Vec<String>,
-    /// The segment being read: the literal before its variable, and the variable with the literal
-    /// after it.
+    /// The current segment: the literal before its variable, then the variable with the literal after
+    /// it.
     prefix: String,
     variable: Option<(String, String)>,
     /// Whether only a query may follow.
@@ -121,7 +121,7 @@ impl Parser {
         match character {
             '/' => self.end_segment()?,
             '}' => return Err(TemplateError::UnmatchedBrace { offset: self.offset }),
-            // What a path may hold unescaped, but for `@`, which in front looks like a user name.
+            // The characters that a path may have unescaped, except `@`, which looks like a user name.
             c if c.is_ascii_alphanumeric() || "-._~:!$&'()*+,;=".contains(c) => match &mut self.variable {
                 Some((_, suffix)) => suffix.push(c),
                 None => self.prefix.push(c),

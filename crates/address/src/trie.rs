@@ -1,9 +1,8 @@
 //! The trie: from path segments to a route, in one pass.
 //!
-//! All templates of a scheme share one tree with an edge for each segment. A walk keeps the nodes
-//! that the path can be at, the most specific first, and moves all of them on with each segment.
-//! There is no way back to take, and a template that differs in a literal costs nothing: a walk
-//! touches only the templates that overlap on the URI in hand, usually one.
+//! All templates of a scheme share one tree with one edge per segment. A walk keeps the set of nodes
+//! that the path can be at, the most specific first, and advances all of them with each segment. So
+//! there is no backtracking, and a walk visits only templates that match the URI so far, usually one.
 
 use std::collections::HashMap;
 
@@ -11,12 +10,12 @@ use crate::path::UriPath;
 use crate::route::RouteId;
 use crate::template::Segment;
 
-/// Templates of one scheme, as a tree.
+/// The templates of one scheme.
 #[derive(Debug)]
 pub(crate) struct Trie {
-    /// The first is the root.
+    /// All nodes; the first is the root.
     nodes: Vec<Node>,
-    /// The most segments that any template has.
+    /// The number of segments of the longest template.
     depth: usize,
 }
 
@@ -27,12 +26,12 @@ const ROOT: NodeIndex = 0;
 #[derive(Debug, Default)]
 struct Node {
     literals: HashMap<String, NodeIndex>,
-    /// Variables with literals around them, those with more of the literal first.
+    /// Variables with literal text around them, those with more literal text first.
     affixed: Vec<AffixedSegment>,
     variable: Option<NodeIndex>,
-    /// The route of a path that ends here.
+    /// The route of a path that ends at this node.
     end: Option<RouteId>,
-    /// The route of a path that goes on from here, whatever follows.
+    /// The `{+x}` route of a path that continues from this node.
     tail: Option<RouteId>,
 }
 
@@ -48,12 +47,12 @@ impl Trie {
         Trie { nodes: vec![Node::default()], depth: 0 }
     }
 
-    /// The most segments that a walk looks at.
+    /// The number of segments that a walk can use.
     pub(crate) fn depth(&self) -> usize {
         self.depth
     }
 
-    /// Adds a route, or says which one already has a path of this shape.
+    /// Adds a route, or returns the route that matches the same paths.
     pub(crate) fn insert(&mut self, segments: &[Segment], route: RouteId) -> Result<(), RouteId> {
         let mut node = ROOT;
         for segment in segments {
@@ -63,7 +62,7 @@ impl Trie {
                     node = self.variable_child(node);
                 }
                 Segment::Variable { prefix, suffix, .. } => node = self.affixed_child(node, prefix, suffix),
-                // The parser lets nothing follow these two, so both decide here.
+                // The parser lets no segment follow these two.
                 Segment::Optional { .. } => {
                     let child = self.variable_child(node);
                     if let Some(existing) = self.nodes[node].end.or(self.nodes[child].end) {
@@ -118,7 +117,7 @@ impl Trie {
         let next = self.new_node();
         let affixed = &mut self.nodes[node].affixed;
         affixed.push(AffixedSegment { prefix: prefix.to_owned(), suffix: suffix.to_owned(), next });
-        // Literal characters decide, then the prefix: the order of adding must not matter.
+        // More literal text first, then the longer prefix: the order of insertion must not matter.
         affixed.sort_by_key(|segment| {
             let literal_bytes = segment.prefix.len() + segment.suffix.len();
             (std::cmp::Reverse(literal_bytes), std::cmp::Reverse(segment.prefix.len()))
@@ -131,8 +130,8 @@ impl Trie {
         self.nodes.len() - 1
     }
 
-    /// The route of a path: a whole match first, the one that is literal earliest; else the tail
-    /// that begins deepest.
+    /// The route of a path: a match of the whole path, with the earliest literal segments; else the
+    /// tail that begins deepest.
     pub(crate) fn walk(&self, path: &UriPath<'_>) -> Option<RouteId> {
         let mut current = vec![ROOT];
         let mut tail = self.nodes[ROOT].tail;
@@ -158,7 +157,7 @@ impl Trie {
 }
 
 impl Node {
-    /// Where `segment` leads from here, the most specific first. An empty segment leads nowhere.
+    /// Appends the children that match `segment`, the most specific first. None matches an empty segment.
     fn push_children(&self, segment: &str, next: &mut Vec<NodeIndex>) {
         if segment.is_empty() {
             return;
@@ -177,7 +176,7 @@ impl AffixedSegment {
     }
 }
 
-/// What stands between a prefix and a suffix, if it is not empty.
+/// The text between a prefix and a suffix, if it is not empty.
 pub(crate) fn strip_affixes<'s>(segment: &'s str, prefix: &str, suffix: &str) -> Option<&'s str> {
     segment.strip_prefix(prefix)?.strip_suffix(suffix).filter(|value| !value.is_empty())
 }

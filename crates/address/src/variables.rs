@@ -1,8 +1,8 @@
-//! Variables: names and their decoded values, in order.
+//! Variables: names with their decoded values, in order.
 //!
-//! A template has a handful, so this is a list that is searched from the front, not a map.
+//! A template has only a few, so this is a list with linear search, not a map.
 
-/// Ordered names and decoded values, each name once.
+/// Names with decoded values, in order. Each name occurs once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Variables {
     pairs: Vec<(String, String)>,
@@ -19,7 +19,7 @@ impl Variables {
         self.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// Sets `name`; a name that is already there keeps its place and changes its value.
+    /// Sets the value of `name`. An existing name keeps its position.
     pub fn insert(&mut self, name: impl Into<String>, value: impl Into<String>) {
         let (name, value) = (name.into(), value.into());
         match self.pairs.iter_mut().find(|(key, _)| *key == name) {
@@ -28,17 +28,17 @@ impl Variables {
         }
     }
 
-    /// Names and values in order.
+    /// The names and values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// How many there are.
+    /// The number of variables.
     pub fn len(&self) -> usize {
         self.pairs.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no variables.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What must hold for every URI, not only for those that somebody thought of.
+//! Properties that hold for every generated URI.
 
 // Helpers outside `#[test]` functions are tests too, which clippy does not know.
 #![allow(clippy::unwrap_used)]
@@ -44,12 +44,12 @@ fn slug() -> impl Strategy<Value = String> {
     "[a-o][a-z0-9_.-]{0,9}(/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,9}){0,5}"
 }
 
-/// Text that a path variable can hold: not empty, no control characters, nothing that climbs.
+/// Text that a path variable accepts: not empty, no control characters, no `.` or `..` parts.
 fn path_text() -> impl Strategy<Value = String> {
     "[^\\pC]{1,40}".prop_filter("climbs", |text| !text.split(['/', '\\']).any(|p| p == "." || p == ".."))
 }
 
-/// Near misses: pieces of real addresses, joined anyhow.
+/// Near misses: pieces of real addresses in random order.
 fn scrambled_uri() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("ids://one/".to_owned()),
@@ -67,7 +67,7 @@ fn scrambled_uri() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
 }
 
-/// Percent-encodes some bytes that need it not: every letter and digit for which `choose` says so.
+/// Percent-encodes bytes that need no encoding: those for which `choose` has `true`.
 fn over_encode(text: &str, choose: &[bool]) -> String {
     let mut choices = choose.iter().copied().cycle();
     text.bytes()
@@ -84,8 +84,8 @@ fn hash_of(address: &Address) -> u64 {
     hasher.finish()
 }
 
-/// Whatever routes has a canonical form that routes to the very same address, and only errors that
-/// are short and clean come out otherwise.
+/// A URI either routes, and its canonical form routes to the same address, or fails with a short error
+/// without control characters.
 fn check_routes_or_fails(router: &Router<&'static str>, uri: &str) -> Result<(), TestCaseError> {
     match router.route(uri) {
         Ok((address, name)) => {
@@ -197,7 +197,10 @@ proptest! {
     }
 
     #[test]
-    fn closest_is_first_of_closest_few(word in any::<String>(), candidates in prop::collection::vec("[a-d]{0,5}", 0..8)) {
+    fn closest_is_first_of_closest_few(
+        word in any::<String>(),
+        candidates in prop::collection::vec("[a-d]{0,5}", 0..8),
+    ) {
         let candidates = candidates.iter().map(String::as_str);
         let few = closest_few(&word, candidates.clone());
         prop_assert_eq!(closest(&word, candidates), few.first().copied());
@@ -205,8 +208,8 @@ proptest! {
     }
 }
 
-/// Hostile input gets an error, whatever it is made of. That it gets it at once follows from the length limit and the
-/// single pass; how fast that is, a benchmark says and not a test.
+/// Hostile input gets a short error. The length limit and the single pass bound the time; a benchmark
+/// measures it.
 #[test]
 fn rejects_hostile_input_with_short_error() {
     let router = router();

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom};
 
-use quad_core::{AuditLog as _, Error, EventDraft, Result, TenantId};
+use quad_core::{AuditLog as _, Error, EventDraft, ReadSets, Result, TenantId};
 use quad_store::{Row, Sql, Value as Cell, params};
 
 use crate::files::{
@@ -54,7 +54,7 @@ impl Amem {
             .input("nodes", summary.nodes)
             .input("edges", summary.edges)
             .succeeded();
-        self.store.append(tenant, event, Vec::new()).await.map_err(|error| match error {
+        self.store.append(tenant, event, ReadSets::new(), None).await.map_err(|error| match error {
             quad_core::AppendError::Failed(error) => error,
             other => Error::internal(format!("the export was not written down: {other:?}")),
         })?;

@@ -341,7 +341,10 @@ mod tests {
             let id = block::record_id(&fixture.record(2).await.unwrap()).unwrap();
             let mut decoy = read_event("agent_1", "x");
             decoy.inputs.set("id", id.as_str());
-            quad_core::AuditLog::append(fixture.store(), fixture.tenant(), decoy, Vec::new()).await.unwrap();
+            let read_sets = quad_core::ReadSets::new();
+            let append =
+                quad_core::AuditLog::append(fixture.store(), fixture.tenant(), decoy, read_sets, None);
+            append.await.unwrap();
             let (resolver, auditor) = (resolver(&fixture), caller(fixture.tenant(), "audit:read"));
             let body = read(&resolver, &auditor, &format!("audit://events/{id}")).await.unwrap();
             assert_eq!(body["sequence"], 2);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quad_core::{AuditLog as _, EventDraft, TenantId, Timestamp, canonical};
+use quad_core::{AuditLog as _, EventDraft, ReadSets, TenantId, Timestamp, canonical};
 use quad_store::audit::block;
 use quad_store::testing::{TestStore, stores};
 use quad_store::{Store, Tx, Value};
@@ -137,7 +137,7 @@ pub(crate) async fn write_events(store: &Store, tenant: &TenantId, count: usize)
             tasks.spawn(async move {
                 let event =
                     read_event(&format!("agent_{}", number % 3), &format!("bkend://orgs/org_{number}"));
-                store.append(&tenant, event, Vec::new()).await.unwrap();
+                store.append(&tenant, event, ReadSets::new(), None).await.unwrap();
             });
         }
         remaining -= batch.min(remaining);

@@ -314,7 +314,7 @@ fn agent_not_found(subject: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use quad_core::{AppendError, AuditLog as _, Principal};
+    use quad_core::{AppendError, AuditLog as _, Principal, ReadSets};
 
     use super::*;
     use crate::service::tests::{AuthFixture, KNOWN_SCOPES, auth_fixtures, auth_outcome, expect_auth_error};
@@ -332,7 +332,11 @@ mod tests {
     /// Whether the audit takes a call of that principal, in that process.
     async fn is_appended(auth: &AuthService, caller: &Principal) -> bool {
         let credential = caller.credential_read_set.clone().unwrap();
-        match auth.store.append(&caller.tenant, EventDraft::call(caller, "ping"), vec![credential]).await {
+        match auth
+            .store
+            .append(&caller.tenant, EventDraft::call(caller, "ping"), ReadSets::from_iter([credential]), None)
+            .await
+        {
             Ok(_) => true,
             Err(AppendError::Stale(_)) => false,
             Err(AppendError::Failed(error)) => panic!("{error}"),

@@ -521,7 +521,10 @@ mod tests {
             let credential = before.credential_read_set.clone().unwrap();
             let event = quad_core::EventDraft::call(&before, "ping");
             use quad_core::AuditLog as _;
-            let recorded = auth.store.append(&before.tenant, event, vec![credential]).await;
+            let recorded = auth
+                .store
+                .append(&before.tenant, event, quad_core::ReadSets::from_iter([credential]), None)
+                .await;
             assert!(matches!(recorded, Err(quad_core::AppendError::Stale(0))));
             auth.evict_token(&header);
             assert_eq!(expect_auth_error(&auth, Some(&header)).await.code(), "agent_not_registered");

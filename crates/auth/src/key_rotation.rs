@@ -146,7 +146,7 @@ impl AuthService {
 
 #[cfg(test)]
 mod tests {
-    use quad_core::{AppendError, AuditLog as _, EventDraft, Kind, Principal};
+    use quad_core::{AppendError, AuditLog as _, EventDraft, Kind, Principal, ReadSets};
 
     use super::*;
     use crate::service::tests::{AuthFixture, KNOWN_SCOPES, auth_fixtures, auth_outcome};
@@ -231,7 +231,8 @@ mod tests {
 
             test.auth.drop_key(&kid, "operator").await.unwrap();
             let event = EventDraft::call(&cached, "ping");
-            let recorded = other_auth.store.append(&cached.tenant, event, vec![credential]).await;
+            let recorded =
+                other_auth.store.append(&cached.tenant, event, ReadSets::from_iter([credential]), None).await;
             assert!(matches!(recorded, Err(AppendError::Stale(0))));
             other_auth.evict_token(&header);
             for auth in [&other_auth, &test.auth, &test.another_process().await] {

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use quad_core::{AuditLog as _, EventDraft, TenantId, Timestamp};
+use quad_core::{AuditLog as _, EventDraft, ReadSets, TenantId, Timestamp};
 use quad_store::Store;
 use tokio::task::JoinSet;
 
@@ -125,7 +125,7 @@ impl RefusalCounter {
                     .as_ref()
                     .map_or_else(TenantId::system, |subject| subject.tenant.clone());
                 let event = audit_event(&key, count);
-                if store.append(&tenant, event, Vec::new()).await.is_err() {
+                if store.append(&tenant, event, ReadSets::new(), None).await.is_err() {
                     let Count { refusals, .. } = count;
                     tracing::error!(reason = key.reason, refusals, "refusals could not be written down");
                 }

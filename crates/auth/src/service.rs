@@ -293,7 +293,7 @@ fn bearer_token(authorization: &str) -> Option<&str> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use quad_core::{AppendError, AuditLog};
+    use quad_core::{AppendError, AuditLog, ReadSets};
     use quad_store::audit::block;
     use quad_store::testing::{self, TestStore};
 
@@ -450,7 +450,12 @@ pub(crate) mod tests {
                 let credential = caller.credential_read_set.clone().unwrap();
                 other_auth
                     .store
-                    .append(&caller.tenant, EventDraft::call(caller, "ping"), vec![credential])
+                    .append(
+                        &caller.tenant,
+                        EventDraft::call(caller, "ping"),
+                        ReadSets::from_iter([credential]),
+                        None,
+                    )
                     .await
             };
             assert!(record(&before).await.is_ok());
@@ -477,7 +482,13 @@ pub(crate) mod tests {
             test.auth.revoke(&test.db.tenant, &other_token.record.id, "operator").await.unwrap();
             let credential = caller.credential_read_set.clone().unwrap();
             let event = EventDraft::call(&caller, "ping");
-            assert!(test.db.store.append(&caller.tenant, event, vec![credential]).await.is_ok());
+            assert!(
+                test.db
+                    .store
+                    .append(&caller.tenant, event, ReadSets::from_iter([credential]), None)
+                    .await
+                    .is_ok()
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Named facts of an audit event: what was asked for, and what came of it.
+//! The named fields of an audit event: what was asked for, and the outcome.
 //!
-//! Every call makes some, so they are made to cost little: a handful of pairs in a list, most of them words that the program
-//! knows or texts that others hold already.
+//! Every call creates some, so they must be cheap: a few pairs in an inline list, most of them static or
+//! shared text.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use smallvec::SmallVec;
 
 use crate::canonical::SortedValue;
 
-/// One fact.
+/// The value of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AuditValue {
-    /// A text of the program's own, such as a method's name.
+    /// Static text, such as a method name.
     Static(&'static str),
-    /// A text of somebody else.
+    /// Shared text.
     Str(Arc<str>),
-    /// A number.
+    /// An integer.
     Int(i64),
-    /// Yes or no.
+    /// A truth value.
     Bool(bool),
-    /// Anything else, which is seldom.
+    /// Any other JSON. Boxed, because it is rare.
     Json(Box<Value>),
 }
 
@@ -93,13 +93,13 @@ impl From<Value> for AuditValue {
     }
 }
 
-/// Facts in the order of their names, as many as a read has without an allocation. As JSON an object whose keys are sorted, at every
-/// depth.
+/// Fields, sorted by name. The fields of a read fit without an allocation. Serializes as an object whose keys
+/// are sorted at every depth.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AuditFields(SmallVec<[(Cow<'static, str>, AuditValue); 4]>);
 
 impl AuditFields {
-    /// Sets a fact, in place of an earlier one of that name.
+    /// Sets a field; replaces an earlier value.
     pub fn set(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<AuditValue>) {
         let (name, value) = (name.into(), value.into());
         match self.0.binary_search_by(|(key, _)| key.cmp(&name)) {
@@ -108,17 +108,17 @@ impl AuditFields {
         }
     }
 
-    /// The fact of that name.
+    /// The value of a field.
     pub fn get(&self, name: &str) -> Option<&AuditValue> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
-    /// The facts in the order of their names.
+    /// The fields, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &AuditValue)> {
         self.0.iter().map(|(name, value)| (&**name, value))
     }
 
-    /// Takes over all of another's facts.
+    /// Sets all fields of `other`.
     pub fn extend(&mut self, other: AuditFields) {
         for (name, value) in other.0 {
             self.set(name, value);

@@ -1,4 +1,5 @@
-//! Where calls are written down before they are answered, or soon after.
+//! The interface to the audit log: an event is appended before its call is answered, or at most a few
+//! milliseconds after.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,35 +10,43 @@ use tokio::sync::oneshot;
 
 use crate::{BoxFuture, Error, EventDraft, ReadSet, Result, SideEffect, TenantId, Version};
 
-/// The proof that a call was written down.
+/// The proof that a call's event was appended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// The tenant's version when the event was written.
+    /// The tenant's version when the event was appended.
     pub version: Version,
-    /// The event's place in the tenant's chain, from 1. `None` where the call is answered before the event is written.
+    /// The event's sequence number in the tenant's chain, from 1. `None` if the call is answered before the
+    /// append.
     pub sequence: Option<i64>,
     /// The event's id.
     pub event_id: Arc<str>,
 }
 
-/// Why an event was not written.
+/// Why an event was not appended.
 #[derive(Debug)]
 pub enum AppendError {
-    /// Basis number so-and-so of the list is no longer right; compute it again.
+    /// The read set at this index is outdated: compute the answer again.
     Stale(usize),
     /// The database failed.
     Failed(Error),
 }
 
-/// What an answer rests on, and what the credential of its caller does.
+/// The read sets that one append validates: those of the answer, then that of the caller's credential.
 pub type ReadSets = SmallVec<[Arc<ReadSet>; 2]>;
 
-/// An event on its way into the trail.
+/// The future of an append.
 pub enum PendingAppend<'a> {
-    /// Somebody else writes it, and will tell.
+    /// The event is in the writer's queue. The writer sends the outcome.
     Queued(oneshot::Receiver<Result<Receipt, AppendError>>),
-    /// There is more to be done for it.
+    /// The append needs more steps, such as waiting for space in the queue.
     Future(BoxFuture<'a, Result<Receipt, AppendError>>),
+}
+
+impl PendingAppend<'_> {
+    /// An append with a known outcome.
+    pub fn ready(outcome: Result<Receipt, AppendError>) -> PendingAppend<'static> {
+        PendingAppend::Future(Box::pin(std::future::ready(outcome)))
+    }
 }
 
 impl Future for PendingAppend<'_> {
@@ -46,40 +55,35 @@ impl Future for PendingAppend<'_> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut *self {
             PendingAppend::Queued(receiver) => Pin::new(receiver).poll(context).map(|result| {
-                result.unwrap_or_else(|_| Err(AppendError::Failed(Error::internal("an event was dropped"))))
+                result.unwrap_or_else(|_| {
+                    let dropped = Error::internal("the audit writer dropped an event");
+                    Err(AppendError::Failed(dropped))
+                })
             }),
             PendingAppend::Future(future) => future.as_mut().poll(context),
         }
     }
 }
 
-/// The audit trail, as the path of a read sees it.
+/// The audit log.
 #[async_trait::async_trait]
 pub trait AuditLog: Send + Sync {
-    /// Makes one event durable, provided that every basis still holds in the same commit. A journal that may write later
-    /// answers when every basis holds and the event is in its hands.
-    async fn append(
-        &self,
-        tenant: &TenantId,
-        event: EventDraft,
-        read_sets: Vec<Arc<ReadSet>>,
-    ) -> Result<Receipt, AppendError>;
-
-    /// The same, and runs the errand in that commit, once; if the errand fails, the event stays. A journal that keeps no data
-    /// has nothing to run it on.
-    fn append_with_side_effect<'a>(
+    /// Appends one event if every read set is current in the same commit, and runs the side effect once in
+    /// that commit. If the side effect fails, the event stays. A log that appends later answers when it has
+    /// validated the read sets and queued the event. A log without a database ignores the side effect.
+    ///
+    /// Not an `async fn`: a queued append needs no boxed future.
+    fn append<'a>(
         &'a self,
         tenant: &'a TenantId,
         event: EventDraft,
         read_sets: ReadSets,
         side_effect: Option<SideEffect>,
-    ) -> PendingAppend<'a> {
-        let _ = side_effect;
-        PendingAppend::Future(self.append(tenant, event, read_sets.into_vec()))
-    }
+    ) -> PendingAppend<'a>;
 
-    /// Has nobody change anything of the tenant's until the event of the next answer is recorded, and runs the errand in the same
-    /// commit: for an answer that was overtaken. `None` where there is no holding; then the answer is recorded as any other.
+    /// Locks the tenant's head row for the next attempt at an answer that conflicted with a write: see
+    /// [`HeadLease`]. The side effect runs in the lease's commit. `None` if the log has no leases: the next
+    /// attempt is then appended like the first.
     async fn lease_head(
         &self,
         tenant: &TenantId,
@@ -90,9 +94,10 @@ pub trait AuditLog: Send + Sync {
     }
 }
 
-/// Data that stands still for one answer, for a moment. It goes on when the event is recorded, when the hold is dropped, when whoever
-/// holds it writes something, or when the moment is over; in the last two cases the event is not recorded and the basis counts as stale.
+/// A lease on the tenant's head row: no write of the tenant commits while it is held. It ends when the event
+/// is appended, when it is dropped, when its holder writes, or when its time limit passes. In the last two
+/// cases `append` returns [`AppendError::Stale`].
 pub trait HeadLease: Send + Sync {
-    /// Makes the answer's event durable.
+    /// Appends the event of the answer that was computed under the lease.
     fn append(self: Box<Self>, event: EventDraft, read_sets: ReadSets) -> PendingAppend<'static>;
 }

@@ -1,31 +1,32 @@
-//! Sealed answers that are still right.
+//! The cache of serialized reads.
 //!
-//! The cache never decides freshness on its own: it hands out what it has, and the audit commit, which reads the
-//! tenant's version anyway, refuses an entry that a newer change has touched. So nothing here can serve a stale answer,
-//! and a hit costs one look-up.
+//! The cache does not decide freshness. It returns what it has, and the audit commit, which reads the
+//! tenant's version anyway, rejects an entry that a newer change has invalidated. A hit therefore costs one
+//! lookup, and a stale entry is never served.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use hashbrown::{Equivalent, HashMap};
 
+use crate::lock::MutexExt as _;
 use crate::{Change, SerializedRead, TenantId, Timestamp, limits};
 
-/// What an answer is kept under. Two callers share an entry only when all three are equal.
+/// The key of an entry. Two callers share an entry only if all three parts are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheKey {
-    /// Whose data.
+    /// The tenant.
     pub tenant: TenantId,
-    /// Which noun.
+    /// The canonical address.
     pub canonical: Box<str>,
-    /// The authorization facts that the answer depended on, as the scheme spells them; empty when the address's
-    /// scope was all that mattered.
+    /// The scheme's [`cache_key_part`](crate::Scheme::cache_key_part): empty if the contents depend on the
+    /// tenant only.
     pub caller_part: Box<str>,
 }
 
 impl CacheKey {
-    /// The same, borrowed.
+    /// The key in borrowed form.
     fn as_ref_key(&self) -> CacheKeyRef<'_> {
         CacheKeyRef { tenant: &self.tenant, canonical: &self.canonical, caller_part: &self.caller_part }
     }
@@ -37,19 +38,19 @@ impl Hash for CacheKey {
     }
 }
 
-/// A key to look something up with.
+/// A borrowed key, for lookups without an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CacheKeyRef<'a> {
-    /// Whose data.
+    /// The tenant.
     pub tenant: &'a TenantId,
-    /// Which noun.
+    /// The canonical address.
     pub canonical: &'a str,
-    /// The authorization facts.
+    /// The scheme's part of the key.
     pub caller_part: &'a str,
 }
 
 impl CacheKeyRef<'_> {
-    /// A key to keep something under.
+    /// The key in owned form.
     pub fn to_key(self) -> CacheKey {
         CacheKey {
             tenant: self.tenant.clone(),
@@ -65,7 +66,8 @@ impl Equivalent<CacheKey> for CacheKeyRef<'_> {
     }
 }
 
-/// A bounded map from [`CacheKey`] to [`SerializedRead`], least recently used out first.
+/// A map from [`CacheKey`] to [`SerializedRead`], bounded in bytes. Evicts the least recently used entry
+/// first.
 #[derive(Debug)]
 pub struct Cache {
     bytes_max: usize,
@@ -75,7 +77,7 @@ pub struct Cache {
 #[derive(Debug, Default)]
 struct LruState {
     entries: HashMap<CacheKey, Entry>,
-    /// Use order: the smallest number was used longest ago.
+    /// The keys by time of use: the smallest number was used longest ago.
     order: BTreeMap<u64, CacheKey>,
     next_use: u64,
     bytes: usize,
@@ -91,26 +93,26 @@ struct Entry {
     bytes: usize,
 }
 
-/// Figures for `/metrics`.
+/// Counters for `/metrics`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheStats {
-    /// Answers found.
+    /// Lookups that found a valid entry.
     pub hits: u64,
-    /// Answers not found.
+    /// Lookups that found none.
     pub misses: u64,
-    /// Entries held.
+    /// Entries in the cache.
     pub entries: usize,
-    /// Bytes held.
+    /// Estimated bytes of the entries.
     pub bytes: usize,
 }
 
 impl Cache {
-    /// An empty cache of at most so many bytes.
+    /// An empty cache of at most `bytes_max` bytes.
     pub fn new(bytes_max: usize) -> Cache {
         Cache { bytes_max, state: Mutex::default() }
     }
 
-    /// What is kept under `key`, unless its time has run out.
+    /// The entry of `key`, unless it has expired.
     pub fn get(&self, key: CacheKeyRef<'_>, now: Timestamp) -> Option<Arc<SerializedRead>> {
         let mut state = self.lock_state();
         let stale = match state.entries.get(&key) {
@@ -133,7 +135,7 @@ impl Cache {
         state.mark_used(key)
     }
 
-    /// Keeps an answer, if it may be kept.
+    /// Inserts a read if it is cacheable and not too large.
     pub fn put(&self, key: CacheKey, read: &Arc<SerializedRead>, now: Timestamp) {
         let entry_bytes = read.cached_bytes() + key.canonical.len() + key.caller_part.len();
         if !read.cacheable || entry_bytes > limits::CACHE_ENTRY_BYTES.min(self.bytes_max) {
@@ -159,7 +161,7 @@ impl Cache {
         self.lock_state().remove(key);
     }
 
-    /// Drops what a change touched. Not needed for freshness; it gives the memory back early.
+    /// Drops the entries that a change invalidates. Not needed for freshness: it frees the memory earlier.
     pub fn invalidate(&self, tenant: &TenantId, change: &Change) {
         let mut state = self.lock_state();
         let invalidated: Vec<CacheKey> = state
@@ -175,7 +177,7 @@ impl Cache {
         }
     }
 
-    /// How it does.
+    /// The counters.
     pub fn stats(&self) -> CacheStats {
         let state = self.lock_state();
         CacheStats {
@@ -187,14 +189,14 @@ impl Cache {
     }
 
     fn lock_state(&self) -> MutexGuard<'_, LruState> {
-        // A panic while the lock was held cannot leave a wrong answer behind: freshness is decided elsewhere.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        // A panic under the lock cannot make a wrong entry valid: the audit commit decides freshness.
+        self.state.lock_unpoisoned()
     }
 }
 
 impl LruState {
-    /// What is kept under a key, which is the most recently used from now on. Among the newest eighth the order is left as it
-    /// is: what everybody reads is there anyway, and none of it would leave first.
+    /// The entry of a key, now marked as most recently used. An entry among the eighth that was used last
+    /// keeps its position: frequently read entries are all there, and none of them is the next to be evicted.
     fn mark_used(&mut self, key: CacheKeyRef<'_>) -> Option<Arc<SerializedRead>> {
         let recent_uses = (self.entries.len() / 8).max(1) as u64;
         let this_use = self.next_use;

@@ -1,19 +1,19 @@
-//! Canonical JSON: compact, keys sorted at every depth. What the audit chain hashes.
+//! Canonical JSON: compact, with keys sorted at every depth. The audit chain hashes this form.
 
 use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 use serde_json::{Map, Value};
 
-/// Writes `value` compactly with its keys sorted recursively.
+/// The canonical form of `value`.
 pub fn to_string(value: &Value) -> String {
-    // A JSON value has text keys and finite numbers, so writing it cannot fail.
+    // A JSON value has string keys and finite numbers, so this cannot fail.
     serde_json::to_string(&SortedValue(value)).unwrap_or_default()
 }
 
-/// A value that is written with its keys sorted at every depth.
+/// Serializes a value with its keys sorted at every depth.
 #[derive(Clone, Copy, Debug)]
 pub struct SortedValue<'a>(pub &'a Value);
 
-/// An object that is written with its keys sorted at every depth.
+/// Serializes an object with its keys sorted at every depth.
 #[derive(Clone, Copy, Debug)]
 pub struct SortedMap<'a>(pub &'a Map<String, Value>);
 
@@ -45,24 +45,24 @@ impl Serialize for SortedMap<'_> {
     }
 }
 
-/// The lower-case hexadecimal SHA-256 of a value's canonical form.
+/// The SHA-256 of a value's canonical form, in lower-case hexadecimal.
 pub fn sha256_hex_of(value: &Value) -> String {
     sha256_hex(to_string(value).as_bytes())
 }
 
-/// The lower-case hexadecimal SHA-256 of some bytes.
+/// The SHA-256 of bytes, in lower-case hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(ring::digest::digest(&ring::digest::SHA256, bytes).as_ref())
 }
 
-/// Lower-case hexadecimal.
+/// Bytes in lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = Vec::with_capacity(2 * bytes.len());
     for byte in bytes {
         text.extend_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
     }
-    // Sixteen ASCII characters are all that it can hold.
+    // The digits are ASCII, so this cannot fail.
     String::from_utf8(text).unwrap_or_default()
 }
 

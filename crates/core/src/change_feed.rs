@@ -1,4 +1,4 @@
-//! What changed, as subscribers hear of it.
+//! Committed changes, for subscribers.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use tokio::sync::broadcast;
 
 use crate::{Result, Tag, TenantId, Version};
 
-/// One commit: its version and what it touched.
+/// One commit: its version and the tags that it invalidates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The tenant's version after the commit.
     pub version: Version,
-    /// What it touched.
+    /// The tags that it invalidates.
     pub tags: Vec<Tag>,
 }
 
-/// Where committed changes are announced, whichever process committed them.
+/// The feed of committed changes of all processes.
 #[async_trait::async_trait]
 pub trait ChangeFeed: Send + Sync {
-    /// Changes of one tenant from now on, in version order: every change that commits after this call returns is
-    /// delivered. A receiver that lags is told so and must look at everything it cares about again.
+    /// The changes of one tenant in version order: every change that commits after this call returns is
+    /// delivered. A receiver that lags gets an error and must check everything that it depends on again.
     async fn subscribe(&self, tenant: &TenantId) -> Result<broadcast::Receiver<Arc<Change>>>;
 }

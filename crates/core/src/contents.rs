@@ -1,4 +1,4 @@
-//! What a read returns, before and after sealing.
+//! What a read returns: [`ReadOutput`] from the scheme, then [`SerializedRead`] for the cache and the reply.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::{Error, JsonText, Kind, ReadSet, Result, SideEffect, canonical, limit
 /// One piece of contents.
 #[derive(Clone, Debug)]
 pub struct Content {
-    /// Its media type.
+    /// The media type.
     pub mime_type: Cow<'static, str>,
-    /// Its text or bytes.
+    /// The text or bytes.
     pub body: Body,
 }
 
-/// Text, or bytes that travel as base64.
+/// Text, or bytes that are sent as base64.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// UTF-8.
+    /// UTF-8 text.
     Text(String),
     /// Anything else.
     Blob(Bytes),
@@ -35,17 +35,17 @@ impl Content {
         Ok(Content { mime_type: Cow::Borrowed("application/json"), body: Body::Text(text) })
     }
 
-    /// JSON that has been written.
+    /// A JSON document that is serialized already.
     pub fn from_json_text(json: JsonText) -> Content {
         Content { mime_type: Cow::Borrowed("application/json"), body: Body::Text(json.into_string()) }
     }
 
-    /// Text of some media type.
+    /// Text of the given media type.
     pub fn text(mime_type: &'static str, text: impl Into<String>) -> Content {
         Content { mime_type: Cow::Borrowed(mime_type), body: Body::Text(text.into()) }
     }
 
-    /// The bytes themselves, not their base64.
+    /// The raw bytes, not base64.
     pub fn bytes(&self) -> &[u8] {
         match &self.body {
             Body::Text(text) => text.as_bytes(),
@@ -54,28 +54,29 @@ impl Content {
     }
 }
 
-/// What a scheme hands back for an address.
+/// What a scheme returns for an address.
 #[derive(Clone, Debug)]
 pub struct ReadOutput {
-    /// One or more contents; never none, since a missing thing is an error.
+    /// One or more contents. Never empty: a missing resource is an error.
     pub contents: Vec<Content>,
-    /// What they rest on.
+    /// The read set of the contents.
     pub read_set: ReadSet,
-    /// Whether the answer may be kept. False for what changes by being read.
+    /// Whether the cache may keep it. False for resources that change by being read.
     pub cacheable: bool,
-    /// Whether this address will give the same bytes for ever.
+    /// Whether this address always returns the same bytes.
     pub immutable: bool,
-    /// What is to be written with the read's audit event. Only for what is not cacheable: a kept answer runs no errands.
+    /// A write that is committed with the read's audit event. Only if not `cacheable`: a cache hit would skip
+    /// it.
     pub side_effect: Option<SideEffect>,
 }
 
 impl ReadOutput {
-    /// A cacheable reading of one content.
+    /// A cacheable read with one content.
     pub fn new(content: Content, read_set: ReadSet) -> ReadOutput {
         ReadOutput { contents: vec![content], read_set, cacheable: true, immutable: false, side_effect: None }
     }
 
-    /// Serialises, hashes and freezes.
+    /// Serializes and hashes the contents, so that callers can share them.
     pub fn serialize(self) -> Result<Arc<SerializedRead>> {
         let total_bytes: usize = self.contents.iter().map(|content| content.bytes().len()).sum();
         if total_bytes > limits::CONTENTS_BYTES {
@@ -104,28 +105,28 @@ impl ReadOutput {
     }
 }
 
-/// A reading, serialised once. A reply is `{"uri":` + the requested string + one of the tails: the address is echoed as
-/// the caller spelt it, and everything after it is shared between callers.
+/// A read, serialized once. Each content of a reply is `{"uri":`, the URI as the caller wrote it, and one of
+/// the suffixes: all callers share the suffixes, whatever form of the URI they sent.
 #[derive(Debug)]
 pub struct SerializedRead {
     /// For each content, the JSON that follows its `uri` value: `,"mimeType":…,"text":…}`.
     pub json_suffixes: Box<[Bytes]>,
-    /// The contents, for callers that want them raw.
+    /// The contents as they are, for the HTTP twin and for tools.
     pub contents: Box<[Content]>,
-    /// SHA-256 of the contents' bytes, in hexadecimal. The strong ETag.
+    /// The SHA-256 of the contents' bytes, in hexadecimal. The strong ETag.
     pub content_hash: Arc<str>,
-    /// What it rests on.
+    /// The read set of the contents.
     pub read_set: Arc<ReadSet>,
-    /// Whether it may be kept.
+    /// Whether the cache may keep it.
     pub cacheable: bool,
-    /// Whether it never changes.
+    /// Whether this address always returns these bytes.
     pub immutable: bool,
-    /// What is to be written with the read's audit event.
+    /// A write that is committed with the read's audit event.
     pub side_effect: Option<SideEffect>,
 }
 
 impl SerializedRead {
-    /// What it weighs in a cache.
+    /// The estimated size in the cache.
     pub fn cached_bytes(&self) -> usize {
         let suffix_bytes: usize = self.json_suffixes.iter().map(Bytes::len).sum();
         let content_bytes: usize = self.contents.iter().map(|content| content.bytes().len()).sum();
@@ -134,26 +135,35 @@ impl SerializedRead {
 
     /// The `contents` array of a reply to `requested`.
     pub fn contents_json(&self, requested: &str) -> Vec<u8> {
-        let mut uri = Vec::new();
-        write_json_string(&mut uri, requested);
-        let suffix_bytes: usize = self.json_suffixes.iter().map(|suffix| suffix.len() + uri.len() + 8).sum();
-        let mut json = Vec::with_capacity(suffix_bytes + 2);
-        json.push(b'[');
+        let mut uri_json = Vec::new();
+        write_json_string(&mut uri_json, requested);
+        let mut json = Vec::with_capacity(self.contents_json_len(uri_json.len()));
+        self.write_contents_json(&uri_json, &mut json);
+        json
+    }
+
+    /// Appends the `contents` array of a reply. `uri_json` is the requested URI as a JSON string.
+    pub fn write_contents_json(&self, uri_json: &[u8], out: &mut Vec<u8>) {
+        out.push(b'[');
         for (index, suffix) in self.json_suffixes.iter().enumerate() {
             if index > 0 {
-                json.push(b',');
+                out.push(b',');
             }
-            json.extend_from_slice(br#"{"uri":"#);
-            json.extend_from_slice(&uri);
-            json.extend_from_slice(suffix);
+            out.extend_from_slice(br#"{"uri":"#);
+            out.extend_from_slice(uri_json);
+            out.extend_from_slice(suffix);
         }
-        json.push(b']');
-        json
+        out.push(b']');
+    }
+
+    /// The capacity that [`SerializedRead::write_contents_json`] needs for a URI of `uri_json_len` bytes.
+    pub fn contents_json_len(&self, uri_json_len: usize) -> usize {
+        self.json_suffixes.iter().map(|suffix| suffix.len() + uri_json_len + 8).sum::<usize>() + 2
     }
 }
 
 fn json_suffix(content: &Content) -> Bytes {
-    // Text grows by what is escaped, bytes by a third.
+    // Text grows by its escapes, bytes by a third in base64.
     let mut json = Vec::with_capacity(content.bytes().len() * 5 / 4 + 64);
     json.extend_from_slice(br#","mimeType":"#);
     write_json_string(&mut json, &content.mime_type);

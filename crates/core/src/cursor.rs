@@ -1,20 +1,20 @@
-//! Page cursors: opaque to the caller, checked when they come back.
+//! Page cursors: opaque to the caller, validated when they are sent back.
 //!
-//! A cursor holds the key after which the next page starts. It grants nothing: each page is authorized anew, so it needs
-//! no signature, only a check that it is one of ours and meant for this list. A list is named with everything that makes it
-//! another one, its filter and its tenant among them.
+//! A cursor holds the key after which the next page starts. It grants nothing, because each page is
+//! authorized again. So it has no signature, only a checksum that ties it to one list. The name of a list
+//! includes everything that makes it a different list, such as its filter and its tenant.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 
 use crate::{Error, Result, canonical};
 
-/// The cursor of `list` that continues after `key`.
+/// A cursor of `list` that continues after `key`.
 pub fn encode(list: &str, key: &str) -> String {
     BASE64.encode(format!("{}{key}", checksum(list, key)))
 }
 
-/// The key inside a cursor of `list`.
+/// The key in a cursor of `list`. Fails on a cursor of another list.
 pub fn decode(list: &str, cursor: &str) -> Result<String> {
     BASE64
         .decode(cursor)
@@ -25,7 +25,7 @@ pub fn decode(list: &str, cursor: &str) -> Result<String> {
             (prefix == checksum(list, key)).then(|| key.to_owned())
         })
         .ok_or_else(|| {
-            Error::bad_input("The cursor is not one that this list gave out")
+            Error::bad_input("The cursor does not belong to this list")
                 .hint("Start again without a cursor")
                 .with_code("INVALID_CURSOR")
         })

@@ -1,34 +1,35 @@
-//! One error for every scheme: a stable code, a kind, one sentence, one hint, and facts.
+//! The error type of all schemes: a stable code, a kind, one sentence, one hint, and details.
 //!
-//! An error has two faces. Outside it is the [envelope](Error::envelope): what is wrong with what the caller sent and
-//! what to do next. Inside it may carry a cause, which goes to the log and nowhere else.
+//! An error has two sides. The caller gets the [envelope](Error::envelope): what is wrong, and what to do
+//! next. The log gets the cause, which the caller never sees.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-/// What sort of failure it is; decides the protocol's numbers and statuses.
+/// The kind of an error. It decides the JSON-RPC code and the HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The credential lacks a scope.
     Scope,
-    /// A well-formed name of nothing (or of something that the caller cannot see: the answers are equal).
+    /// A well-formed name of a resource that does not exist, or that the caller cannot see: both answers are
+    /// equal.
     NotFound,
-    /// What was sent does not fit the grammar, the schema or the rules.
+    /// The input violates the grammar, the schema or a rule.
     BadInput,
-    /// It fits, but not with what is there.
+    /// The input is valid but conflicts with the stored data.
     Conflict,
-    /// A named limit.
+    /// A named limit is exceeded.
     Limit,
-    /// Our fault.
+    /// A fault of the server.
     Internal,
-    /// The credential was withdrawn between its check and the commit; the caller must be authenticated anew.
-    /// Never reaches a caller.
+    /// The credential was revoked or changed between its check and the commit. The transport authenticates
+    /// the caller again; a caller never sees this kind.
     Credential,
 }
 
 impl Kind {
-    /// The spelling in the envelope.
+    /// The name in the envelope.
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Scope => "scope",
@@ -42,12 +43,12 @@ impl Kind {
     }
 }
 
-/// The result of everything that can fail.
+/// A result with [`Error`] as the default error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// A failure. Boxed inside, so that a `Result` stays small.
+/// An error. Boxed inside, so that a `Result` stays small.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -63,16 +64,19 @@ struct Inner {
     audit_state: AuditState,
 }
 
-/// What has become of the audit event that a refusal must leave.
+/// The state of the audit event that a failed call must leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AuditState {
+    /// Not appended yet.
     Pending,
+    /// Appended.
     Recorded,
+    /// The append failed; this error is the reason.
     Failed,
 }
 
 impl Error {
-    /// A failure with a code of the scheme's own vocabulary.
+    /// An error with a code that a scheme documents.
     pub fn new(kind: Kind, code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Error {
         Error(Box::new(Inner {
             kind,
@@ -86,25 +90,26 @@ impl Error {
         }))
     }
 
-    /// A well-formed address of nothing. The sentence is the same whether the thing is missing or another tenant's.
+    /// No resource has this address. The message is the same if the resource belongs to another tenant.
     pub fn not_found(uri: &str) -> Error {
         Error::new(Kind::NotFound, "NOT_FOUND", "Resource not found").with_uri(uri)
     }
 
-    /// Input outside its grammar or its rules.
+    /// Invalid input.
     pub fn bad_input(message: impl Into<String>) -> Error {
         Error::new(Kind::BadInput, "VALIDATION_ERROR", message)
     }
 
-    /// Our fault. The cause is for the log; the caller learns only that it was us.
+    /// A fault of the server. The cause goes to the log; the caller gets a general message.
     pub fn internal(cause: impl Into<Cause>) -> Error {
         let mut error = Error::new(Kind::Internal, "INTERNAL", "The server failed to answer");
-        error.0.hint = Some("Try again; if it stays, the server's log has the cause".to_owned());
+        error.0.hint =
+            Some("Try again; if the error persists, see the server's log for its cause".to_owned());
         error.0.cause = Some(cause.into());
         error
     }
 
-    /// The caller lacks what `need` asks for.
+    /// The caller lacks the required scope.
     pub fn scope_missing(requirement: crate::ScopeRequirement) -> Error {
         let scopes = requirement.0.join(" or ");
         Error::new(Kind::Scope, "SCOPE_INSUFFICIENT", format!("This needs the scope {scopes}"))
@@ -112,54 +117,54 @@ impl Error {
             .with_detail("scope", requirement.0.first().copied().unwrap_or_default())
     }
 
-    /// Adds what to do next.
+    /// Sets the hint: what to do next.
     pub fn hint(mut self, hint: impl Into<String>) -> Error {
         self.0.hint = Some(hint.into());
         self
     }
 
-    /// Adds the address in question.
+    /// Sets the address that the error is about.
     pub fn with_uri(mut self, uri: &str) -> Error {
         self.0.uri = Some(uri.to_owned());
         self
     }
 
-    /// Adds a fact: a field of the envelope beyond the common ones.
+    /// Adds a detail: a field of the envelope beyond the standard ones.
     pub fn with_detail(mut self, name: &str, value: impl Into<Value>) -> Error {
         self.0.details.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Adds the cause, for the log.
+    /// Sets the cause, for the log.
     pub fn with_cause(mut self, cause: impl Into<Cause>) -> Error {
         self.0.cause = Some(cause.into());
         self
     }
 
-    /// Puts another code on it, where a scheme documents its own.
+    /// Replaces the code by one that a scheme documents.
     pub fn with_code(mut self, code: impl Into<Cow<'static, str>>) -> Error {
         self.0.code = code.into();
         self
     }
 
-    /// Says that the audit has it: whoever answers with it has nothing left to write down.
+    /// Marks the audit event as appended, so that it is not appended again.
     pub(crate) fn mark_recorded(mut self) -> Error {
         self.0.audit_state = AuditState::Recorded;
         self
     }
 
-    /// Says that the audit could not be written, which is what this error is about: nobody is to try again.
+    /// Marks this error as the failure of an audit append, so that the append is not tried again.
     pub(crate) fn mark_audit_failed(mut self) -> Error {
         self.0.audit_state = AuditState::Failed;
         self
     }
 
-    /// Whether the refusal that this became is in the audit already.
+    /// Whether the audit event of this error is appended.
     pub fn is_recorded(&self) -> bool {
         self.0.audit_state == AuditState::Recorded
     }
 
-    /// Whether the refusal that this becomes has still to be written down.
+    /// Whether the audit event of this error is still to be appended.
     pub fn needs_audit_event(&self) -> bool {
         self.0.audit_state == AuditState::Pending
     }
@@ -174,22 +179,22 @@ impl Error {
         &self.0.code
     }
 
-    /// The sentence.
+    /// The message.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What to do next.
+    /// The hint.
     pub fn hint_text(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
 
-    /// A fact of the envelope.
+    /// A detail of the envelope.
     pub fn detail(&self, name: &str) -> Option<&Value> {
         self.0.details.get(name)
     }
 
-    /// The address in question.
+    /// The address that the error is about.
     pub fn uri(&self) -> Option<&str> {
         self.0.uri.as_deref()
     }
@@ -209,7 +214,7 @@ impl Error {
         line
     }
 
-    /// The face that a caller sees.
+    /// The error as the caller sees it. A detail never replaces a standard field.
     pub fn envelope(&self) -> Map<String, Value> {
         let inner = &self.0;
         let mut envelope = Map::new();

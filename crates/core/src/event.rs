@@ -1,20 +1,22 @@
-//! What will be written of a call: an audit event before it has its place in the chain.
+//! An audit event before it is appended to the chain.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::audit_fields::{AuditFields, AuditValue};
+use crate::text::truncate;
 use crate::{Error, Principal};
 
 /// The action of every protocol call.
 pub const MCP_CALL: &str = "agent.mcp.tool_called";
 
-/// The part of an audit event that is known before the commit. The chain adds id, time and the previous hash.
+/// The part of an audit event that is known before the commit. The chain adds the id, the time and the
+/// previous hash.
 ///
 /// `inputs` and `outputs` hold names, ids and hashes, never contents.
 #[derive(Clone, Debug)]
 pub struct EventDraft {
-    /// Which layer acted: `agent`, `ledger`, `identity`, ….
+    /// The layer that acted: `agent`, `ledger`, `identity`, ….
     pub layer: &'static str,
     /// `system_activity`, `assistant_activity` or `flagged`.
     pub event_type: &'static str,
@@ -22,28 +24,28 @@ pub struct EventDraft {
     pub severity: &'static str,
     /// The subject that acted.
     pub actor: Arc<str>,
-    /// What it did.
+    /// The action.
     pub action: &'static str,
-    /// What it asked for.
+    /// What was asked for.
     pub inputs: AuditFields,
-    /// What it got.
+    /// What was returned.
     pub outputs: AuditFields,
     /// `ok`, `refused` or `failed`.
     pub outcome: Option<&'static str>,
 }
 
 impl EventDraft {
-    /// A protocol call by `caller`; `inputs` starts with the method.
+    /// A protocol call by `caller`. The first input is the method.
     pub fn call(caller: &Principal, method: &'static str) -> EventDraft {
         EventDraft::new(caller.subject.clone(), "agent", MCP_CALL).input("method", AuditValue::Static(method))
     }
 
-    /// The same where the caller chose the method's name: it may be no method at all.
+    /// A protocol call whose method name is the caller's text and may be unknown.
     pub fn call_with_raw_method(caller: &Principal, method: &str) -> EventDraft {
         EventDraft::new(caller.subject.clone(), "agent", MCP_CALL).input("method", method)
     }
 
-    /// Something that happened outside a protocol call: a command, a start.
+    /// An event outside a protocol call, such as a command or a start.
     pub fn system(layer: &'static str, action: &'static str, actor: &str) -> EventDraft {
         EventDraft::new(actor.into(), layer, action)
     }
@@ -73,14 +75,14 @@ impl EventDraft {
         self
     }
 
-    /// It went well.
+    /// Marks the event as successful.
     pub fn succeeded(mut self) -> EventDraft {
         self.outputs.set("ok", true);
         self.outcome = Some("ok");
         self
     }
 
-    /// It did not: refused for the caller's sake, or failed for ours.
+    /// Marks the event with an error: `failed` for an internal error, else `refused`.
     pub fn failed(mut self, error: &Error) -> EventDraft {
         self.outputs.set("ok", false);
         self.outputs.set("error_code", error.code());
@@ -93,14 +95,9 @@ impl EventDraft {
     }
 }
 
-/// What a caller sent, cut to what belongs into an audit event.
+/// Truncates text of a caller to the length that audit events keep.
 pub fn truncate_for_audit(text: &str) -> Arc<str> {
     const MAX_CHARS: usize = 512;
-    if text.len() <= MAX_CHARS {
-        return text.into();
-    }
-    match text.char_indices().nth(MAX_CHARS) {
-        None => text.into(),
-        Some((end, _)) => format!("{}…", &text[..end]).into(),
-    }
+    // A text of at most that many bytes has at most that many characters: no need to count them.
+    if text.len() <= MAX_CHARS { text.into() } else { truncate(text, MAX_CHARS).into() }
 }

@@ -1,13 +1,14 @@
-//! Typed ids: a prefix that says what it names, and a ULID.
+//! Typed ids: a prefix for the kind of entity, then a ULID.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ring::rand::{SecureRandom, SystemRandom};
 
+use crate::lock::MutexExt as _;
 use crate::{Error, Result};
 
-/// Declares a typed id. In code an id is never a bare string.
+/// Declares a typed id, so that code never passes ids as bare strings.
 #[macro_export]
 macro_rules! typed_id {
     ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
@@ -16,7 +17,7 @@ macro_rules! typed_id {
         pub struct $name(Box<str>);
 
         impl $name {
-            /// What every new id of this kind begins with.
+            /// The prefix of every generated id of this kind.
             pub const PREFIX: &'static str = $prefix;
 
             /// A new id.
@@ -24,17 +25,18 @@ macro_rules! typed_id {
                 $crate::id::ulid().map(|ulid| $name(format!("{}{ulid}", Self::PREFIX).into()))
             }
 
-            /// An id as it came from an address or an argument: opaque, only its grammar is checked.
+            /// Parses an id from an address or an argument. Checks the grammar only: ids are opaque and need
+            /// not have the prefix.
             pub fn parse(text: &str) -> Option<$name> {
                 $crate::id::is_id(text).then(|| $name(text.into()))
             }
 
-            /// An id as it came from the database.
+            /// An id read from the database; not checked again.
             pub fn from_db(text: impl Into<Box<str>>) -> $name {
                 $name(text.into())
             }
 
-            /// The spelling.
+            /// The id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -54,17 +56,17 @@ pub fn is_id(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
-/// Ascending ULIDs from one draw of chance: for whoever needs many at the same moment.
+/// Ascending ULIDs from one random number, for code that needs many at once.
 #[derive(Debug)]
 pub struct UlidGenerator(u128);
 
 impl UlidGenerator {
-    /// ULIDs of this moment.
+    /// A generator that starts at the current time.
     pub fn new() -> Result<UlidGenerator> {
         timestamp_and_random_bits().map(UlidGenerator)
     }
 
-    /// The next one.
+    /// The next ULID.
     pub fn next_ulid(&mut self) -> String {
         let text = encode(self.0);
         self.0 = self.0.wrapping_add(1);
@@ -72,14 +74,14 @@ impl UlidGenerator {
     }
 }
 
-/// A ULID: 48 bits of milliseconds, 80 of chance, 26 upper-case characters of Crockford's base 32.
+/// A ULID: 48 bits of milliseconds and 80 random bits, as 26 upper-case characters of Crockford's base 32.
 ///
-/// Those of one process rise, even within a millisecond and when the clock is set back, so that what it makes one after the other
-/// lies in that order.
+/// ULIDs of one process ascend, also within a millisecond and after the clock was set back. Rows with such
+/// ids sort in the order in which they were created.
 pub fn ulid() -> Result<String> {
     static LAST: Mutex<u128> = Mutex::new(0);
     let bits = timestamp_and_random_bits()?;
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = LAST.lock_unpoisoned();
     *last = bits.max(last.wrapping_add(1));
     Ok(encode(*last))
 }
@@ -88,7 +90,7 @@ fn timestamp_and_random_bits() -> Result<u128> {
     let mut random_bytes = [0u8; 10];
     SystemRandom::new()
         .fill(&mut random_bytes)
-        .map_err(|_| Error::internal("the system has no randomness to give"))?;
+        .map_err(|_| Error::internal("the system random number generator failed"))?;
     let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_err(Error::internal)?.as_millis();
     let random_bits = random_bytes.iter().fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
     Ok(now_ms << 80 | random_bits)
@@ -97,7 +99,7 @@ fn timestamp_and_random_bits() -> Result<u128> {
 fn encode(bits: u128) -> String {
     const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
     let text = (0..26).rev().map(|index| ALPHABET[(bits >> (5 * index) & 31) as usize]).collect();
-    // The alphabet is ASCII.
+    // The alphabet is ASCII, so this cannot fail.
     String::from_utf8(text).unwrap_or_default()
 }
 
@@ -106,7 +108,7 @@ mod tests {
     use super::*;
 
     typed_id!(
-        /// For the tests below.
+        /// An id for the tests below.
         ThingId,
         "thing_"
     );
@@ -122,7 +124,7 @@ mod tests {
     fn ulids_increase_within_one_millisecond() {
         let ulids: Vec<String> = (0..10_000).map(|_| ulid().unwrap()).collect();
         let milliseconds: std::collections::BTreeSet<&str> = ulids.iter().map(|id| &id[..10]).collect();
-        assert!(milliseconds.len() < 5_000, "several in a millisecond are what this is about");
+        assert!(milliseconds.len() < 5_000, "the test needs several ULIDs in one millisecond");
         assert!(ulids.is_sorted_by(|previous, next| previous < next));
     }
 

@@ -1,10 +1,10 @@
-//! JSON that is written as it is made. A large answer is put together as text once, instead of as a tree that is built, copied and
-//! walked through for each place it goes to.
+//! A streaming JSON writer. A large answer is written as text once, instead of built as a tree that is copied
+//! and walked for each use.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// One JSON value, written.
+/// A JSON value as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonText(String);
 
@@ -14,14 +14,14 @@ impl JsonText {
         &self.0
     }
 
-    /// The text itself.
+    /// The text, owned.
     pub fn into_string(self) -> String {
         self.0
     }
 
-    /// The value as a tree, for those who look into it.
+    /// The value as a tree.
     pub fn parse(&self) -> Value {
-        // What was written can be read.
+        // The text is valid JSON, so this cannot fail.
         serde_json::from_str(&self.0).unwrap_or_default()
     }
 }
@@ -36,12 +36,12 @@ impl From<JsonObjectWriter> for JsonText {
     fn from(object: JsonObjectWriter) -> JsonText {
         let JsonObjectWriter(mut text) = object;
         text.push(b'}');
-        // Names, and what serde_json has written.
+        // Names are ASCII and values come from serde_json, so the text is UTF-8.
         JsonText(String::from_utf8(text).unwrap_or_default())
     }
 }
 
-/// An object in the making. Its fields stand in the order in which they come; whoever makes it names each once.
+/// Writes an object. Fields keep the order in which they are put; the caller puts each name once.
 #[derive(Clone, Debug)]
 pub struct JsonObjectWriter(Vec<u8>);
 
@@ -52,14 +52,14 @@ impl Default for JsonObjectWriter {
 }
 
 impl JsonObjectWriter {
-    /// An object with room for so many bytes.
+    /// A writer with capacity for `bytes` bytes.
     pub fn with_capacity(bytes: usize) -> JsonObjectWriter {
         let mut text = Vec::with_capacity(bytes + 2);
         text.push(b'{');
         JsonObjectWriter(text)
     }
 
-    /// Adds a field. What JSON cannot say is null, as a number is that is none.
+    /// Adds a field. A value that JSON cannot express, such as NaN, becomes null.
     pub fn put(&mut self, name: &'static str, value: impl Serialize) {
         self.write_key(name);
         let before = self.0.len();
@@ -69,13 +69,13 @@ impl JsonObjectWriter {
         }
     }
 
-    /// Adds a field that is text.
+    /// Adds a string field.
     pub fn put_str(&mut self, name: &'static str, text: &str) {
         self.write_key(name);
         write_json_string(&mut self.0, text);
     }
 
-    /// Adds a list of objects, one of each item.
+    /// Adds an array with one object per item.
     pub fn put_array<T>(
         &mut self,
         name: &'static str,
@@ -87,7 +87,7 @@ impl JsonObjectWriter {
         });
     }
 
-    /// Adds a list of the objects that `fill` pushes.
+    /// Adds an array of the objects that `fill` pushes.
     pub fn put_array_with<T>(
         &mut self,
         name: &'static str,
@@ -103,7 +103,7 @@ impl JsonObjectWriter {
 
     fn write_key(&mut self, name: &'static str) {
         debug_assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'), "{name}");
-        // Before the first field stands the brace; no value ends with one that opens.
+        // The first field follows the opening brace. No value ends with an opening brace.
         if self.0.last() != Some(&b'{') {
             self.0.push(b',');
         }
@@ -113,8 +113,9 @@ impl JsonObjectWriter {
     }
 }
 
-/// Writes text as JSON has it, in quotation marks. Large contents pass here once as what they say and once more as what a reply
-/// quotes, so eight bytes at a time are looked at: most of them are as they should be.
+/// Writes a JSON string, with quotation marks and escapes. Large contents pass here twice: as a value, and
+/// again when a reply embeds the document as a string. So this checks eight bytes at a time: few bytes need
+/// an escape.
 pub fn write_json_string(out: &mut Vec<u8>, text: &str) {
     out.reserve(text.len() + 2);
     out.push(b'"');
@@ -136,21 +137,22 @@ pub fn write_json_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// What JSON does not let stand as it is.
+/// Whether JSON requires an escape for a byte.
 fn needs_escape(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// How many of these bytes there are before the first that is [special](is_special).
+/// The number of bytes before the first that [needs an escape](needs_escape).
 fn clean_prefix_len(word: [u8; 8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = 0x80 * ONES;
     let word = u64::from_le_bytes(word);
-    // The highest bit of each byte that is less than `bound`, at most 0x80, and perhaps of some above it, but of none below the first.
+    // Sets the highest bit of each byte that is less than `bound` (at most 0x80). It may also set the bit of
+    // bytes after the first such byte, but never of bytes before it.
     let less_than = |word: u64, bound: u64| word.wrapping_sub(bound * ONES) & !word & HIGHS;
     let equals = |byte: u8| less_than(word ^ (u64::from(byte) * ONES), 1);
-    let special = less_than(word, 0x20) | equals(b'"') | equals(b'\\');
-    (special.trailing_zeros() / 8) as usize
+    let escaped = less_than(word, 0x20) | equals(b'"') | equals(b'\\');
+    (escaped.trailing_zeros() / 8) as usize
 }
 
 fn write_escaped(out: &mut Vec<u8>, byte: u8) {
@@ -171,10 +173,10 @@ fn write_escaped(out: &mut Vec<u8>, byte: u8) {
     out.extend_from_slice(&[b'\\', escape]);
 }
 
-/// A list of objects in the making, inside another that waits for its end.
+/// Writes an array of objects into the object that contains it.
 #[derive(Debug)]
 pub struct JsonArrayWriter<'o> {
-    /// Whose text an object of the list goes on with: nothing is written twice.
+    /// The containing object. Elements are written straight into its text.
     object: &'o mut JsonObjectWriter,
     is_empty: bool,
 }
@@ -237,7 +239,8 @@ mod tests {
             let expect = format!("before{}", serde_json::to_string(text).unwrap());
             assert_eq!(String::from_utf8(written).unwrap(), expect);
         };
-        // Every byte of ASCII at every place of a word and of what is left after the last, alone and beside others.
+        // Every ASCII byte at every position of a word and of the rest after the last word, alone and next to
+        // others.
         for byte in 0..0x80_u8 {
             for index in 0..20 {
                 let mut text = vec![b'a'; 20];

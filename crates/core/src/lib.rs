@@ -1,11 +1,11 @@
-//! The nouns that every address space shares, and the one path that every read takes.
+//! The types that all schemes share, and the one path that every read takes.
 //!
-//! A [`Principal`] asks the [`Resolver`] for an address. The resolver decides from the address's *shape* whether
-//! the caller may, looks in the [`cache`], asks the [`Scheme`] that owns the address, and answers only when the
-//! [`AuditLog`] has made the audit event durable. What a scheme does inside is its own business; what it must hand
-//! back is a [`ReadOutput`]: contents, and the [`ReadSet`] that they rest on.
+//! A [`Principal`] asks the [`Resolver`] for an address. The resolver decides from the *shape* of the address
+//! which scope the caller needs, looks in the [`cache`], asks the [`Scheme`] that owns the address, and
+//! answers when the [`AuditLog`] has appended the audit event. A scheme returns a [`ReadOutput`]: the
+//! contents, and the [`ReadSet`] that they were computed from.
 //!
-//! This crate knows no protocol message, no socket and no SQL.
+//! This crate must not know protocol messages, sockets or SQL.
 #![forbid(unsafe_code)]
 
 pub mod audit_fields;
@@ -21,6 +21,7 @@ pub mod id;
 pub mod json;
 pub mod limits;
 pub mod link_index;
+pub mod lock;
 mod optimistic_retry;
 pub mod principal;
 pub mod prompt;

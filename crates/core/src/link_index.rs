@@ -1,26 +1,28 @@
-//! What an address cites and what cites it, for a scheme that shows this beside what it holds itself.
+//! The interface to the index of links between addresses, for a scheme that shows links with its own data.
 //!
-//! The scheme that keeps the links and the one that shows them meet here; neither knows the other.
+//! The crate that keeps the index and the scheme that shows the links depend on this trait, not on each
+//! other.
 
 use serde_json::Value;
 
 use crate::{Principal, ReadSet, Result};
 
-/// Whoever keeps the links.
+/// The index of links.
 #[async_trait::async_trait]
 pub trait LinkIndex: Send + Sync {
-    /// The links of an address, in both directions, as far as the caller can read both ends. `uri` is canonical, and the caller
-    /// has been found to be able to read it.
+    /// The links of an address in both directions. Includes only links whose two ends the caller can read.
+    /// `uri` is canonical, and the caller must have been checked to be able to read it.
     async fn links_of(&self, caller: &Principal, uri: &str) -> Result<VisibleLinks>;
 }
 
 /// The links of one address.
 #[derive(Clone, Debug, Default)]
 pub struct VisibleLinks {
-    /// Each as the keeper shows it, those that start at the address first.
+    /// The links as JSON. Those that start at the address come first.
     pub links: Vec<Value>,
-    /// Whether the keeper stopped before it had looked at all.
+    /// Whether a limit stopped the search before all links were checked.
     pub is_truncated: bool,
-    /// What they rest on, all of it veiled: a link that is hidden from the caller may change.
+    /// The read set of the links. All its tags are hidden: a change may concern a link that the caller cannot
+    /// see.
     pub read_set: ReadSet,
 }

@@ -1,15 +1,19 @@
-//! The attempts at one answer: each is computed, and counts if nothing has touched it when its event is written.
+//! Optimistic concurrency for one answer. An attempt computes the answer and then appends its event; the
+//! append fails if a concurrent write has invalidated the answer. The second attempt takes a head lease, so
+//! that no write can interfere.
 
 use crate::audit_log::{HeadLease, ReadSets};
 use crate::{AppendError, AuditLog, Error, EventDraft, Kind, Principal, Receipt, Result, SideEffect, limits};
 
-/// The attempts at the answer to one call.
+/// The retry state of one call.
 pub(crate) struct OptimisticRetry<'c> {
     audit_log: &'c dyn AuditLog,
     caller: &'c Principal,
     attempt: usize,
-    /// The data held still: for the second attempt, since the first was overtaken. Where that comes to nothing, it would again.
+    /// Taken for the second attempt only: if that lease expires before the commit, another one would expire
+    /// as well.
     lease: Option<Box<dyn HeadLease>>,
+    /// The side effect of the first attempt, for the lease.
     side_effect: Option<SideEffect>,
 }
 
@@ -18,17 +22,15 @@ impl<'c> OptimisticRetry<'c> {
         OptimisticRetry { audit_log, caller, attempt: 0, lease: None, side_effect: None }
     }
 
-    /// Whether this is the first: then an answer that is known already may do.
+    /// Whether this is the first attempt: only that one may use a cached answer.
     pub(crate) fn is_first(&self) -> bool {
         self.attempt == 1
     }
 
-    /// Begins an attempt. What the answer shows must be read after it.
+    /// Begins an attempt. The answer's data must be read after this returns.
     pub(crate) async fn next_attempt(&mut self) -> Result<()> {
         if self.attempt == limits::READ_ATTEMPTS_MAX {
-            return Err(
-                Error::new(Kind::Limit, "BUSY", "It changed faster than it could be read").hint("Try again")
-            );
+            return Err(Error::new(Kind::Limit, "BUSY", "Too many concurrent writes").hint("Try again"));
         }
         self.attempt += 1;
         if self.attempt == 2 {
@@ -37,7 +39,7 @@ impl<'c> OptimisticRetry<'c> {
         Ok(())
     }
 
-    /// Makes the event durable. `None` means that the answer has become stale: it takes another attempt.
+    /// Appends the event. `None` if a concurrent write has invalidated the answer: make another attempt.
     pub(crate) async fn commit(
         &mut self,
         event: EventDraft,
@@ -50,7 +52,7 @@ impl<'c> OptimisticRetry<'c> {
             Some(lease) => lease.append(event, read_sets),
             None => {
                 self.side_effect = side_effect.clone();
-                self.audit_log.append_with_side_effect(&self.caller.tenant, event, read_sets, side_effect)
+                self.audit_log.append(&self.caller.tenant, event, read_sets, side_effect)
             }
         };
         match pending.await {
@@ -59,7 +61,7 @@ impl<'c> OptimisticRetry<'c> {
             Err(AppendError::Stale(_)) => Err(Error::new(
                 Kind::Credential,
                 "CREDENTIAL_CHANGED",
-                "The credential was withdrawn or changed",
+                "The credential was revoked or changed",
             )),
             Err(AppendError::Failed(error)) => Err(error),
         }
@@ -73,7 +75,7 @@ mod tests {
     use super::*;
     use crate::{PendingAppend, ReadSet, TenantId, Version};
 
-    /// A journal in which everything is overtaken but what is held, if it can hold.
+    /// An audit log in which every append without a lease conflicts.
     #[derive(Clone, Default)]
     struct ContendedAuditLog {
         calls: Arc<Mutex<Vec<&'static str>>>,
@@ -88,14 +90,15 @@ mod tests {
 
     #[async_trait::async_trait]
     impl AuditLog for ContendedAuditLog {
-        async fn append(
-            &self,
-            _: &TenantId,
+        fn append<'a>(
+            &'a self,
+            _: &'a TenantId,
             _: EventDraft,
-            _: Vec<Arc<ReadSet>>,
-        ) -> Result<Receipt, AppendError> {
-            self.record_call("record");
-            Err(AppendError::Stale(0))
+            _: ReadSets,
+            _: Option<SideEffect>,
+        ) -> PendingAppend<'a> {
+            self.record_call("append");
+            PendingAppend::ready(Err(AppendError::Stale(0)))
         }
 
         async fn lease_head(
@@ -103,7 +106,7 @@ mod tests {
             _: &TenantId,
             side_effect: Option<SideEffect>,
         ) -> Result<Option<Box<dyn HeadLease>>> {
-            self.record_call(if side_effect.is_some() { "hold with an errand" } else { "hold" });
+            self.record_call(if side_effect.is_some() { "lease with side effect" } else { "lease" });
             let lease = self.grants_lease.then(|| Box::new(self.clone()) as Box<dyn HeadLease>);
             Ok(lease)
         }
@@ -111,9 +114,9 @@ mod tests {
 
     impl HeadLease for ContendedAuditLog {
         fn append(self: Box<Self>, _: EventDraft, _: ReadSets) -> PendingAppend<'static> {
-            self.record_call("record what is held");
+            self.record_call("append under lease");
             let receipt = Receipt { version: Version(1), sequence: Some(1), event_id: "e".into() };
-            PendingAppend::Future(Box::pin(std::future::ready(Ok(receipt))))
+            PendingAppend::ready(Ok(receipt))
         }
     }
 
@@ -136,7 +139,7 @@ mod tests {
         commit_with_retries(&audit_log).await.unwrap();
         assert_eq!(
             *audit_log.calls.lock().unwrap(),
-            ["record", "hold with an errand", "record what is held"]
+            ["append", "lease with side effect", "append under lease"]
         );
     }
 
@@ -145,7 +148,7 @@ mod tests {
         let audit_log = ContendedAuditLog::default();
         assert_eq!(commit_with_retries(&audit_log).await.unwrap_err().code(), "BUSY");
         let calls = audit_log.calls.lock().unwrap();
-        assert_eq!(calls.iter().filter(|call| **call == "record").count(), limits::READ_ATTEMPTS_MAX);
-        assert_eq!(calls.iter().filter(|call| **call == "hold with an errand").count(), 1);
+        assert_eq!(calls.iter().filter(|call| **call == "append").count(), limits::READ_ATTEMPTS_MAX);
+        assert_eq!(calls.iter().filter(|call| **call == "lease with side effect").count(), 1);
     }
 }

@@ -1,17 +1,17 @@
-//! Who is asking. The tenant comes from the credential alone, never from an argument or an address.
+//! The caller. Its tenant comes from the credential only, never from an argument or an address.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::{ReadSet, ScopeSet, Timestamp};
 
-/// The owner of rows. The first column of every key.
+/// The id of a tenant: the first column of every key.
 #[derive(Clone, Debug, Eq, PartialOrd, Ord)]
 pub struct TenantId(Arc<str>);
 
 impl PartialEq for TenantId {
-    /// Nearly always both are the same text at the same place, and it need not be looked at: beside it stands the count of its
-    /// holders, which every processor changes all the time.
+    /// Compares pointers first. Nearly always they are equal, and reading the text would touch the cache line
+    /// of the `Arc` counter, which all cores write.
     fn eq(&self, other: &TenantId) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
     }
@@ -29,12 +29,12 @@ impl TenantId {
         TenantId(id.as_ref().into())
     }
 
-    /// The chain in which refusals before a tenant is proven are counted.
+    /// The chain in which failed authentications are counted: the tenant is not known then.
     pub fn system() -> TenantId {
         TenantId("system".into())
     }
 
-    /// The spelling.
+    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -46,10 +46,10 @@ impl std::fmt::Display for TenantId {
     }
 }
 
-/// What stands at the other end.
+/// The kind of caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PrincipalKind {
-    /// A program that acts on somebody's behalf.
+    /// A program that acts for a person or an organization.
     Agent,
     /// A person.
     User,
@@ -64,7 +64,7 @@ impl PrincipalKind {
         }
     }
 
-    /// Reads `agent` or `user`.
+    /// Parses `agent` or `user`.
     pub fn parse(text: &str) -> Option<PrincipalKind> {
         match text {
             "agent" => Some(PrincipalKind::Agent),
@@ -74,27 +74,28 @@ impl PrincipalKind {
     }
 }
 
-/// A proven caller.
+/// An authenticated caller.
 #[derive(Clone, Debug)]
 pub struct Principal {
-    /// Whose data it may see.
+    /// The tenant whose data it may see.
     pub tenant: TenantId,
-    /// Its own name within the tenant.
+    /// Its id within the tenant.
     pub subject: Arc<str>,
     /// Program or person.
     pub kind: PrincipalKind,
-    /// What it may do.
+    /// The scopes that it has.
     pub scopes: ScopeSet,
-    /// What the proof rests on: the registry row of a token. Checked again with every audit commit, so that a
-    /// revocation holds from the next call on, in every process. `None` for the operating-system user.
+    /// The read set of the credential lookup, such as a token's registry row. Every audit commit validates it
+    /// again, so a revocation takes effect on the next call in every process. `None` for the operating-system
+    /// user.
     pub credential_read_set: Option<Arc<ReadSet>>,
-    /// When the credential ends; streams end with it.
+    /// When the credential expires. Streams end then.
     pub expires_at: Option<Timestamp>,
 }
 
 impl Principal {
-    /// The program at the other end of a pipe or of an open loopback port: it acts for the operating-system user, but
-    /// it is an agent, so it has every scope except a person's decisions.
+    /// The program that connects over stdio or an open loopback port. It acts for the operating-system user
+    /// but is an agent, so it has every scope except the one for decisions of a person.
     pub fn local_agent<'a>(tenant: TenantId, all_scopes: impl IntoIterator<Item = &'a str>) -> Principal {
         Principal {
             tenant,

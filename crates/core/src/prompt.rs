@@ -1,4 +1,4 @@
-//! Prompts: ready-made questions that a person picks.
+//! Prompts: prepared questions that a person picks.
 
 use serde_json::{Value, json};
 
@@ -8,26 +8,26 @@ use crate::tool::ContentBlock;
 /// A prompt as published.
 #[derive(Debug)]
 pub struct Prompt {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// A short name for people.
+    /// A short title for people.
     pub title: &'static str,
     /// What it is for.
     pub description: &'static str,
-    /// What it can be told.
+    /// The arguments.
     pub arguments: &'static [PromptArgument],
-    /// What the caller must hold.
+    /// The scope that a caller needs.
     pub required_scope: ScopeRequirement,
 }
 
-/// One thing that a prompt can be told.
+/// An argument of a prompt.
 #[derive(Clone, Copy, Debug)]
 pub struct PromptArgument {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What it is.
+    /// What it means.
     pub description: &'static str,
-    /// Whether the prompt is nothing without it.
+    /// Whether it is required.
     pub required: bool,
 }
 
@@ -45,7 +45,7 @@ impl Prompt {
     }
 }
 
-/// Who says a message.
+/// The role that a message is attributed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The person.
@@ -57,8 +57,8 @@ pub enum Role {
 /// One message of a prompt.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// Who says it.
+    /// The role.
     pub role: Role,
-    /// What is said.
+    /// The content.
     pub block: ContentBlock,
 }

@@ -1,14 +1,14 @@
-//! What an answer rests on: a version and the tags that were read under it.
+//! The read set of an answer: the version of its snapshot and the tags that were read.
 //!
-//! An entry computed at version `v` is still right at version `V` if no change in `(v, V]` carries one of its tags.
-//! That is the whole of cache validity here: a write drops what it touched and nothing else.
+//! An answer computed at version `v` is current at version `V` if no change in `(v, V]` has one of its tags,
+//! and its `valid_until` has not passed. A write thus invalidates what depends on its tags and nothing else.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::Timestamp;
 
-/// A tenant's commit number. Each mutation takes the next one; commit order is version order.
+/// A tenant's commit number. Each write takes the next one, so commit order is version order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub i64);
 
@@ -18,14 +18,15 @@ impl std::fmt::Display for Version {
     }
 }
 
-/// Something that an answer depended on and that a change can touch: an entity, a list, a counter.
+/// An invalidation key: an entity, a list or a counter that an answer depends on and a change can touch.
 ///
-/// Spelt `scheme:kind:id`, without white space, since the change log stores a commit's tags as one line of words.
+/// Its form is `scheme:kind:id`, without white space: the change log stores the tags of a commit as words of
+/// one line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(Arc<str>);
 
 impl Tag {
-    /// A tag of that spelling; white space becomes `_`, so that a tag can never split into two.
+    /// A tag. White space becomes `_`, so that a tag cannot split into two.
     pub fn new(text: impl AsRef<str>) -> Tag {
         let text = text.as_ref();
         if text.contains(char::is_whitespace) {
@@ -34,17 +35,17 @@ impl Tag {
         Tag(text.into())
     }
 
-    /// The tag of everything that `resources/list` shows of one scheme.
+    /// The tag of a scheme's entries in `resources/list`.
     pub fn resource_list(scheme: &str) -> Tag {
         Tag(format!("list:{scheme}").into())
     }
 
-    /// Whether a change with this tag alters what `resources/list` shows.
+    /// Whether a change with this tag changes `resources/list`.
     pub fn is_resource_list(&self) -> bool {
         self.0.starts_with("list:")
     }
 
-    /// The spelling.
+    /// The tag as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -53,24 +54,25 @@ impl Tag {
 /// What an answer was computed from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadSet {
-    /// The tenant's version in the snapshot that was read.
+    /// The tenant's version in the snapshot.
     pub version: Option<Version>,
-    /// A change of one of these makes the answer stale, and its subscribers hear of it.
+    /// A change with one of these tags invalidates the answer and notifies its subscribers.
     pub tags: BTreeSet<Tag>,
-    /// A change of one of these makes the answer stale but wakes nobody: a row count inside a list of tables.
+    /// A change with one of these tags invalidates the answer without a notification: a row count in a list
+    /// of tables.
     pub silent_tags: BTreeSet<Tag>,
-    /// Where the clock matters: from then on the answer is stale, whatever changed.
+    /// The time from which the answer is stale without any change, if it depends on the clock.
     pub valid_until: Option<Timestamp>,
-    /// A change of one of these makes the answer stale, but it may lie in what is hidden from the caller: its subscribers hear of
-    /// it only if the answer [shows](Basis::shows) something else after it.
+    /// A change with one of these tags invalidates the answer, but it may concern data that the caller cannot
+    /// see. Subscribers are notified only if the [visible hash](ReadSet::visible_hash) differs after it.
     pub hidden_tags: BTreeSet<Tag>,
-    /// A hash of what the caller sees of what the veiled tags name. It must never come back to an earlier value after it was
-    /// another, or a reader who looked in between would not hear of the way back.
+    /// A hash of the data under the hidden tags that the caller can see. It must not return to an earlier
+    /// value: a subscriber that read in between would not be notified of the change back.
     pub visible_hash: Option<Arc<str>>,
 }
 
 impl ReadSet {
-    /// A basis at that version, with no tags yet.
+    /// A read set at a version, without tags.
     pub fn at_version(version: Version) -> ReadSet {
         ReadSet { version: Some(version), ..ReadSet::default() }
     }
@@ -81,13 +83,14 @@ impl ReadSet {
         self
     }
 
-    /// How many tags there are, of every sort.
+    /// The number of tags of all three sorts.
     pub fn tag_count(&self) -> usize {
         self.tags.len() + self.silent_tags.len() + self.hidden_tags.len()
     }
 
-    /// Rests on what `other` rests on as well. Parts of an answer may come from different snapshots: at the earliest of their
-    /// versions, with the tags of all, the whole is right exactly as long as no part was touched. What it shows stays as it is.
+    /// The union with the read set of another part of the answer. The parts may come from different
+    /// snapshots: with the earliest version and the tags of both, the whole is current exactly as long as
+    /// each part is. Keeps the visible hash of `self`.
     pub fn merge(mut self, other: &ReadSet) -> ReadSet {
         self.version = earlier(self.version, other.version);
         self.valid_until = earlier(self.valid_until, other.valid_until);
@@ -97,26 +100,26 @@ impl ReadSet {
         self
     }
 
-    /// The same, and what is known to change in `other` counts only if something else is shown after it.
+    /// As [`ReadSet::merge`], with the tags of `other` as hidden tags.
     pub fn merge_hidden(self, other: &ReadSet) -> ReadSet {
         let mut hidden = other.clone();
         hidden.hidden_tags.append(&mut hidden.tags);
         self.merge(&hidden)
     }
 
-    /// Whether a change with these tags makes the answer stale.
+    /// Whether a change with these tags invalidates the answer.
     pub fn is_invalidated_by<'a>(&self, tags: impl IntoIterator<Item = &'a Tag>) -> bool {
         tags.into_iter().any(|tag| {
             self.tags.contains(tag) || self.silent_tags.contains(tag) || self.hidden_tags.contains(tag)
         })
     }
 
-    /// Whether a change with these tags is worth telling a subscriber.
+    /// Whether a change with these tags notifies subscribers.
     pub fn notifies_on<'a>(&self, tags: impl IntoIterator<Item = &'a Tag>) -> bool {
         tags.into_iter().any(|tag| self.tags.contains(tag))
     }
 
-    /// Whether a change with these tags is worth telling a subscriber if something else is shown after it.
+    /// Whether a change with these tags notifies subscribers if the visible hash differs after it.
     pub fn may_notify_on<'a>(&self, tags: impl IntoIterator<Item = &'a Tag>) -> bool {
         tags.into_iter().any(|tag| self.hidden_tags.contains(tag))
     }

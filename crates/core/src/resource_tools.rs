@@ -1,4 +1,5 @@
-//! Resources for clients that read none: three tools on the same path, with the same data and the same errors.
+//! Three tools for clients that cannot read resources. They run through the resolver like the resource
+//! methods: same data, same errors.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +8,7 @@ use crate::scheme::{CompletionQuery, CompletionTarget};
 use crate::tool::ToolEffect;
 use crate::{Error, EventDraft, Principal, Result, ScopeRequirement, Tool, ToolOutput};
 
-/// The three tools. They need no scope of their own: what they reach is checked like any other read.
+/// The three tools. They need no scope of their own: each address is checked like any other read.
 pub fn tools() -> Vec<Tool> {
     let tool = |name, title, description, input_schema| Tool {
         core: true,
@@ -60,7 +61,7 @@ pub fn tools() -> Vec<Tool> {
     ]
 }
 
-/// Calls one of them. The event is written on the way, allowed or refused.
+/// Calls one of them. The resolver's method appends the event, also that of an error.
 pub(crate) async fn call(
     resolver: &Resolver,
     caller: &Principal,
@@ -83,9 +84,10 @@ pub(crate) async fn call(
         "resource_read" => {
             let uri = string_argument("uri").unwrap_or_default();
             let make_event = |audit_uri| event.clone().input("uri", audit_uri);
-            let answer = resolver.read_with_event(caller, view, uri, &make_event).await?;
-            let contents: Value =
-                serde_json::from_slice(&answer.read.contents_json(uri)).map_err(Error::internal)?;
+            let answer = resolver.read_with_event(caller, view, uri, make_event).await?;
+            // The read has left the event of this call, so an error from here on must not leave a second one.
+            let contents: Value = serde_json::from_slice(&answer.read.contents_json(uri))
+                .map_err(|error| Error::internal(error).mark_recorded())?;
             Ok(ToolOutput::structured(json!({"contents": contents})))
         }
         "resource_complete" => {

@@ -1,24 +1,25 @@
-//! Addresses that were asked for lately, read once.
+//! The cache of parsed and routed URIs.
 //!
-//! The templates are fixed when the resolver is made, so a spelling means the same for as long as the process runs: nothing
-//! here can become wrong.
+//! The templates are fixed when the resolver is created, so a URI has the same route for the life of the
+//! process. Entries never become stale.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::event::truncate_for_audit;
+use crate::lock::MutexExt as _;
 use crate::{Address, limits};
 
-/// An address, and which scheme and route answer for it.
+/// An address with its scheme and route.
 #[derive(Debug)]
 pub(crate) struct RoutedUri {
-    /// The address.
+    /// The parsed address.
     pub(crate) address: Address,
-    /// The scheme, by its place.
+    /// The index of the scheme.
     pub(crate) scheme_index: usize,
-    /// The route, by its place in the scheme.
+    /// The index of the route in its scheme.
     pub(crate) route_index: usize,
-    /// As it was asked for, for the audit.
+    /// The URI as sent, truncated for the audit event.
     pub(crate) audit_uri: Arc<str>,
 }
 
@@ -28,12 +29,12 @@ impl RoutedUri {
     }
 }
 
-/// What has been located, by its spelling.
+/// Routed URIs by their text as sent.
 #[derive(Debug, Default)]
 pub(crate) struct RouteCache(Mutex<HashMap<Box<str>, Arc<RoutedUri>>>);
 
 impl RouteCache {
-    /// What `uri` names: as it is remembered, or as `locate` finds it.
+    /// The cached route of `uri`, or the result of `route`. Errors are not cached.
     pub(crate) fn get_or_try_insert<E>(
         &self,
         uri: &str,
@@ -42,13 +43,11 @@ impl RouteCache {
         if uri.len() > limits::CACHED_URI_BYTES_MAX {
             return route().map(Arc::new);
         }
-        // No panic can leave the map half changed.
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cached) = lock().get(uri) {
+        if let Some(cached) = self.0.lock_unpoisoned().get(uri) {
             return Ok(cached.clone());
         }
         let routed = Arc::new(route()?);
-        let mut entries = lock();
+        let mut entries = self.0.lock_unpoisoned();
         if entries.len() >= limits::ROUTES_CACHED_MAX {
             entries.clear();
         }
@@ -78,12 +77,12 @@ mod tests {
         };
         assert_eq!(get("x://a%62"), (Some("x://ab".to_owned()), 1));
         assert_eq!(get("x://a%62"), (Some("x://ab".to_owned()), 1));
-        assert_eq!(get("x://ab"), (Some("x://ab".to_owned()), 2), "another spelling");
         assert_eq!(
-            (get("y://a"), get("y://a")),
-            ((None, 3), (None, 4)),
-            "nothing is kept of what is no address"
+            get("x://ab"),
+            (Some("x://ab".to_owned()), 2),
+            "another text of the same address is another entry"
         );
+        assert_eq!((get("y://a"), get("y://a")), ((None, 3), (None, 4)), "an error is not cached");
         let long = format!("x://{}", "a".repeat(limits::CACHED_URI_BYTES_MAX));
         assert_eq!((get(&long).1, get(&long).1), (5, 6));
         for index in 0..limits::ROUTES_CACHED_MAX {

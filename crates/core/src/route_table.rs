@@ -34,7 +34,7 @@ pub struct RouteDef<R: Copy> {
     pub name: &'static str,
     /// A short title for people.
     pub title: &'static str,
-    /// A sentence for the agent that chooses.
+    /// A sentence that lets an agent choose.
     pub description: &'static str,
     /// The media type, when every match has the same.
     pub mime_type: Option<&'static str>,
@@ -98,12 +98,13 @@ impl<R: Copy> RouteDef<R> {
 pub struct RouteTable<R: Copy + 'static> {
     /// The rows, in the order of lists.
     pub rows: &'static [RouteDef<R>],
-    /// What the variables of these names must match, in whichever template they occur.
+    /// The grammars of variables, by name. A grammar applies to every template with that variable.
     pub grammars: &'static [(&'static str, Grammar)],
 }
 
 impl<R: Copy + 'static> RouteTable<R> {
-    /// The routes, in the order of the rows. Fails on a malformed template, which would otherwise shift all later rows.
+    /// The routes, in the order of the rows. Fails on a malformed template: to skip it would shift the
+    /// indexes of later rows.
     pub fn routes(&self) -> Result<Vec<Route>> {
         self.rows.iter().map(|row| self.route(row)).collect()
     }
@@ -135,7 +136,7 @@ impl<R: Copy + 'static> RouteTable<R> {
         self.rows
             .get(route)
             .map(|row| row.resource)
-            .ok_or_else(|| Error::internal(format!("there is no route {route}")))
+            .ok_or_else(|| Error::internal(format!("no route at index {route}")))
     }
 }
 

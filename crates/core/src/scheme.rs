@@ -1,4 +1,4 @@
-//! What an address space must be able to do.
+//! The interface of a scheme: the provider of one address space.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,22 +9,22 @@ use crate::prompt::{Message, Prompt};
 use crate::tool::{ToolCall, ToolResult};
 use crate::{Address, Error, Principal, ReadOutput, ReadSet, Result, RouteSpec, ScopeRequirement, Tool};
 
-/// An address pattern of a scheme, and what the scheme says about it.
+/// An address pattern of a scheme, with what lists say about it.
 #[derive(Debug)]
 pub struct Route {
     /// The template and the grammars of its variables.
     pub spec: RouteSpec,
-    /// Its name in lists.
+    /// The name in lists.
     pub name: &'static str,
-    /// A line for people.
+    /// A short title for people.
     pub title: &'static str,
-    /// A sentence for the agent that chooses.
+    /// A sentence that lets an agent choose.
     pub description: &'static str,
     /// The media type, when every match has the same.
     pub mime_type: Option<&'static str>,
-    /// What a reader must hold. Known from the shape alone, before any look at the data.
+    /// The scope that a reader needs. It depends on the template only, so it is checked before any I/O.
     pub required_scope: ScopeRequirement,
-    /// Whether `resources/templates/list` shows it (a template without variables is never shown there).
+    /// Whether `resources/templates/list` shows it. A template without variables is never shown there.
     pub advertised: bool,
 }
 
@@ -47,17 +47,17 @@ impl Route {
 /// A resource in `resources/list`.
 #[derive(Clone, Debug)]
 pub struct ResourceEntry {
-    /// Its address, concrete.
+    /// The address.
     pub uri: String,
-    /// Its name.
+    /// The name.
     pub name: Cow<'static, str>,
-    /// A line for people.
+    /// A short title for people.
     pub title: Option<String>,
-    /// A sentence for the agent that chooses.
+    /// A sentence that lets an agent choose.
     pub description: Option<String>,
-    /// Its media type.
+    /// The media type.
     pub mime_type: Cow<'static, str>,
-    /// How much an assistant should want it, 0 to 1.
+    /// The importance for an assistant, 0 to 1.
     pub priority: Option<f64>,
 }
 
@@ -81,42 +81,43 @@ impl ResourceEntry {
     }
 }
 
-/// A part of a scheme's listing.
+/// The entries of one scheme in a page of `resources/list`.
 #[derive(Debug)]
 pub struct SchemePage {
-    /// In the scheme's stable order.
+    /// The entries, in the scheme's stable order.
     pub entries: Vec<ResourceEntry>,
-    /// Where the next part starts: a key of the scheme's own, handed back to [`Scheme::list`]. `None` at the end.
+    /// Where the next page starts: a key of the scheme's own, passed to [`Scheme::list`] as `after`. `None`
+    /// at the end.
     pub next: Option<String>,
-    /// What the listing rests on.
+    /// The read set of the entries.
     pub read_set: ReadSet,
 }
 
 /// Possible values of a variable.
 #[derive(Debug, Default)]
 pub struct Completion {
-    /// Ranked; the resolver cuts them to the protocol's maximum.
+    /// The values, best first. The resolver truncates them to the protocol's maximum.
     pub values: Vec<String>,
     /// How many there are in all.
     pub total: usize,
-    /// What they rest on.
+    /// The read set of the values.
     pub read_set: ReadSet,
 }
 
-/// A question for possible values.
+/// A request for possible values.
 #[derive(Clone, Copy, Debug)]
 pub struct CompletionQuery<'a> {
-    /// The template (as published) or the prompt in question.
+    /// The template, as published, or the prompt.
     pub target: CompletionTarget<'a>,
-    /// The variable.
+    /// The variable or argument to complete.
     pub variable: &'a str,
-    /// What has been typed so far.
+    /// The text that values must start with.
     pub prefix: &'a str,
-    /// The other variables, as far as they are known.
+    /// Known values of the other variables.
     pub context: &'a Map<String, Value>,
 }
 
-/// What a completion is about.
+/// What a completion is for.
 #[derive(Clone, Copy, Debug)]
 pub enum CompletionTarget<'a> {
     /// A variable of a template.
@@ -125,10 +126,10 @@ pub enum CompletionTarget<'a> {
     Prompt(&'a str),
 }
 
-/// What a refused call had asked for.
+/// What a failed call asked for.
 #[derive(Clone, Copy, Debug)]
 pub enum RequestTarget<'a> {
-    /// An address.
+    /// An address, as sent.
     Address(&'a str),
     /// A tool, by name.
     Tool(&'a str),
@@ -140,38 +141,39 @@ pub enum RequestTarget<'a> {
 
 /// The provider of one address space.
 ///
-/// Everything here is called with a proven caller whose scopes have been checked against the declared [`ScopeRequirement`]. What a
-/// scheme reads, it reads in one snapshot and says so in a [`ReadSet`]; what it writes, it writes in one transaction that
-/// also holds the call's audit event.
+/// Every method is called with an authenticated caller whose scopes satisfy the declared
+/// [`ScopeRequirement`]. A read uses one snapshot and returns its [`ReadSet`]. A write uses one transaction,
+/// which also appends the call's audit event.
 #[async_trait::async_trait]
 pub trait Scheme: Send + Sync {
     /// The scheme's name, as in `name://`.
     fn name(&self) -> &'static str;
 
-    /// Whether its addresses can be read and its tools called at every endpoint, also at one that shows another scheme only. It
-    /// is listed and advertised where all schemes are. For what is about the others: what happened, what cites what.
+    /// Whether every endpoint serves its addresses and tools, also the endpoint of another scheme. It is
+    /// listed and advertised only where all schemes are. For schemes about the other schemes: the audit log,
+    /// the links.
     fn is_global(&self) -> bool {
         false
     }
 
-    /// What an agent should know to start, at most 2 kB over all schemes.
+    /// What an agent needs to know to start. All schemes together have 2 kB.
     fn instructions(&self) -> &'static str;
 
-    /// Every scope that this scheme knows.
+    /// Every scope of this scheme.
     fn scopes(&self) -> &'static [&'static str];
 
-    /// The address patterns.
+    /// The address patterns. An error is reported at start.
     fn routes(&self) -> Result<Vec<Route>>;
 
-    /// The authorization facts, beyond the route's need, that a reading of `address` depends on. Two callers share a
-    /// cache entry only if this is equal for both.
+    /// The part of the cache key that depends on the caller: what the contents of `address` depend on beyond
+    /// the tenant and the route's scope. Two callers share a cache entry only if this is equal for both.
     fn cache_key_part(&self, caller: &Principal, address: &Address) -> String {
         let _ = (caller, address);
         String::new()
     }
 
-    /// A refusal as the clients of this scheme know it: with the codes and fields that its own contract documents. What the
-    /// shared path has found wrong comes through here too. The kind must stay, since it decides statuses and numbers.
+    /// Translates an error into the codes and fields that this scheme documents. Errors of the resolver pass
+    /// here too. The kind must not change: it decides the HTTP status and the JSON-RPC code.
     fn map_error(&self, caller: &Principal, target: RequestTarget<'_>, error: Error) -> Error {
         let _ = (caller, target);
         error
@@ -180,32 +182,33 @@ pub trait Scheme: Send + Sync {
     /// Reads one address. `route` is the index into [`Scheme::routes`].
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput>;
 
-    /// Whether `read` would answer, and what that rests on; its refusals are those of `read`. Nothing is shown. A scheme whose
-    /// readings look at other addresses says here what holds without looking at them, or two that look at each other would never
-    /// end.
+    /// Checks that `read` would succeed, and returns the read set of that decision. The errors are those of
+    /// `read`. A scheme whose contents depend on other addresses must override this so that it does not check
+    /// those: two addresses that refer to each other would recurse without end.
     async fn check_readable(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadSet> {
         Ok(self.read(caller, route, address).await?.read_set)
     }
 
-    /// What the caller can read, in a stable order, at most `limit` entries from the key `after` on.
+    /// What the caller can read, in a stable order: at most `limit` entries, from the key `after` on.
     async fn list(&self, caller: &Principal, after: Option<&str>, limit: usize) -> Result<SchemePage>;
 
     /// Possible values of a variable.
     async fn complete(&self, caller: &Principal, query: CompletionQuery<'_>) -> Result<Completion>;
 
-    /// The tools, in the order in which they are published.
+    /// The tools, in the order of `tools/list`.
     fn tools(&self) -> Vec<Arc<Tool>> {
         Vec::new()
     }
 
-    /// What a client must be able to do for this tool to work, in the protocol's words; the protocol refuses the call of
-    /// one that has not said so. Nothing, as a rule: a result that an agent can read is enough.
+    /// The client capabilities, by their MCP names, that a tool needs. A call from a client that did not
+    /// declare them is rejected. Used by `crates/quad/examples/conformance` only; no scheme of the product
+    /// needs it.
     fn client_capabilities(&self, tool: &str) -> &'static [&'static str] {
         let _ = tool;
         &[]
     }
 
-    /// Calls a tool.
+    /// Calls a tool. The arguments match its schema.
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
         let name = call.tool.name;
         Err(Error::internal(format!("tool {name} is published but not implemented")))
@@ -216,7 +219,7 @@ pub trait Scheme: Send + Sync {
         &[]
     }
 
-    /// The messages of a prompt, and what they rest on. Required arguments are present.
+    /// The messages of a prompt, with their read set. Required arguments are present.
     async fn get_prompt(
         &self,
         caller: &Principal,
@@ -224,7 +227,6 @@ pub trait Scheme: Send + Sync {
         arguments: &Map<String, Value>,
     ) -> Result<(Vec<Message>, ReadSet)> {
         let _ = (caller, arguments);
-
         Err(Error::internal(format!("prompt {} is published but not implemented", prompt.name)))
     }
 }

@@ -1,35 +1,35 @@
-//! Scopes: what a credential grants, and what an address or a tool needs.
+//! Scopes: what a credential grants, and what an address or a tool requires.
 
 use std::sync::Arc;
 
-/// The one scope that no wildcard covers: a person's decision about money is always granted by name.
+/// The scope that no wildcard covers: the right to approve a payment must be granted by name.
 const EXPLICIT_ONLY: &str = "payment_intent:approve";
 
 /// The scopes that a credential grants, sorted and without duplicates.
 ///
-/// A scope is `layer:verb`, split at the last colon; `*` stands for a whole side. `table:*` therefore does not
-/// cover `table:data:read`, whose layer is `table:data`.
+/// A scope is `layer:verb`, split at the last colon. `*` matches a whole side. So `table:*` does not cover
+/// `table:data:read`, whose layer is `table:data`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ScopeSet(Arc<[Box<str>]>);
 
 impl ScopeSet {
-    /// Reads scopes separated by white space or commas.
+    /// Parses scopes separated by white space or commas.
     pub fn parse(text: &str) -> ScopeSet {
         text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty()).collect()
     }
 
-    /// Whether some grant covers `needed`.
+    /// Whether a granted scope covers `needed`.
     pub fn allows(&self, needed: &str) -> bool {
         let is_exact = self.0.binary_search_by(|grant| (**grant).cmp(needed)).is_ok();
         is_exact || self.0.iter().any(|grant| covers(grant, needed))
     }
 
-    /// The grants, sorted.
+    /// The granted scopes, sorted.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(AsRef::as_ref)
     }
 
-    /// True when nothing is granted.
+    /// Whether no scope is granted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -50,7 +50,7 @@ impl std::fmt::Display for ScopeSet {
     }
 }
 
-/// Whether `text` has the form of a scope: `layer:verb`, either side possibly `*`.
+/// Whether `text` has the form of a scope: `layer:verb`, where either side may be `*`.
 pub fn is_scope(text: &str) -> bool {
     let side = |s: &str| {
         s == "*"
@@ -77,15 +77,15 @@ fn covers(grant: &str, needed: &str) -> bool {
     (grant_layer == "*" || grant_layer == layer) && (grant_verb == "*" || grant_verb == verb)
 }
 
-/// What a caller must hold: any one of these scopes. An empty list asks for nothing.
+/// The scopes of which a caller needs one. An empty list requires none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScopeRequirement(pub &'static [&'static str]);
 
 impl ScopeRequirement {
-    /// Open to every caller that has proven who it is.
+    /// Open to every authenticated caller.
     pub const NONE: ScopeRequirement = ScopeRequirement(&[]);
 
-    /// Whether these grants are enough.
+    /// Whether `scopes` cover one of the required scopes.
     pub fn is_satisfied_by(&self, scopes: &ScopeSet) -> bool {
         self.0.is_empty() || self.0.iter().any(|scope| scopes.allows(scope))
     }

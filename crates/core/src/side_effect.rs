@@ -1,27 +1,28 @@
-//! Something small that a read asks to be written in the very commit that writes its audit event: a count of accesses.
+//! A small write that a read asks for, such as an access count. It is committed in the transaction of the
+//! read's audit event.
 //!
-//! It advances no version and is announced to nobody. What it is, only the scheme that sends it and the journal that runs
-//! it know.
+//! It advances no version and notifies no subscriber. Only the scheme that creates it and the audit log that
+//! runs it know its type.
 
 use std::any::Any;
 use std::sync::Arc;
 
-/// An errand, opaque on its way from a scheme to the journal.
+/// A side effect, type-erased on its way from a scheme to the audit log.
 #[derive(Clone)]
 pub struct SideEffect {
-    /// Its place among the errands of one commit: those that touch the same row have the same, so that two commits never
-    /// wait for each other's rows.
+    /// The order in which the side effects of one commit run. Side effects on the same row have the same
+    /// number, so two commits lock rows in the same order and cannot deadlock.
     pub lock_order: i64,
     payload: Arc<dyn Any + Send + Sync>,
 }
 
 impl SideEffect {
-    /// Wraps what the journal understands.
+    /// Wraps a payload that the audit log understands.
     pub fn new(lock_order: i64, payload: impl Any + Send + Sync) -> SideEffect {
         SideEffect { lock_order, payload: Arc::new(payload) }
     }
 
-    /// What is inside, if it is a `T`.
+    /// The payload, if it is a `T`.
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.payload.downcast_ref()
     }
@@ -29,6 +30,6 @@ impl SideEffect {
 
 impl std::fmt::Debug for SideEffect {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Errand")
+        f.write_str("SideEffect")
     }
 }

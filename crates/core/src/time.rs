@@ -1,4 +1,4 @@
-//! Points in time: UTC with milliseconds, one spelling everywhere.
+//! Points in time: UTC with milliseconds, in one text format.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,25 +9,25 @@ use serde::{Serialize, Serializer};
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// The present.
+    /// The current time.
     pub fn now() -> Timestamp {
         let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX))
     }
 
-    /// This time, later by so many milliseconds.
+    /// This time plus `ms` milliseconds.
     pub fn plus_ms(self, ms: i64) -> Timestamp {
         Timestamp(self.0.saturating_add(ms))
     }
 
-    /// Reads an RFC 3339 instant, or a bare date as midnight UTC.
+    /// Parses an RFC 3339 instant, or a bare date as midnight UTC.
     pub fn parse(text: &str) -> Option<Timestamp> {
         if let Ok(instant) = text.parse::<jiff::Timestamp>() {
             return Some(Timestamp(instant.as_millisecond()));
         }
         let date = text.parse::<jiff::civil::Date>().ok()?;
         let midnight = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-        // A civil date parser also accepts a date-time and drops its time; that would lose what the caller said.
+        // The date parser also accepts a date-time and drops the time. The length check rejects that.
         (text.len() <= 10).then(|| Timestamp(midnight.timestamp().as_millisecond()))
     }
 }
@@ -36,7 +36,7 @@ impl std::fmt::Display for Timestamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match jiff::Timestamp::from_millisecond(self.0) {
             Ok(instant) => write!(f, "{instant:.3}"),
-            // Outside the years that the calendar covers; only a damaged row could hold one.
+            // Outside the calendar's range. Only a damaged row can hold such a time.
             Err(_) => write!(f, "{}", self.0),
         }
     }

@@ -1,47 +1,48 @@
-//! Tools: what a caller can do, as a scheme declares it.
+//! Tools: what a caller can do, declared by a scheme.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
+use crate::text::truncate;
 use crate::{Content, Error, EventDraft, JsonText, Principal, ReadSet, Receipt, Result, ScopeRequirement};
 
 /// A tool as published.
 #[derive(Debug)]
 pub struct Tool {
-    /// Its name; 1 to 64 of `[A-Za-z0-9_.-]`.
+    /// The name: 1 to 64 of `[A-Za-z0-9_.-]`.
     pub name: &'static str,
-    /// A short name for people.
+    /// A short title for people.
     pub title: &'static str,
-    /// What it does, for the agent that chooses.
+    /// What it does, so that an agent can choose.
     pub description: &'static str,
-    /// The JSON Schema of its arguments; the root is an object.
+    /// The JSON Schema of the arguments. The root is an object.
     pub input_schema: Value,
-    /// The JSON Schema of `structuredContent`, where the shape is fixed.
+    /// The JSON Schema of `structuredContent`, if the shape is fixed.
     pub output_schema: Option<Value>,
-    /// What the caller must hold.
+    /// The scope that a caller needs.
     pub required_scope: ScopeRequirement,
-    /// What it does to the world.
+    /// Its effect on stored data.
     pub effect: ToolEffect,
-    /// Whether it stands in the short list that an agent sees unless it asks for all.
+    /// Whether it is in the core profile, which `tools/list` shows by default.
     pub core: bool,
 }
 
-/// What a tool does to the world; becomes the protocol's hints.
+/// The effect of a tool. Published as the protocol's annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolEffect {
-    /// Nothing.
+    /// Changes nothing.
     Reads,
-    /// Adds something.
+    /// Creates something. A second call creates another one.
     Creates,
-    /// Changes something; doing it twice is doing it once.
+    /// Changes something. A second call changes nothing more.
     Updates,
-    /// Takes something away.
+    /// Deletes something.
     Deletes,
 }
 
 impl Tool {
-    /// A tool outside the short list, whose result has no published schema.
+    /// A tool outside the core profile, without an output schema.
     pub fn new(
         name: &'static str,
         title: &'static str,
@@ -84,29 +85,29 @@ impl Tool {
     }
 }
 
-/// A call of a tool, its arguments already checked against the published schema and the caller's scopes.
+/// A call of a tool. The caller's scopes and the arguments have been checked.
 pub struct ToolCall<'a> {
-    /// Who calls.
+    /// The caller.
     pub caller: &'a Principal,
-    /// Which tool.
+    /// The tool.
     pub tool: &'a Tool,
     /// Its index in [`Scheme::tools`](crate::Scheme::tools).
     pub index: usize,
-    /// With what.
+    /// The arguments. They match the input schema.
     pub arguments: Map<String, Value>,
-    /// The audit event of this call. A tool that writes hands it to its transaction; see [`ToolResult`].
+    /// The audit event of this call. A tool that writes passes it to its transaction; see [`ToolResult`].
     pub event: EventDraft,
-    /// Where to say how far it is.
+    /// Receives the progress of a long call.
     pub progress: &'a dyn Progress,
 }
 
-/// Somebody who wants to know how far a long call is.
+/// Receives the progress of a long call.
 pub trait Progress: Send + Sync {
-    /// So much of so much is done. Values must increase.
+    /// Reports that `done` of `total` is complete. `done` must increase from report to report.
     fn report(&self, done: f64, total: Option<f64>, message: &str);
 }
 
-/// Nobody wants to know.
+/// Ignores progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoProgress;
 
@@ -114,31 +115,31 @@ impl Progress for NoProgress {
     fn report(&self, _done: f64, _total: Option<f64>, _message: &str) {}
 }
 
-/// What came of a call, and whether it has been written down already.
+/// The result of a call, and the state of its audit event.
 #[derive(Debug)]
 pub struct ToolResult {
-    /// What the caller gets.
+    /// The output for the caller.
     pub output: ToolOutput,
-    /// How the audit event stands.
+    /// The state of the audit event.
     pub audit: AuditStatus,
 }
 
-/// How a call's audit event stands when the scheme returns.
+/// The state of a call's audit event when the scheme returns.
 #[derive(Debug)]
 pub enum AuditStatus {
-    /// Written in the transaction that did the work.
+    /// Appended in the transaction of the tool's write.
     Committed(Receipt),
-    /// Nothing was changed: the resolver writes the event, provided that this basis still holds.
+    /// The tool wrote nothing: the resolver appends the event if this read set is current.
     Pending(ReadSet),
 }
 
 impl ToolResult {
-    /// A call that only read.
+    /// The result of a call that wrote nothing.
     pub fn read_only(output: ToolOutput, read_set: ReadSet) -> ToolResult {
         ToolResult { output, audit: AuditStatus::Pending(read_set) }
     }
 
-    /// A call that wrote, with the receipt of its transaction.
+    /// The result of a call that wrote, with the receipt of its transaction.
     pub fn committed(output: ToolOutput, receipt: Receipt) -> ToolResult {
         ToolResult { output, audit: AuditStatus::Committed(receipt) }
     }
@@ -149,24 +150,25 @@ impl ToolResult {
 pub struct ToolOutput {
     /// The result as data.
     pub structured: Option<JsonText>,
-    /// The result as blocks. Where none of them is text, the structured result is also sent as one, before the others.
+    /// The result as blocks. If none of them is text, the structured result is also sent as a text block
+    /// before them.
     pub blocks: Vec<ContentBlock>,
-    /// Set by the few tools whose failure is itself a result.
+    /// Whether the output reports a failure. Set by the few tools whose failure has its own output.
     pub is_error: bool,
 }
 
 impl ToolOutput {
-    /// A result as data; the text block is made from it.
+    /// A result as data. The reply's text block is made from it.
     pub fn structured(value: impl Into<JsonText>) -> ToolOutput {
         ToolOutput { structured: Some(value.into()), ..ToolOutput::default() }
     }
 
-    /// The result as data, for those who look into it.
+    /// The result as data, parsed.
     pub fn structured_value(&self) -> Option<Value> {
         self.structured.as_ref().map(JsonText::parse)
     }
 
-    /// Adds a link to an address that the result is about.
+    /// Adds a link to an address.
     pub fn with_link(mut self, uri: impl Into<String>, name: impl Into<String>) -> ToolOutput {
         self.blocks.push(ContentBlock::Link {
             uri: uri.into(),
@@ -182,46 +184,47 @@ impl ToolOutput {
 pub enum ContentBlock {
     /// Text.
     Text(String),
-    /// A picture, as base64.
+    /// An image, as base64.
     Image {
-        /// Base64.
+        /// The base64 text.
         data: String,
-        /// Its media type.
+        /// The media type.
         mime_type: Cow<'static, str>,
     },
     /// A sound, as base64.
     Audio {
-        /// Base64.
+        /// The base64 text.
         data: String,
-        /// Its media type.
+        /// The media type.
         mime_type: Cow<'static, str>,
     },
-    /// A pointer to an address.
+    /// A link to an address.
     Link {
         /// The address.
         uri: String,
-        /// Its name.
+        /// The name.
         name: String,
-        /// Its media type, if it has one.
+        /// The media type, if known.
         mime_type: Option<Cow<'static, str>>,
     },
-    /// Contents, in place.
+    /// Embedded contents.
     Embedded {
         /// The address.
         uri: String,
-        /// What is there.
+        /// The contents.
         content: Content,
     },
 }
 
-/// Checks arguments against a published schema, naming every fault by its place.
+/// Checks arguments against an input schema. The error lists each violation with its field.
 pub fn validate_arguments(schema: &jsonschema::Validator, arguments: &Value) -> Result<()> {
     let errors: Vec<Value> = schema
         .iter_errors(arguments)
         .take(ERRORS_REPORTED_MAX)
         .map(|error| {
             let path = error.instance_path().to_string();
-            json!({"field": path.trim_start_matches('/').replace('/', "."), "reason": truncate_reason(&error.to_string())})
+            let field = path.trim_start_matches('/').replace('/', ".");
+            json!({"field": field, "reason": truncate(&error.to_string(), REASON_CHARS_MAX)})
         })
         .collect();
     let Some(first) = errors.first() else { return Ok(()) };
@@ -229,18 +232,12 @@ pub fn validate_arguments(schema: &jsonschema::Validator, arguments: &Value) -> 
     let reason = first["reason"].as_str().unwrap_or_default();
     let message = if field.is_empty() { reason.to_owned() } else { format!("{field}: {reason}") };
     Err(Error::bad_input(message)
-        .hint("The tool's inputSchema in tools/list says what it takes")
+        .hint("See the tool's inputSchema in tools/list")
         .with_detail("details", errors))
 }
 
-/// Faults that one refusal names; more would bury the first.
+/// Violations in one error. More would hide the first.
 const ERRORS_REPORTED_MAX: usize = 8;
 
-/// The validator quotes the offending value; a megabyte of it helps nobody.
-fn truncate_reason(text: &str) -> String {
-    const MAX_CHARS: usize = 200;
-    match text.char_indices().nth(MAX_CHARS) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
-}
+/// Characters of one violation. The validator quotes the value, which may be a megabyte long.
+const REASON_CHARS_MAX: usize = 200;

@@ -18,7 +18,7 @@ pub fn string(description: &str) -> Value {
     json!({"type": "string", "description": description})
 }
 
-/// A string out of a closed list.
+/// A string from a closed list.
 pub fn string_enum(values: &[&str], description: &str) -> Value {
     json!({"type": "string", "enum": values, "description": description})
 }
@@ -33,7 +33,7 @@ pub fn ratio(description: &str) -> Value {
     json!({"type": "number", "minimum": 0, "maximum": 1, "description": description})
 }
 
-/// The cursor of the page before.
+/// The cursor of the previous page.
 pub fn cursor(description: &str) -> Value {
     string(description)
 }

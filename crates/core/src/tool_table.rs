@@ -1,7 +1,6 @@
 //! The tools of a scheme, each with the function that runs it.
 //!
-//! A tool is declared and implemented in one place, so a published tool always has a handler, and a call finds it by index
-//! instead of by name.
+//! A published tool always has a handler, and a call finds the handler by index instead of by name.
 
 use std::sync::Arc;
 
@@ -60,7 +59,7 @@ impl<S: 'static> ToolTable<S> {
     /// Runs the tool of a call.
     pub async fn call(&self, scheme: &S, call: ToolCall<'_>) -> Result<ToolResult> {
         let handler = self.handlers.get(call.index).ok_or_else(|| {
-            Error::internal(format!("there is no tool {} at index {}", call.tool.name, call.index))
+            Error::internal(format!("no handler of tool {} at index {}", call.tool.name, call.index))
         })?;
         handler(scheme, call).await
     }

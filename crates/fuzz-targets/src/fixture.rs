@@ -8,9 +8,9 @@ use quad_core::resolver::View;
 use quad_core::scheme::{Completion, CompletionQuery, ResourceEntry, SchemePage};
 use quad_core::tool::{ContentBlock, ToolCall, ToolEffect, ToolResult};
 use quad_core::{
-    Address, AppendError, AuditLog, Change, ChangeFeed, Content, Error, EventDraft, Principal, ReadOutput,
-    ReadSet, Receipt, Resolver, Result, Route, RouteSpec, Scheme, ScopeRequirement, TenantId, Tool,
-    ToolOutput, Version,
+    Address, AuditLog, Change, ChangeFeed, Content, Error, EventDraft, PendingAppend, Principal, ReadOutput,
+    ReadSet, ReadSets, Receipt, Resolver, Result, Route, RouteSpec, Scheme, ScopeRequirement, SideEffect,
+    TenantId, Tool, ToolOutput, Version,
 };
 use quad_mcp::{Endpoint, ServerOptions, ServerState};
 use serde_json::{Map, Value, json};
@@ -55,15 +55,16 @@ struct CountingAuditLog {
 
 #[async_trait::async_trait]
 impl AuditLog for CountingAuditLog {
-    async fn append(
-        &self,
-        _: &TenantId,
+    fn append<'a>(
+        &'a self,
+        _: &'a TenantId,
         _: EventDraft,
-        _: Vec<Arc<ReadSet>>,
-    ) -> Result<Receipt, AppendError> {
+        _: ReadSets,
+        _: Option<SideEffect>,
+    ) -> PendingAppend<'a> {
         self.events.fetch_add(1, Ordering::Relaxed);
         // Always the same, so that the same request has the same reply.
-        Ok(Receipt { version: Version(1), sequence: Some(1), event_id: "evt_1".into() })
+        PendingAppend::ready(Ok(Receipt { version: Version(1), sequence: Some(1), event_id: "evt_1".into() }))
     }
 }
 

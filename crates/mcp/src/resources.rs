@@ -45,7 +45,7 @@ pub(crate) async fn read(context: &RequestContext<'_>) -> Result<Vec<u8>> {
     let Some(raw_uri) = context.params.uri else {
         return Err(quad_core::Error::bad_input("params.uri is missing"));
     };
-    let capacity = read.json_suffixes.iter().map(|suffix| suffix.len() + raw_uri.get().len() + 8).sum();
+    let capacity = read.contents_json_len(raw_uri.get().len());
     let hint = if read.immutable { CacheHint::IMMUTABLE } else { CacheHint::NEVER };
     let receipt = response_writer::receipt_json(read, &answer.receipt);
     let receipt = (response_writer::RECEIPT_KEY, receipt.as_str());

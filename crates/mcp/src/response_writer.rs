@@ -67,16 +67,7 @@ impl ResponseWriter {
     /// Adds `contents`: the address as the caller wrote it, spliced before the shared bytes.
     pub(crate) fn contents(mut self, uri: &RawValue, read: &SerializedRead) -> ResponseWriter {
         self.key("contents");
-        self.out.push(b'[');
-        for (index, suffix) in read.json_suffixes.iter().enumerate() {
-            if index > 0 {
-                self.out.push(b',');
-            }
-            self.out.extend_from_slice(br#"{"uri":"#);
-            self.out.extend_from_slice(uri.get().as_bytes());
-            self.out.extend_from_slice(suffix);
-        }
-        self.out.push(b']');
+        read.write_contents_json(uri.get().as_bytes(), &mut self.out);
         self
     }
 

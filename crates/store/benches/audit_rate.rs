@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use quad_core::{AuditLog as _, EventDraft};
+use quad_core::{AuditLog as _, EventDraft, ReadSets};
 use quad_store::{AuditMode, testing};
 
 const EVENTS: usize = 200_000;
@@ -40,7 +40,7 @@ async fn measure(mode: AuditMode, tasks: usize, events: usize) -> (f64, f64) {
                         .input("method", "resources/read")
                         .input("uri", "bkend://orgs")
                         .succeeded();
-                    store.append(&tenant, event, vec![]).await.unwrap();
+                    store.append(&tenant, event, ReadSets::new(), None).await.unwrap();
                 }
             })
         })

@@ -82,7 +82,7 @@ impl HeadLease for Lease {
             return PendingAppend::Queued(receipt);
         }
         // It was over before the answer was there: somebody may have changed anything since.
-        PendingAppend::Future(Box::pin(std::future::ready(Err(AppendError::Stale(0)))))
+        PendingAppend::ready(Err(AppendError::Stale(0)))
     }
 }
 

@@ -259,16 +259,7 @@ impl Store {
 
 #[async_trait::async_trait]
 impl AuditLog for Store {
-    async fn append(
-        &self,
-        tenant: &TenantId,
-        event: EventDraft,
-        read_sets: Vec<Arc<ReadSet>>,
-    ) -> Result<Receipt, AppendError> {
-        self.append_with_side_effect(tenant, event, read_sets.into(), None).await
-    }
-
-    fn append_with_side_effect<'a>(
+    fn append<'a>(
         &'a self,
         tenant: &'a TenantId,
         event: EventDraft,

@@ -96,7 +96,9 @@ async fn concurrent_events_are_stored_compressed_and_readable() {
         let before = checked_chain(store, tenant).await.len();
         let recording = (0..300).map(|_| {
             let (store, tenant) = (store.clone(), tenant.clone());
-            tokio::spawn(async move { store.append(&tenant, event("note.read"), vec![]).await.unwrap() })
+            tokio::spawn(async move {
+                store.append(&tenant, event("note.read"), ReadSets::new(), None).await.unwrap()
+            })
         });
         for recorded in recording.collect::<Vec<_>>() {
             recorded.await.unwrap();
@@ -187,7 +189,7 @@ async fn concurrent_writes_and_appends_form_one_chain() {
                 if id % 2 == 0 {
                     add_note(&store, &tenant, id, "note").await.unwrap();
                 } else {
-                    store.append(&tenant, event("note.read"), Vec::new()).await.unwrap();
+                    store.append(&tenant, event("note.read"), ReadSets::new(), None).await.unwrap();
                 }
             });
         }
@@ -204,7 +206,8 @@ async fn append_is_stale_when_a_read_set_is_invalidated() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let version = add_note(store, tenant, 1, "one").await.unwrap();
         let read_set = |tag: &str| Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)));
-        let record = |read_sets| store.append(tenant, event("note.read"), read_sets);
+        let record =
+            |read_sets: Vec<_>| store.append(tenant, event("note.read"), ReadSets::from_vec(read_sets), None);
         record(vec![read_set("note:1"), read_set("note:2")]).await.unwrap();
         add_note(store, tenant, 2, "two").await.unwrap();
         record(vec![read_set("note:1")]).await.unwrap();
@@ -240,9 +243,8 @@ async fn side_effect_commits_with_event_and_its_failure_keeps_event() {
         let other_store = Store::open(location.clone(), &[NOTES]).await.unwrap();
         let read_set =
             |tag: &str| ReadSets::from_iter([Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)))]);
-        let record = |side_effect, read_sets| {
-            store.append_with_side_effect(tenant, event("note.read"), read_sets, Some(side_effect))
-        };
+        let record =
+            |side_effect, read_sets| store.append(tenant, event("note.read"), read_sets, Some(side_effect));
         let before = checked_chain(store, tenant).await.len();
         // Two processes, many at once: each counts exactly once.
         let at_once = (0..20).map(|number| {
@@ -250,12 +252,7 @@ async fn side_effect_commits_with_event_and_its_failure_keeps_event() {
                 (if number % 2 == 0 { store.clone() } else { other_store.clone() }, tenant.clone());
             tokio::spawn(async move {
                 store
-                    .append_with_side_effect(
-                        &tenant,
-                        event("note.read"),
-                        ReadSets::new(),
-                        Some(counting_side_effect(1)),
-                    )
+                    .append(&tenant, event("note.read"), ReadSets::new(), Some(counting_side_effect(1)))
                     .await
                     .unwrap()
             })
@@ -285,8 +282,8 @@ async fn new_process_validates_read_sets_older_than_itself() {
         let other_store = Store::open(location.clone(), &[NOTES]).await.unwrap();
         let read_set =
             |tag: &str| ReadSets::from_iter([Arc::new(ReadSet::at_version(version).with_tag(Tag::new(tag)))]);
-        other_store.append(tenant, event("note.read"), read_set("note:1").into_vec()).await.unwrap();
-        let stale = other_store.append(tenant, event("note.read"), read_set("note:2").into_vec()).await;
+        other_store.append(tenant, event("note.read"), read_set("note:1"), None).await.unwrap();
+        let stale = other_store.append(tenant, event("note.read"), read_set("note:2"), None).await;
         assert!(matches!(stale, Err(AppendError::Stale(0))), "{stale:?}");
     }
 }
@@ -319,7 +316,8 @@ async fn other_process_is_notified_and_rejects_stale_reads() {
         add_note(store, tenant, 3, "three").await.unwrap();
         // No waiting here: the audit commit itself finds the newer change.
         let read_set = Arc::new(ReadSet::at_version(change.version).with_tag(Tag::new("note:3")));
-        let stale = other_store.append(tenant, event("note.read"), vec![read_set]).await;
+        let stale =
+            other_store.append(tenant, event("note.read"), ReadSets::from_iter([read_set]), None).await;
         assert!(matches!(stale, Err(AppendError::Stale(0))), "{stale:?}");
     }
 }
@@ -330,7 +328,7 @@ async fn unknown_tenant_does_not_fail_the_batch() {
         let unknown_tenant = TenantId::new("tnt_nobody");
         let (unknown_write, unknown_append, known_write) = tokio::join!(
             add_note(store, &unknown_tenant, 1, "theirs"),
-            store.append(&unknown_tenant, event("note.read"), Vec::new()),
+            store.append(&unknown_tenant, event("note.read"), ReadSets::new(), None),
             add_note(store, tenant, 1, "ours"),
         );
         assert_eq!(unknown_write.unwrap_err().code(), "UNKNOWN_TENANT");

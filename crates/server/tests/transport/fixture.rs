@@ -8,9 +8,9 @@ use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
 use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, ResourceEntry, SchemePage};
 use quad_core::tool::{ContentBlock, ToolCall, ToolEffect, ToolResult};
 use quad_core::{
-    Address, AppendError, AuditLog, Body, Change, ChangeFeed, Content, Error, EventDraft, Principal,
-    ReadOutput, ReadSet, Receipt, Resolver, Result, Route, RouteSpec, Scheme, ScopeRequirement, Tag,
-    TenantId, Tool, ToolOutput, Version,
+    Address, AppendError, AuditLog, Body, Change, ChangeFeed, Content, Error, EventDraft, PendingAppend,
+    Principal, ReadOutput, ReadSet, ReadSets, Receipt, Resolver, Result, Route, RouteSpec, Scheme,
+    ScopeRequirement, SideEffect, Tag, TenantId, Tool, ToolOutput, Version,
 };
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
@@ -110,27 +110,28 @@ impl ChangeFeed for TestServerState {
 
 #[async_trait::async_trait]
 impl AuditLog for TestServerState {
-    async fn append(
-        &self,
-        _: &TenantId,
+    fn append<'a>(
+        &'a self,
+        _: &'a TenantId,
         event: EventDraft,
-        read_sets: Vec<Arc<ReadSet>>,
-    ) -> Result<Receipt, AppendError> {
+        read_sets: ReadSets,
+        _: Option<SideEffect>,
+    ) -> PendingAppend<'a> {
         let mut state = self.state.lock().unwrap();
         for (index, read_set) in read_sets.iter().enumerate() {
             let after = read_set.version.unwrap_or(Version(0));
             let mut newer = state.log.iter().filter(|change| change.version > after);
             if newer.any(|change| read_set.is_invalidated_by(&change.tags)) {
-                return Err(AppendError::Stale(index));
+                return PendingAppend::ready(Err(AppendError::Stale(index)));
             }
         }
         state.events.push(event);
         let sequence = state.events.len() as i64;
-        Ok(Receipt {
+        PendingAppend::ready(Ok(Receipt {
             version: Version(state.version),
             sequence: Some(sequence),
             event_id: format!("evt_{sequence}").into(),
-        })
+        }))
     }
 }
 

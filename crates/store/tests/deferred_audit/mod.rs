@@ -7,7 +7,7 @@ use super::*;
 
 /// Records and answers ahead of the event.
 async fn append_async(store: &Store, tenant: &TenantId, read_sets: Vec<Arc<ReadSet>>) -> Receipt {
-    let receipt = store.append(tenant, event("note.read"), read_sets).await.unwrap();
+    let receipt = store.append(tenant, event("note.read"), read_sets.into(), None).await.unwrap();
     assert_eq!(receipt.sequence, None, "the event has no place yet");
     receipt
 }
@@ -58,14 +58,14 @@ async fn async_append_rejects_stale_read_sets() {
             let newer = add_note(writing_store, tenant, number, "newer").await.unwrap();
             let events = checked_chain(store, tenant).await.len();
             let read_sets = vec![read_set("note:1"), read_set(&format!("note:{number}"))];
-            let stale = store.append(tenant, event("note.read"), read_sets).await;
+            let stale = store.append(tenant, event("note.read"), read_sets.into(), None).await;
             assert!(matches!(stale, Err(AppendError::Stale(1))), "{stale:?}");
             assert_eq!(append_async(store, tenant, vec![read_set("note:1")]).await.version, newer);
             store.flush_audit().await.unwrap();
             assert_eq!(checked_chain(store, tenant).await.len(), events + 1, "a stale read leaves no event");
         }
         let unknown_tenant = TenantId::new("tnt_nobody");
-        let refused = store.append(&unknown_tenant, event("note.read"), Vec::new()).await;
+        let refused = store.append(&unknown_tenant, event("note.read"), ReadSets::new(), None).await;
         assert!(matches!(refused, Err(AppendError::Failed(error)) if error.code() == "UNKNOWN_TENANT"));
     }
 }
@@ -77,12 +77,7 @@ async fn side_effect_runs_once_per_async_event() {
         add_note(store, tenant, 1, "0").await.unwrap();
         for _ in 0..50 {
             store
-                .append_with_side_effect(
-                    tenant,
-                    event("note.read"),
-                    ReadSets::new(),
-                    Some(counting_side_effect(1)),
-                )
+                .append(tenant, event("note.read"), ReadSets::new(), Some(counting_side_effect(1)))
                 .await
                 .unwrap();
         }
@@ -125,10 +120,10 @@ async fn failed_flush_keeps_events_and_stops_async_replies() {
         rename_table(store, tenant, "audit_block", "audit_block_elsewhere").await;
         let first = append_async(store, tenant, Vec::new()).await.event_id;
         store.flush_audit().await.unwrap();
-        let refused = store.append(tenant, event("note.read"), Vec::new()).await;
+        let refused = store.append(tenant, event("note.read"), ReadSets::new(), None).await;
         assert!(matches!(refused, Err(AppendError::Failed(_))), "{refused:?}");
         rename_table(store, tenant, "audit_block_elsewhere", "audit_block").await;
-        let waited = store.append(tenant, event("note.read"), Vec::new()).await.unwrap();
+        let waited = store.append(tenant, event("note.read"), ReadSets::new(), None).await.unwrap();
         let second = append_async(store, tenant, Vec::new()).await.event_id;
         store.flush_audit().await.unwrap();
         let chain = checked_chain(store, tenant).await;
