@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use quad_auth::RateLimit;
+use quad_auth::{RateLimit, SessionError};
 use quad_core::{Principal, Result, Tag, TenantId, Timestamp};
 use quad_core::{ReadSet, Version};
-use quad_mcp::{SessionStore, SessionStoreError};
+use quad_mcp::SessionStore;
 use quad_server::http::{HttpOptions, serve};
 use quad_server::{AuthPolicy, CredentialError, CredentialVerifier, Timeouts};
 use serde_json::{Value, json};
@@ -174,14 +174,14 @@ impl MemorySessions {
         caller: &Principal,
         id: &str,
         f: impl FnOnce(&mut StoredSession) -> T,
-    ) -> Result<T, SessionStoreError> {
+    ) -> Result<T, SessionError> {
         let mut sessions = self.0.lock().unwrap();
         let session = sessions.get_mut(id).filter(|session| session.owner == caller.subject);
-        session.map(f).ok_or(SessionStoreError::Unknown)
+        session.map(f).ok_or(SessionError::NotFound)
     }
 }
 
-fn unknown_session<T>(result: Result<T, SessionStoreError>) -> Result<T> {
+fn unknown_session<T>(result: Result<T, SessionError>) -> Result<T> {
     result.map_err(|_| quad_core::Error::bad_input("no such session"))
 }
 
@@ -196,7 +196,7 @@ impl SessionStore for MemorySessions {
         Ok(id)
     }
 
-    async fn check(&self, caller: &Principal, id: &str) -> Result<String, SessionStoreError> {
+    async fn check(&self, caller: &Principal, id: &str) -> Result<String, SessionError> {
         self.with_session(caller, id, |session| session.revision.clone())
     }
 
