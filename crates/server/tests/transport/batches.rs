@@ -1,4 +1,4 @@
-//! Several messages in one array, where the revision has that.
+//! Batches: several messages in one array.
 
 use serde_json::json;
 
