@@ -83,8 +83,8 @@ fn parse_filter(raw: Option<&RawValue>) -> Result<Filter> {
         Error::bad_input(format!("params.notifications: {error}")).with_detail("field", "notifications")
     })?;
     if filter.resource_subscriptions.as_ref().is_some_and(|uris| uris.len() > SUBSCRIPTION_URIS) {
-        return Err(Error::new(Kind::Limit, "TOO_MANY_SUBSCRIPTIONS", "The filter names too many addresses")
-            .hint("Split them over several subscriptions")
+        return Err(Error::new(Kind::Limit, "TOO_MANY_SUBSCRIPTIONS", "The filter names too many URIs")
+            .hint("Split the URIs over several streams")
             .with_detail("limit", SUBSCRIPTION_URIS));
     }
     Ok(filter)

@@ -148,7 +148,7 @@ pub(crate) fn object(raw: Option<&RawValue>, name: &str) -> Result<Map<String, V
 pub(crate) fn reject_cursor(raw: Option<&RawValue>) -> Result<()> {
     match optional_str(raw, "cursor")? {
         None => Ok(()),
-        Some(_) => Err(Error::bad_input("The cursor is not one that this list gave out")
+        Some(_) => Err(Error::bad_input("The cursor does not belong to this list")
             .hint("Start again without a cursor")
             .with_code("INVALID_CURSOR")),
     }

@@ -175,10 +175,10 @@ fn single_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<
     let mut values = headers.get_all(name).iter();
     let Some(first) = values.next() else { return Ok(None) };
     if values.next().is_some() {
-        return Err(RpcError::header_mismatch(format!("The header {name} stands more than once")));
+        return Err(RpcError::header_mismatch(format!("The header {name} occurs more than once")));
     }
     let text = first.to_str().ok().and_then(decode);
-    text.map(Some).ok_or_else(|| RpcError::header_mismatch(format!("The header {name} cannot be read")))
+    text.map(Some).ok_or_else(|| RpcError::header_mismatch(format!("The header {name} is not valid text")))
 }
 
 /// The text of a header: as written, or decoded from `=?base64?…?=`.

@@ -67,14 +67,14 @@ impl RpcError {
     /// The request lacks a key that every modern `_meta` has.
     pub(crate) fn incomplete_meta(message: impl Into<String>) -> RpcError {
         let error = Error::new(Kind::BadInput, "INVALID_META", message)
-            .hint("params._meta must hold io.modelcontextprotocol/protocolVersion and …/clientCapabilities");
+            .hint("Send io.modelcontextprotocol/protocolVersion and …/clientCapabilities in params._meta");
         RpcError { code: INVALID_PARAMS, status: 400, error }
     }
 
     /// A header is missing, repeated, unreadable or differs from the body.
     pub(crate) fn header_mismatch(message: impl Into<String>) -> RpcError {
         let error = Error::new(Kind::BadInput, "HEADER_MISMATCH", message)
-            .hint("The headers must repeat what the body says, each once");
+            .hint("Send each header once, with the value that the body has");
         RpcError { code: HEADER_MISMATCH, status: 400, error }
     }
 
@@ -100,9 +100,9 @@ impl RpcError {
     pub(crate) fn missing_capability(missing: &[&str]) -> RpcError {
         let required: serde_json::Map<String, Value> =
             missing.iter().map(|capability| ((*capability).to_owned(), serde_json::json!({}))).collect();
-        let message = format!("This needs a client that can do: {}", missing.join(", "));
+        let message = format!("The client lacks capabilities that the tool needs: {}", missing.join(", "));
         let error = Error::new(Kind::BadInput, "MISSING_CLIENT_CAPABILITY", message)
-            .hint("Declare it in params._meta, io.modelcontextprotocol/clientCapabilities")
+            .hint("Declare them in params._meta, io.modelcontextprotocol/clientCapabilities")
             .with_detail("requiredCapabilities", required);
         RpcError { code: MISSING_CAPABILITY, status: 400, error }
     }
@@ -117,12 +117,12 @@ impl RpcError {
         if Method::ALL.into_iter().any(|other| other.as_str() == method) {
             error = error.hint(match era {
                 Era::Modern => {
-                    "The method belongs to revisions before 2026-07-28; leave params._meta's version out"
+                    "Remove the version from params._meta: the method belongs to revisions before 2026-07-28"
                 }
-                Era::Legacy => "The method belongs to 2026-07-28; name that version in params._meta",
+                Era::Legacy => "Name version 2026-07-28 in params._meta: the method belongs to it",
             });
         } else if let Some(suggestion) = closest(method, methods) {
-            error = error.hint(format!("The nearest is {suggestion}"));
+            error = error.hint(format!("Did you mean {suggestion}?"));
         }
         let status = if era == Era::Modern { 404 } else { 200 };
         RpcError { code: METHOD_NOT_FOUND, status, error }
@@ -130,9 +130,12 @@ impl RpcError {
 
     /// The request needs a session but names none.
     pub fn session_missing() -> RpcError {
-        let error =
-            Error::new(Kind::BadInput, "SESSION_MISSING", "This needs the Mcp-Session-Id of a session")
-                .hint("Send initialize first, then its Mcp-Session-Id with every request");
+        let error = Error::new(
+            Kind::BadInput,
+            "SESSION_MISSING",
+            "The request needs the Mcp-Session-Id of a session",
+        )
+        .hint("Send initialize first, then its Mcp-Session-Id with every request");
         RpcError { code: INVALID_REQUEST, status: 400, error }
     }
 

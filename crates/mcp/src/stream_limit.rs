@@ -37,7 +37,7 @@ impl StreamLimiter {
         }
         let owner_count = counts.per_principal.entry(owner.clone()).or_insert(0);
         if *owner_count >= limits::STREAMS_PER_PRINCIPAL {
-            return Err(limit_error("You have too many open streams", limits::STREAMS_PER_PRINCIPAL));
+            return Err(limit_error("The caller has too many open streams", limits::STREAMS_PER_PRINCIPAL));
         }
         *owner_count += 1;
         counts.total += 1;
@@ -69,7 +69,7 @@ impl Drop for StreamPermit {
 
 fn limit_error(message: &str, limit: usize) -> Error {
     Error::new(Kind::Limit, "TOO_MANY_STREAMS", message)
-        .hint("Close one, or name more addresses in one subscription")
+        .hint("Close a stream, or subscribe to more URIs in one stream")
         .with_detail("limit", limit)
 }
 

@@ -86,8 +86,8 @@ fn subscription_event(context: &RequestContext<'_>, method: Method, uri: &str) -
 
 /// The error of one subscription more than a connection may have.
 pub(crate) fn too_many() -> Error {
-    Error::new(Kind::Limit, "TOO_MANY_SUBSCRIPTIONS", "This connection subscribes to too many addresses")
-        .hint("Unsubscribe from some first")
+    Error::new(Kind::Limit, "TOO_MANY_SUBSCRIPTIONS", "The connection subscribes to too many URIs")
+        .hint("Unsubscribe from other URIs first")
         .with_detail("limit", SUBSCRIPTION_URIS)
 }
 

@@ -189,7 +189,7 @@ fn write_response(
         reply = reply.raw_field("structuredContent", structured);
     }
     let reply = reply.field("isError", &output.is_error)?;
-    // Clients of refrakt look for the error code in `_meta`.
+    // Some clients look for the error code in `_meta`.
     let code = error.and_then(|error| error.detail("errorCode")).map(Value::to_string);
     let entries: Vec<_> = code.as_deref().map(|code| ("errorCode", code)).into_iter().collect();
     Ok(reply.finish_with_meta(&endpoint.server, revision, None, &entries))

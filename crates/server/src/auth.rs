@@ -147,7 +147,7 @@ impl RequestAuth<'_> {
             return Err(Box::new(response::bad_input_response(
                 StatusCode::BAD_REQUEST,
                 "INVALID_REQUEST",
-                "There is more than one Authorization header",
+                "The request has more than one Authorization header",
                 "Send exactly one",
             )));
         }
@@ -184,8 +184,8 @@ impl RequestAuth<'_> {
         self.server.auth_policy.count_refusal(caller, RATE_LIMITED_CODE);
         // Rounded up to whole seconds, so that a client that waits as told is admitted.
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        let error = Error::new(Kind::Limit, RATE_LIMITED_CODE, "This tenant sends more requests than it may")
-            .hint("Wait for the seconds that Retry-After says")
+        let error = Error::new(Kind::Limit, RATE_LIMITED_CODE, "Rate limit exceeded")
+            .hint("Wait for the number of seconds in Retry-After")
             .with_detail("per_second", rate_limiter.limit().per_second)
             .with_detail("burst", rate_limiter.limit().burst)
             .with_detail("retry_after_seconds", seconds);

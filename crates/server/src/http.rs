@@ -108,8 +108,8 @@ fn router(server: Arc<Server>) -> Router {
 async fn not_found() -> Response {
     response::error_response(
         StatusCode::NOT_FOUND,
-        &Error::new(Kind::NotFound, "NOT_FOUND", "Nothing is at this path")
-            .hint("The protocol's endpoint is /mcp; GET /mcp/info says more"),
+        &Error::new(Kind::NotFound, "NOT_FOUND", "There is nothing at this path")
+            .hint("Send MCP messages to /mcp; GET /mcp/info lists all endpoints"),
     )
 }
 
@@ -117,7 +117,7 @@ async fn method_not_allowed() -> Response {
     response::bad_input_response(
         StatusCode::METHOD_NOT_ALLOWED,
         "METHOD_NOT_ALLOWED",
-        "This path does not take that method",
-        "The Allow header names those that it takes",
+        "This path does not allow that method",
+        "Use a method that the Allow header names",
     )
 }

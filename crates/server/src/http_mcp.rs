@@ -92,7 +92,7 @@ async fn handle<B: RequestBody>(
             let mut response = response::bad_input_response(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "METHOD_NOT_ALLOWED",
-                "This path does not take that method",
+                "This path does not allow that method",
                 "Send protocol messages with POST",
             );
             response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
@@ -240,8 +240,8 @@ async fn read_body<B: RequestBody>(auth: &RequestAuth<'_>, body: B) -> Result<By
                 bad_body(
                     StatusCode::BAD_REQUEST,
                     "BODY_BROKEN",
-                    "The body ended before its time",
-                    "Send it again",
+                    "The body is incomplete",
+                    "Send the request again",
                 )
             })?;
             if first.len() + rest.len() + frame.len() > BODY_BYTES {
@@ -265,7 +265,7 @@ async fn read_body<B: RequestBody>(auth: &RequestAuth<'_>, body: B) -> Result<By
             StatusCode::REQUEST_TIMEOUT,
             "BODY_TOO_SLOW",
             "The body took too long to arrive",
-            "Send it again",
+            "Send the request again",
         )),
     }
 }

@@ -139,8 +139,8 @@ fn check_header_limits(request: &Request<Incoming>) -> Result<(), Box<Response>>
 fn timeout_response() -> Response {
     response::error_response(
         StatusCode::SERVICE_UNAVAILABLE,
-        &Error::new(Kind::Limit, "REQUEST_TIMEOUT", "The request took too long")
-            .hint("Look whether it was done before sending it again"),
+        &Error::new(Kind::Limit, "REQUEST_TIMEOUT", "The request timed out")
+            .hint("Check whether it took effect before you send it again"),
     )
 }
 
@@ -167,14 +167,14 @@ fn reject_host(server: &Server, rejection: HostRejection) -> Response {
         HostRejection::Host => (
             "foreign_host",
             "HOST_NOT_ALLOWED",
-            "This server does not answer to that host name",
-            "Use the address that it is bound to, or start it with that name allowed",
+            "The host name is not allowed",
+            "Use the bound address, or start the server with this host name allowed",
         ),
         HostRejection::Origin => (
             "foreign_origin",
             "ORIGIN_NOT_ALLOWED",
-            "Pages of that origin may not call this server",
-            "Start the server with that origin's host allowed",
+            "The origin is not allowed",
+            "Start the server with the host of this origin allowed",
         ),
     };
     server.auth_policy.count_anonymous_refusal(reason, code);

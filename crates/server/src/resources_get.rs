@@ -41,8 +41,8 @@ pub(crate) async fn get_resource(
         Err(response) => return *response,
     };
     let Some(uri) = query.as_deref().and_then(uri_param) else {
-        let error = Error::bad_input("The query must name one address")
-            .hint("Send ?uri= with the address, percent-encoded");
+        let error = Error::bad_input("The query must have exactly one uri parameter")
+            .hint("Send ?uri= with the percent-encoded URI");
         let (method, status) = (Method::ResourcesRead.as_str(), StatusCode::BAD_REQUEST);
         return auth.reject_with_audit(&caller, method, status, error).await;
     };
@@ -119,7 +119,7 @@ fn ok_response(answer: &ReadAnswer, uri: &str, headers: &HeaderMap) -> Response 
                     StatusCode::RANGE_NOT_SATISFIABLE,
                     "RANGE_NOT_SATISFIABLE",
                     "The range begins beyond the end",
-                    "The Content-Range header has the length",
+                    "Request a part of the length in Content-Range",
                 );
                 response::set_header(&mut response, CONTENT_RANGE, &format!("bytes */{length}"));
                 return response;

@@ -251,7 +251,7 @@ async fn not_found_names_uri_and_internal_error_hides_cause() {
     assert!(!String::from_utf8_lossy(&broken.body).contains("fire"));
     assert_eq!(
         client.modern("resources/raed", json!({})).await.json()["error"]["data"]["hint"],
-        "The nearest is resources/read"
+        "Did you mean resources/read?"
     );
 }
 
