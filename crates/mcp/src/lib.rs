@@ -41,8 +41,6 @@ pub mod session_stream;
 pub mod stdio_session;
 mod stream_limit;
 mod subscription;
-#[cfg(test)]
-mod testing;
 mod tool_call;
 mod tools;
 

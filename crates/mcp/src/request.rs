@@ -80,13 +80,8 @@ impl<'a> RpcRequest<'a> {
             check_header(headers, &METHOD, name, "method")?;
             let method = Method::parse(name, Era::Modern)
                 .ok_or_else(|| RpcError::unknown_method(name, Era::Modern))?;
-            // A body without the parameter is rejected by the method itself, which names what is missing.
-            if let Some(parameter) = method.header_param_name()
-                && let Some(value) = params.header_param(parameter).and_then(raw_str)
-            {
-                check_header(headers, &NAME, &value, format_args!("params.{parameter}"))
-                    .map_err(|rpc_error| RejectedRequest { method: Some(method), rpc_error })?;
-            }
+            check_name_header(headers, method, &params)
+                .map_err(|rpc_error| RejectedRequest { method: Some(method), rpc_error })?;
             return Ok(RpcRequest { method, revision, session: None, params });
         }
         if name == Method::Initialize.as_str() {
@@ -151,6 +146,16 @@ fn check_proposed_version(headers: &HeaderMap, params: &Params<'_>) -> Result<()
             "The header mcp-protocol-version differs from params.protocolVersion",
         )),
         _ => Ok(()),
+    }
+}
+
+/// Checks the name header, if the method has a name. A body without the name passes: the method rejects it and says what
+/// is missing.
+fn check_name_header(headers: &HeaderMap, method: Method, params: &Params<'_>) -> Result<(), RpcError> {
+    let Some(parameter) = method.header_param_name() else { return Ok(()) };
+    match params.header_param(parameter).and_then(raw_str) {
+        Some(value) => check_header(headers, &NAME, &value, format_args!("params.{parameter}")),
+        None => Ok(()),
     }
 }
 
@@ -231,34 +236,17 @@ mod tests {
         check(&[("mcp-method", "pïng")], "pïng", false);
     }
 
-    /// The whole check of one modern request, in front of a server without schemes.
-    async fn is_accepted(method: &str, name_header: Option<&str>, params: &str) -> bool {
-        const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
-        let comma = if params.is_empty() { "" } else { "," };
-        let params = RawValue::from_string(format!("{{{params}{comma}{META}}}")).unwrap();
-        let mut headers = headers(&[("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)]);
-        if let Some(name) = name_header {
-            headers.append("mcp-name", HeaderValue::from_str(name).unwrap());
-        }
-        let (endpoint, caller) = crate::testing::empty_endpoint();
-        match RpcRequest::parse(&endpoint, &caller, &headers, method, Some(&params)).await {
-            Ok(_) => true,
-            Err(rejected) => {
-                assert_eq!((rejected.rpc_error.code, rejected.rpc_error.status), (-32020, 400));
-                assert_eq!(rejected.method.map(Method::as_str), Some(method), "the method was known");
-                false
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn name_header_is_compared_with_decoded_body_value() {
-        let params = r#""uri":"x:\/\/a","name":"b""#;
-        assert!(is_accepted("resources/read", Some("x://a"), params).await);
-        assert!(!is_accepted("resources/read", Some("x://A"), params).await);
-        assert!(is_accepted("tools/call", Some("b"), params).await);
-        assert!(is_accepted("resources/list", Some("anything"), params).await);
-        assert!(!is_accepted("resources/read", None, params).await);
-        assert!(is_accepted("resources/read", None, "").await, "the method reports the missing uri itself");
+    #[test]
+    fn name_header_is_compared_with_decoded_body_value() {
+        let body = RawValue::from_string(r#"{"uri":"x:\/\/a","name":"b"}"#.to_owned()).unwrap();
+        let params = Params::read(Some(&body)).unwrap();
+        let is_accepted =
+            |name: &str, method| check_name_header(&headers(&[("mcp-name", name)]), method, &params).is_ok();
+        assert!(is_accepted("x://a", Method::ResourcesRead));
+        assert!(!is_accepted("x://A", Method::ResourcesRead));
+        assert!(is_accepted("b", Method::ToolsCall));
+        assert!(is_accepted("anything", Method::ResourcesList));
+        assert!(check_name_header(&headers(&[]), Method::ResourcesRead, &params).is_err());
+        assert!(check_name_header(&headers(&[]), Method::ResourcesRead, &Params::default()).is_ok());
     }
 }
