@@ -1,7 +1,7 @@
 //! Authentication of one request: authenticate → rate limit → call → once more if the credential changed.
 //!
 //! What a credential means is decided by [`AuthPolicy`](crate::auth_policy::AuthPolicy). This file turns its answer
-//! into a caller or a reply. It knows no protocol message.
+//! into a caller or a reply. Of a protocol reply it knows only whether the credential changed.
 
 use std::sync::Arc;
 use std::time::Instant;

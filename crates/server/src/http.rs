@@ -1,6 +1,7 @@
 //! The HTTP server: its options, its start, and the routes of its paths.
 //!
-//! A request goes through `connection` → `request` → `auth` → the handler of its path, and through each only once.
+//! A request goes through `connection` → `request` → the handler of its path, which gets its caller from `auth`. It enters
+//! each file once.
 
 use std::sync::Arc;
 
