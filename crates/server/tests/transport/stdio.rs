@@ -229,3 +229,17 @@ async fn batches_are_accepted_only_before_negotiating_new_revision() {
     client.call(request(1, "initialize", json!({"protocolVersion": "2025-11-25"}))).await;
     assert_eq!(client.call(batch).await["error"]["code"], -32600);
 }
+
+#[tokio::test]
+async fn progress_of_a_batch_is_sent_before_its_array() {
+    let mut client = start();
+    let params = json!({"name": "toy_progress", "_meta": {"progressToken": 9}});
+    let mut message = client.call(json!([request(1, "tools/call", params)])).await;
+    let mut done = Vec::new();
+    while message.is_object() {
+        done.push(message["params"]["progress"].as_i64().unwrap());
+        message = client.next().await.unwrap();
+    }
+    assert_eq!(done, [0, 50, 100]);
+    assert_eq!(message[0]["result"]["isError"], false);
+}

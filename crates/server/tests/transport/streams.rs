@@ -220,10 +220,12 @@ async fn lost_connection_cancels_modern_but_not_legacy_call() {
     };
     let headers =
         [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "toy_hang")];
-    send_and_disconnect(&[], request(1, "tools/call", json!({"name": "toy_slow"}))).await;
-    // When the server has noticed this lost connection, it has noticed the first one as well.
+    let slow = request(1, "tools/call", json!({"name": "toy_slow"}));
+    send_and_disconnect(&[], slow.clone()).await;
+    send_and_disconnect(&[], json!([slow])).await;
+    // When the server has noticed this lost connection, it has noticed the first two as well.
     send_and_disconnect(&headers, request(1, "tools/call", modern(json!({"name": "toy_hang"})))).await;
     wait_for_count(&running.state.dropped, 1).await;
-    running.state.slow_tool_permits.add_permits(1);
-    wait_for_count(&running.state.finished, 1).await;
+    running.state.slow_tool_permits.add_permits(2);
+    wait_for_count(&running.state.finished, 2).await;
 }
