@@ -1,4 +1,4 @@
-//! The smallest world in which every method of the protocol has an answer: one scheme, a journal that only counts, and no news.
+//! The smallest server in which every method has an answer: one scheme, an audit log that only counts, and no changes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,7 +16,7 @@ use quad_mcp::{Endpoint, ServerOptions, ServerState};
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
 
-/// An endpoint, who calls it, and what was written down.
+/// An endpoint, its caller and its audit log.
 pub struct FuzzServer {
     pub endpoint: Endpoint,
     pub caller: Principal,
@@ -24,6 +24,7 @@ pub struct FuzzServer {
 }
 
 impl FuzzServer {
+    /// The server of this process.
     pub fn get() -> &'static FuzzServer {
         static SERVER: OnceLock<FuzzServer> = OnceLock::new();
         SERVER.get_or_init(|| {
@@ -33,7 +34,7 @@ impl FuzzServer {
                 Resolver::new(vec![Arc::new(ToyScheme)], audit_log.clone(), audit_log.clone()).unwrap();
             let resolver = Arc::new(resolver);
             let server =
-                ServerState::new(ServerOptions { resolver, sessions: None, name: "probe", version: "0" });
+                ServerState::new(ServerOptions { resolver, sessions: None, name: "fuzz", version: "0" });
             FuzzServer {
                 endpoint: Endpoint::new(server, View::All, true),
                 caller: Principal::local_agent(TenantId::new("t"), ["toy:read"]),
@@ -42,7 +43,7 @@ impl FuzzServer {
         })
     }
 
-    /// How many events were written so far.
+    /// The number of audit events so far.
     pub fn events(&self) -> u64 {
         self.audit_log.events.load(Ordering::Relaxed)
     }
@@ -63,7 +64,7 @@ impl AuditLog for CountingAuditLog {
         _: Option<SideEffect>,
     ) -> PendingAppend<'a> {
         self.events.fetch_add(1, Ordering::Relaxed);
-        // Always the same, so that the same request has the same reply.
+        // Always the same receipt, so that equal requests have equal replies on both transports.
         PendingAppend::ready(Ok(Receipt { version: Version(1), sequence: Some(1), event_id: "evt_1".into() }))
     }
 }
@@ -82,8 +83,8 @@ const READ_SCOPE: ScopeRequirement = ScopeRequirement(&["toy:read"]);
 static PROMPTS: [Prompt; 1] = [Prompt {
     name: "greet",
     title: "Greet",
-    description: "Greets somebody",
-    arguments: &[PromptArgument { name: "who", description: "Whom", required: true }],
+    description: "Greets a person",
+    arguments: &[PromptArgument { name: "who", description: "The person", required: true }],
     required_scope: READ_SCOPE,
 }];
 
@@ -142,7 +143,7 @@ impl Scheme for ToyScheme {
     fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
         let schema =
             json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
-        vec![Tool::new("echo", "Echo", "Says it again", schema, READ_SCOPE, ToolEffect::Reads)]
+        vec![Tool::new("echo", "Echo", "Returns its arguments", schema, READ_SCOPE, ToolEffect::Reads)]
             .into_iter()
             .map(std::sync::Arc::new)
             .collect()
@@ -164,7 +165,6 @@ impl Scheme for ToyScheme {
         arguments: &Map<String, Value>,
     ) -> Result<(Vec<Message>, ReadSet)> {
         let text = format!("Greet {}", arguments["who"].as_str().unwrap_or_default());
-
         Ok((vec![Message { role: Role::User, block: ContentBlock::Text(text) }], ReadSet::default()))
     }
 }

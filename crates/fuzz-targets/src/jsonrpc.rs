@@ -1,7 +1,7 @@
-//! Messages, at both doors: the body of a POST and the line of a pipe.
+//! Target `jsonrpc`: messages, as the body of an HTTP POST and as a line on stdio.
 //!
-//! Lines that begin with `#` are headers of the POST, `#name:value`. Without any, it gets those that a modern request must
-//! have, so that the two doors can be held against each other.
+//! Leading lines of the form `#name:value` are headers of the POST. Without such lines the POST gets the headers that a
+//! modern request must have, and the replies of both transports are compared.
 
 use std::cell::OnceCell;
 
@@ -17,17 +17,18 @@ use tokio::sync::mpsc;
 
 use crate::fixture::FuzzServer;
 
-/// Replies that wait for nobody: more than a batch can have.
+/// The capacity for replies on stdio: more than one batch can have.
 const REPLY_QUEUE: usize = 1_024;
 
-/// Methods that open or alter a connection, so that each door answers them in its own way.
+/// Methods that each transport answers in its own way.
 const TRANSPORT_METHODS: [&str; 4] =
     ["initialize", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"];
 
-/// The numbers that a refusal may have. Nothing fails in this world, so that of our own fault is none of them.
+/// The error codes that may occur. Nothing in this server can fail, so the code of an internal error is not one of
+/// them.
 const ALLOWED_CODES: [i64; 8] = [-32700, -32600, -32601, -32602, -32020, -32021, -32022, -32002];
 
-/// Any bytes as a message.
+/// Sends any bytes as a message.
 pub fn jsonrpc(data: &[u8]) {
     thread_local! {
         static RUNTIME: OnceCell<Runtime> = const { OnceCell::new() };
@@ -46,11 +47,11 @@ async fn compare_transports(data: &[u8]) {
     if sent_headers.is_empty() && must_match(body) {
         let (http_text, stdio_text) =
             (lossy_text(&http_reply.unwrap_or_default()), lossy_text(&stdio_replies.concat()));
-        assert_eq!(http_text, stdio_text, "the doors differ");
+        assert_eq!(http_text, stdio_text, "the replies of the transports differ");
     }
 }
 
-/// The reply to a POST, unless there is none.
+/// The reply to a POST; `None` if it is a stream or has no body.
 async fn via_http(headers: &HeaderMap, body: &[u8]) -> Option<Vec<u8>> {
     let server = FuzzServer::get();
     let events_before = server.events();
@@ -64,17 +65,17 @@ async fn via_http(headers: &HeaderMap, body: &[u8]) -> Option<Vec<u8>> {
             Some(json)
         }
         PostBody::Stream(mut messages) => {
-            // What a stream begins with is there at once.
-            let first = messages.next().now_or_never().flatten().expect("a silent stream");
-            let first: Value = serde_json::from_slice(&first).expect("a stream of something else");
+            // The first message of a stream is ready at once.
+            let first = messages.next().now_or_never().flatten().expect("the stream has no first message");
+            let first: Value = serde_json::from_slice(&first).expect("the message is not JSON");
             assert_eq!(first["jsonrpc"], "2.0");
             None
         }
-        PostBody::CredentialChanged => panic!("a credential that rests on nothing has changed"),
+        PostBody::CredentialChanged => panic!("the credential changed, but the caller has none"),
     }
 }
 
-/// The replies to a line.
+/// The replies to a line on stdio.
 async fn via_stdio(line: &[u8]) -> Vec<Vec<u8>> {
     let server = FuzzServer::get();
     let (sender, mut replies) = mpsc::channel(REPLY_QUEUE);
@@ -89,10 +90,11 @@ async fn via_stdio(line: &[u8]) -> Vec<Vec<u8>> {
     received
 }
 
-/// A reply is a document of the right form, repeats the id as it was written, and has left its trace.
+/// Checks that a reply has the right form, repeats the id as written, and has an audit event. `appended` is the number
+/// of audit events of the request.
 fn check_reply(reply: &[u8], request: &[u8], appended: Option<u64>) {
     let parsed: Value =
-        serde_json::from_slice(reply).unwrap_or_else(|_| panic!("no JSON: {}", lossy_text(reply)));
+        serde_json::from_slice(reply).unwrap_or_else(|_| panic!("not JSON: {}", lossy_text(reply)));
     let replies = match &parsed {
         Value::Array(replies) => replies.as_slice(),
         single => std::slice::from_ref(single),
@@ -105,19 +107,23 @@ fn check_reply(reply: &[u8], request: &[u8], appended: Option<u64>) {
             (Some(result), None) => assert!(result.is_object(), "{reply}"),
             (None, Some(error)) => {
                 error_count += 1;
-                let code = error["code"].as_i64().expect("a refusal without a number");
+                let code = error["code"].as_i64().expect("an error without a code");
                 assert!(ALLOWED_CODES.contains(&code), "{reply}");
                 assert!(error["message"].is_string() && error["data"]["code"].is_string(), "{reply}");
                 assert_eq!(error["message"], error["data"]["message"], "{reply}");
             }
-            // A notification of a pipe.
+            // A notification on stdio.
             (None, None) => assert!(reply["method"].is_string(), "{reply}"),
             (Some(_), Some(_)) => panic!("both a result and an error: {reply}"),
         }
     }
     if let Some(appended) = appended {
-        assert!(appended >= error_count, "a refusal was not written down: {}", lossy_text(reply));
-        assert!(appended <= replies.len() as u64, "written down twice: {}", lossy_text(reply));
+        assert!(appended >= error_count, "an error without an audit event: {}", lossy_text(reply));
+        assert!(
+            appended <= replies.len() as u64,
+            "more than one audit event for a message: {}",
+            lossy_text(reply)
+        );
     }
     if let Ok(Incoming::One(Message::Request { id, .. })) = envelope::parse_incoming(request) {
         let expected = format!(r#"{{"jsonrpc":"2.0","id":{},"#, id.get());
@@ -129,7 +135,8 @@ fn check_reply(reply: &[u8], request: &[u8], appended: Option<u64>) {
     }
 }
 
-/// Whether both doors must give the same reply: one request that says nothing twice, of a method that is no door's own.
+/// Whether both transports must give the same reply: to a single request without repeated fields, unless each transport
+/// answers its method in its own way.
 fn must_match(body: &[u8]) -> bool {
     let Ok(Incoming::One(Message::Request { method, .. })) = envelope::parse_incoming(body) else {
         return false;
@@ -137,7 +144,7 @@ fn must_match(body: &[u8]) -> bool {
     !TRANSPORT_METHODS.contains(&method.as_ref()) && quad_auth::fuzzing::parse_object(body).is_ok()
 }
 
-/// The headers before the body.
+/// Splits the header lines from the body.
 fn split_headers(mut data: &[u8]) -> (HeaderMap, &[u8]) {
     let mut headers = HeaderMap::new();
     while let Some(rest) = data.strip_prefix(b"#") {
@@ -154,7 +161,7 @@ fn split_headers(mut data: &[u8]) -> (HeaderMap, &[u8]) {
     (headers, data)
 }
 
-/// The headers that a modern body must be sent with; none for another body.
+/// The headers that a modern body needs; none for any other body.
 fn headers_for(body: &[u8]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let Ok(message) = serde_json::from_slice::<Value>(body) else { return headers };
@@ -174,7 +181,7 @@ fn headers_for(body: &[u8]) -> HeaderMap {
     headers
 }
 
-/// A text as a header can hold it.
+/// A text as a header value, encoded where a header cannot hold it.
 fn encode_header(text: &str) -> HeaderValue {
     let is_plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
         && text.trim() == text

@@ -1,12 +1,14 @@
-//! What the fuzzers call: the decoders of everything that a stranger can send, and what must hold for any bytes.
+//! Fuzz targets: the decoders of everything that an untrusted client can send, each with properties that hold for any
+//! bytes.
 //!
-//! A probe takes bytes, hands them to the real decoder and panics if something does not hold that always must. It is run in
-//! two ways: by `./x fuzz`, under libFuzzer, for as long as one likes; and by this crate's own test, which replays the corpora
-//! in `fuzz/corpus` and [mutates](mutate) them a little with a fixed seed.
+//! A target passes bytes to the real decoder and panics if a property does not hold. It runs in two ways: under
+//! libFuzzer (`./x fuzz`), for any time; and in this crate's own test, which replays the [`corpus`] and
+//! [mutates](mutate) it with a fixed seed.
 #![forbid(unsafe_code)]
-// A probe tells what it has found by panicking.
+// A target reports what it has found by a panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod corpus;
 mod fixture;
 mod jsonrpc;
 mod markdoc;
@@ -21,9 +23,9 @@ pub use template::template;
 pub use token::token;
 pub use uri::uri;
 
-/// A decoder under test.
+/// A fuzz target: a decoder and its properties. Panics if one does not hold for these bytes.
 pub type FuzzTarget = fn(&[u8]);
 
-/// Every probe, by the name of its corpus.
+/// Every fuzz target with its name, which is also the name of its corpus.
 pub const FUZZ_TARGETS: [(&str, FuzzTarget); 5] =
     [("token", token), ("uri", uri), ("template", template), ("jsonrpc", jsonrpc), ("markdoc", markdoc)];

@@ -1,16 +1,16 @@
-//! Markdoc: any text becomes a tree whose parts lie where they say, in work that grows with the text and no faster.
+//! Target `markdoc`: any text becomes a tree with valid spans, in a number of steps that is linear in its length.
 //!
-//! The first byte chooses whether slots and comments are read; the rest is the text.
+//! The first byte selects whether slots and comments are parsed; the rest is the text.
 
 use quad_markdoc::{Node, Options, Span, limits, parse_with};
 
-/// Most steps of the parser for a byte: several times what the costliest known text takes.
+/// The most parser steps per byte: several times what the costliest known text needs.
 const STEPS_PER_BYTE: u64 = 2_000;
 
-/// What even an empty text may take.
+/// The parser steps that even an empty text may need.
 const STEPS_BASE: u64 = 50_000;
 
-/// Any bytes as a document.
+/// Parses any bytes as a document.
 pub fn markdoc(data: &[u8]) {
     let (flags, text) = data.split_first().unwrap_or((&0, &[]));
     let source = String::from_utf8_lossy(text);
@@ -30,18 +30,19 @@ pub fn markdoc(data: &[u8]) {
     for (_, error) in document.errors() {
         assert!(!error.to_string().is_empty());
     }
-    let reparsed = parse_with(&source, &options).expect("a text that was read is refused");
-    let to_json = |node: &Node| serde_json::to_string(node).expect("a tree is JSON");
-    assert_eq!(to_json(&document.root), to_json(&reparsed.root), "the same text became two trees");
+    let reparsed = parse_with(&source, &options).expect("the second parse failed");
+    let to_json = |node: &Node| serde_json::to_string(node).expect("a tree serializes");
+    assert_eq!(to_json(&document.root), to_json(&reparsed.root), "two parses of one text differ");
 }
 
+/// Checks that the spans of a node, its children and its errors are valid and nested.
 fn check_spans(source: &str, node: &Node) {
     let is_valid_span = |span: Span| span.start <= span.end && source.get(span.range()).is_some();
-    assert!(is_valid_span(node.span), "{:?} of {} is no place", node.span, node.kind.as_str());
+    assert!(is_valid_span(node.span), "{:?} of {} is not a valid span", node.span, node.kind.as_str());
     for child in &node.children {
-        assert!(node.span.contains(child.span), "{} lies outside of its parent", child.kind.as_str());
+        assert!(node.span.contains(child.span), "{} is outside of its parent", child.kind.as_str());
     }
     for error in &node.errors {
-        assert!(is_valid_span(error.span), "an error is at no place");
+        assert!(is_valid_span(error.span), "an error has no valid span");
     }
 }

@@ -1,9 +1,9 @@
-//! Small changes of known inputs, the same in every run.
+//! Small mutations of known inputs, the same in every run.
 //!
-//! Far less than what a fuzzer does, since nothing tells it what a change has reached; but it needs no other compiler, no
-//! instrumentation and no luck, so an ordinary test can do it on any machine.
+//! This finds less than libFuzzer, because it has no coverage feedback. But it needs no instrumentation and is
+//! deterministic, so an ordinary test can run it.
 
-/// Words that decoders look for.
+/// Byte strings that are special to a decoder.
 const WORDS: [&[u8]; 24] = [
     b"\0",
     b"\n",
@@ -31,22 +31,22 @@ const WORDS: [&[u8]; 24] = [
     b"#mcp-name:",
 ];
 
-/// Longest input that is made.
+/// The longest mutated input in bytes.
 const BYTES_MAX: usize = 16 * 1024;
 
-/// Makes inputs out of others.
+/// Mutates inputs, from a seed.
 #[derive(Clone, Debug)]
 pub struct Mutator {
     state: u64,
 }
 
 impl Mutator {
-    /// The mutator of that seed.
+    /// A mutator with this seed.
     pub fn new(seed: u64) -> Mutator {
         Mutator { state: seed | 1 }
     }
 
-    /// Changes `input` in one to four places; `others` may lend it pieces.
+    /// Changes `input` in one to four places. Inserted pieces may come from `others`.
     pub fn mutate(&mut self, input: &mut Vec<u8>, others: &[Vec<u8>]) {
         for _ in 0..=self.random_below(4) {
             let start = self.random_below(input.len() + 1);
@@ -72,7 +72,7 @@ impl Mutator {
         input.truncate(BYTES_MAX);
     }
 
-    /// A number from 0 to `end`, without it; 0 if there is none. Xorshift: no secret depends on it.
+    /// A number below `end`; 0 if `end` is 0. Xorshift, since nothing here needs to be unpredictable.
     fn random_below(&mut self, end: usize) -> usize {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;

@@ -1,14 +1,14 @@
-//! Templates: what is filled in can be taken out again.
+//! Target `template`: an expanded template matches itself and gives back the values.
 //!
-//! The first line is the template, each further one the value of its next variable. A line that is missing leaves the variable
-//! out.
+//! The first line is the template. Each further line is the value of the next variable; a variable without a line is
+//! absent.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use quad_address::{AddressError, Grammar, RouteSpec, Router, Template, Variables, limits};
 
-/// Any bytes as a template and its values.
+/// Parses any bytes as a template and its values.
 pub fn template(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut lines = text.split('\n');
@@ -23,7 +23,7 @@ pub fn template(data: &[u8]) {
     assert_eq!(template.as_str(), source);
     assert_eq!(Template::parse(template.as_str()).as_ref(), Ok(&template));
     let names: Vec<String> = template.variables().map(str::to_owned).collect();
-    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "a variable stands twice");
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "a variable occurs twice");
     let values: Variables = names.iter().zip(lines).collect();
     let Ok(uri) = template.expand(&values) else { return };
     let Some(router) = router(template, &names) else { return };
@@ -32,7 +32,7 @@ pub fn template(data: &[u8]) {
             assert_eq!(address.variables(), &values, "{source} {uri}");
             assert_eq!(address.canonical(), uri);
         }
-        // Free text has a longest, and expansion does not know of grammars.
+        // Expansion does not check grammars, and free text has a maximum length.
         Err(AddressError::BadVariable { name, .. }) => {
             let value = values.get(&name).unwrap_or_default();
             assert!(value.len() > limits::TEXT_BYTES_MAX, "{source} {uri}: {name}");
@@ -42,19 +42,19 @@ pub fn template(data: &[u8]) {
     }
 }
 
-/// A router of this template alone, in which every variable may hold any text. None if so many names have been met that no
-/// more can be kept: a grammar's name lives as long as the program.
+/// A router with this template only, in which every variable accepts any text. `None` if too many variable names have
+/// been interned: a grammar needs a name with a static lifetime.
 fn router(template: Template, names: &[String]) -> Option<Router<()>> {
     let mut spec = RouteSpec::new(template);
     for name in names {
         spec = spec.with_grammar(intern(name)?, Grammar::Text);
     }
     let mut router = Router::new();
-    router.add(spec, ()).expect("a template alone was refused");
+    router.add(spec, ()).expect("a router rejected its only template");
     Some(router)
 }
 
-/// The same name, for ever.
+/// The name with a static lifetime.
 fn intern(name: &str) -> Option<&'static str> {
     const NAMES_MAX: usize = 50_000;
     const NAME_BYTES_MAX: usize = 64;

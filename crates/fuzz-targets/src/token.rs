@@ -1,7 +1,11 @@
-//! Tokens, session ids, and the JSON inside them.
+//! Target `token`: bearer tokens, session ids, and the JSON in them.
 //!
-//! The first byte says what the rest is: `T` a token, `S` a header and claims with a NUL between them, to be signed first, `J`
-//! a document, `E` a session id. Without signing, nothing behind the signature would ever be reached.
+//! The first byte selects the form of the rest:
+//! * `T`: a token;
+//! * `S`: header and claims with a NUL between them, which are signed first. Otherwise no input would get past the
+//!   signature;
+//! * `J`: a JSON document;
+//! * `E`: a session id.
 
 use std::sync::OnceLock;
 
@@ -9,16 +13,15 @@ use quad_auth::fuzzing::{self, FuzzKeys};
 use quad_core::Timestamp;
 use serde_json::Value;
 
-/// When everything happens here.
+/// The current time in this target.
 const NOW: Timestamp = Timestamp(1_800_000_000_500);
 
-/// What clocks may differ by.
+/// The tolerated difference between clocks.
 const TOLERANCE_MS: i64 = quad_auth::limits::CLOCK_TOLERANCE_MS;
 
 const PURPOSE: &str = "session";
 
-/// With this name in it, one of the two readers that are compared sees something that the other does not: the library uses it
-/// for itself.
+/// serde_json uses this name internally, so the two compared parsers differ on documents that contain it.
 const RESERVED: &[u8] = b"$serde_json";
 
 fn keys() -> &'static FuzzKeys {
@@ -26,7 +29,7 @@ fn keys() -> &'static FuzzKeys {
     KEYS.get_or_init(|| FuzzKeys::new(&[[1; 32], [3; 32]]).unwrap())
 }
 
-/// Any bytes as a credential.
+/// Checks any bytes as a credential.
 pub fn token(data: &[u8]) {
     match data.split_first() {
         Some((b'S', rest)) => check_signed_token(rest),
@@ -37,7 +40,7 @@ pub fn token(data: &[u8]) {
     }
 }
 
-/// No token is accepted that our keys have not signed, in exactly this spelling.
+/// Only a token that our keys have signed, in exactly this spelling, is accepted.
 fn check_token(data: &[u8]) {
     let Ok(token) = std::str::from_utf8(data) else { return };
     if keys().verify(token, NOW).is_ok() {
@@ -45,7 +48,8 @@ fn check_token(data: &[u8]) {
     }
 }
 
-/// What was signed is accepted only if it is for us, from us and of now; and then it says what any reader sees in it.
+/// A signed token is accepted only if issuer, audience and time are right. Its verified claims equal those that any
+/// JSON parser reads.
 fn check_signed_token(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
     let (header, claims) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -68,16 +72,16 @@ fn check_signed_token(data: &[u8]) {
     assert_eq!(claims["tenant_id"], verified.tenant.as_str());
     assert_eq!(claims["principal_type"], verified.kind.as_str());
     assert_eq!(claims["jti"], verified.id.as_str());
-    assert!(verified.expires_at.0.saturating_add(TOLERANCE_MS) > NOW.0, "it has ended");
-    assert!(verified.issued_at.0 <= NOW.0 + TOLERANCE_MS, "it has not begun");
-    // The same words under any other signature are nothing.
+    assert!(verified.expires_at.0.saturating_add(TOLERANCE_MS) > NOW.0, "expired");
+    assert!(verified.issued_at.0 <= NOW.0 + TOLERANCE_MS, "not valid yet");
+    // The same header and claims with another signature are rejected.
     let other_token = keys().sign(b"{}", b"{}");
     let (signed, _) = token.rsplit_once('.').unwrap();
     let (_, signature) = other_token.rsplit_once('.').unwrap();
     assert_eq!(keys().verify(&format!("{signed}.{signature}"), NOW), Err("bad_signature"));
 }
 
-/// The strict reader reads what the library reads, but for names that stand twice.
+/// The strict parser accepts what serde_json accepts, except documents with a repeated name.
 fn check_strict_json(data: &[u8]) {
     if data.windows(RESERVED.len()).any(|window| window == RESERVED) {
         return;
@@ -85,19 +89,21 @@ fn check_strict_json(data: &[u8]) {
     let library = serde_json::from_slice::<Value>(data);
     match (fuzzing::parse_object(data), library) {
         (Ok(strict), Ok(Value::Object(library))) => assert_eq!(strict, library),
-        (Ok(_), other) => panic!("the library sees {other:?} where the strict reader sees an object"),
+        (Ok(_), other) => panic!("serde_json reads {other:?} where the strict parser reads an object"),
         (Err("duplicate_claim"), _) => {}
-        (Err(_), Ok(Value::Object(_))) => panic!("the strict reader refuses what says everything once"),
+        (Err(_), Ok(Value::Object(_))) => {
+            panic!("the strict parser rejects a document without repeated names")
+        }
         (Err(_), _) => {}
     }
 }
 
-/// A sealed string opens only as it was sealed; and what is sealed opens.
+/// A signed opaque string verifies only as signed and only for its purpose.
 fn check_opaque(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data)
         && let Some(payload) = keys().verify_opaque(PURPOSE, text)
     {
-        assert_eq!(keys().sign_opaque(PURPOSE, &payload), text, "a sealed string has two spellings");
+        assert_eq!(keys().sign_opaque(PURPOSE, &payload), text, "a signed string has two spellings");
         assert_eq!(keys().verify_opaque("cursor", text), None);
     }
     let opaque = keys().sign_opaque(PURPOSE, data);

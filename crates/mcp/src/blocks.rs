@@ -1,4 +1,4 @@
-//! Blocks of tool results and prompt messages, as each revision knows them.
+//! Content blocks of tool results and prompt messages, in the form of each revision.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::Revision;
 
-/// A block as JSON. What a revision does not know becomes text: a client that refuses an unknown block would lose the
-/// whole result.
+/// A block as JSON. A block type that the revision does not have becomes text: a client may reject the whole result
+/// because of one unknown block.
 pub(crate) fn block_json(block: &ContentBlock, revision: Revision) -> Value {
     match block {
         ContentBlock::Text(text) => json!({"type": "text", "text": text}),
@@ -20,7 +20,7 @@ pub(crate) fn block_json(block: &ContentBlock, revision: Revision) -> Value {
             json!({"type": "audio", "data": data, "mimeType": mime_type})
         }
         ContentBlock::Audio { mime_type, .. } => {
-            json!({"type": "text", "text": format!("(a sound of type {mime_type}, which this protocol revision cannot carry)")})
+            json!({"type": "text", "text": format!("(audio of type {mime_type}; this protocol revision has no audio)")})
         }
         ContentBlock::Link { uri, name, mime_type } if revision.has_structured_results() => {
             let mut link = json!({"type": "resource_link", "uri": uri, "name": name});

@@ -1,4 +1,4 @@
-//! `server/discover`, and what `initialize` shares with it.
+//! `server/discover`; `initialize` shares the capabilities and the instructions.
 
 use quad_core::Result;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::dispatch::RequestContext;
 use crate::response_writer::{CacheHint, ResponseWriter};
 use crate::{Endpoint, Revision, limits};
 
-/// Answers `server/discover`. The same for every caller: it describes the endpoint.
+/// Answers `server/discover`. The reply describes the endpoint and is the same for every caller.
 pub(crate) fn handle(context: &RequestContext<'_>) -> Result<Vec<u8>> {
     let versions: Vec<&str> = Revision::ALL.into_iter().map(Revision::as_str).collect();
     let endpoint = context.endpoint;
@@ -18,14 +18,14 @@ pub(crate) fn handle(context: &RequestContext<'_>) -> Result<Vec<u8>> {
     Ok(reply.finish(&endpoint.server, context.revision, Some(CacheHint::DISCOVERY)))
 }
 
-/// What a client may count on. Lists of tools and prompts never change while the server runs.
+/// The server's capabilities. The lists of tools and prompts never change while it runs, so they have no `listChanged`.
 pub(crate) fn capabilities(has_notifications: bool) -> Value {
     let resources =
         if has_notifications { json!({"subscribe": true, "listChanged": true}) } else { json!({}) };
     json!({"resources": resources, "tools": {}, "prompts": {}, "completions": {}})
 }
 
-/// What an agent should know to start, cut at a line's end if it is too long.
+/// The instructions for an agent that connects, cut at the end of a line if they are too long.
 pub(crate) fn instructions(endpoint: &Endpoint) -> String {
     let mut text = endpoint.resolver().instructions(endpoint.view);
     if text.len() > limits::INSTRUCTIONS_BYTES {

@@ -1,17 +1,16 @@
-//! From a method to its answer, the same for every transport.
+//! From a method to its reply, the same for every transport.
 
-use quad_core::tool::{NoProgress, Progress};
 use quad_core::{Error, Principal};
 use serde_json::value::RawValue;
 
 use crate::params::Params;
 use crate::response_writer::ResponseWriter;
-use crate::tools::OwnedToolCall;
 use crate::{
-    Endpoint, Method, Revision, RpcError, Transport, completion, discover, prompts, resources, tools,
+    Endpoint, MessageStream, Method, Revision, RpcError, Transport, completion, discover, listen, prompts,
+    resources, tool_call, tools,
 };
 
-/// One request, ready to be answered.
+/// One checked request, with everything that its method needs.
 pub(crate) struct RequestContext<'a> {
     pub(crate) endpoint: &'a Endpoint,
     pub(crate) caller: &'a Principal,
@@ -21,44 +20,45 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) params: &'a Params<'a>,
 }
 
-impl RequestContext<'_> {
-    /// Answers a request that needs nothing but an answer. What opens or alters a connection (`initialize`,
-    /// subscriptions) is answered by the transport's own module.
-    pub(crate) async fn dispatch(&self, method: Method) -> Result<Vec<u8>, RpcError> {
-        self.dispatch_with_progress(method, &NoProgress).await
-    }
+/// The reply to a request.
+pub(crate) enum Reply {
+    /// One response.
+    Message(Vec<u8>),
+    /// Notifications, then the response.
+    Stream(MessageStream),
+}
 
-    /// The same, telling `progress` how far it is.
-    pub(crate) async fn dispatch_with_progress(
-        &self,
-        method: Method,
-        progress: &dyn Progress,
-    ) -> Result<Vec<u8>, RpcError> {
-        // Reads are by far the most: what else there is lies in boxes, so that a read does not carry its size.
+impl RequestContext<'_> {
+    /// Answers a request. The methods that change the state of a connection (`initialize`, legacy subscriptions) are
+    /// answered by the transport's own module and never get here.
+    pub(crate) async fn dispatch(&self, method: Method) -> Result<Reply, RpcError> {
+        // Nearly all requests are reads. The futures of the other methods are boxed, so that the future of a read does
+        // not have their size.
         let result = match method {
+            Method::ResourcesRead => resources::read(self).await,
+            Method::ToolsCall => return Box::pin(tool_call::handle(self)).await,
+            Method::Listen => return Box::pin(listen::open(self)).await.map(Reply::Stream),
             Method::Ping | Method::Initialized => Ok(self.empty_result()),
             Method::Discover => discover::handle(self),
             Method::ResourcesList => Box::pin(resources::list(self)).await,
             Method::TemplatesList => Box::pin(resources::templates(self)).await,
-            Method::ResourcesRead => resources::read(self).await,
             Method::PromptsList => Box::pin(prompts::list(self)).await,
             Method::PromptsGet => Box::pin(prompts::get(self)).await,
             Method::ToolsList => Box::pin(tools::list(self)).await,
-            Method::ToolsCall => return Box::pin(OwnedToolCall::from_request(self)?.run(progress)).await,
             Method::Complete => Box::pin(completion::handle(self)).await,
-            Method::Initialize | Method::Subscribe | Method::Unsubscribe | Method::Listen => {
-                Err(Error::internal(format!("{} is answered by the transport", method.as_str())))
+            Method::Initialize | Method::Subscribe | Method::Unsubscribe => {
+                Err(Error::internal(format!("{} must be answered by the transport", method.as_str())))
             }
         };
-        result.map_err(|error| self.rpc_error(error))
+        result.map(Reply::Message).map_err(|error| self.rpc_error(error))
     }
 
-    /// An empty result.
+    /// A response with an empty result.
     pub(crate) fn empty_result(&self) -> Vec<u8> {
         ResponseWriter::new(self.id, 0).finish(&self.endpoint.server, self.revision, None)
     }
 
-    /// The era's form of an error.
+    /// The RPC error with the number that the request's era has for it.
     pub(crate) fn rpc_error(&self, error: Error) -> RpcError {
         RpcError::from_error(error, self.revision.era())
     }

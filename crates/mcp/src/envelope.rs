@@ -1,4 +1,4 @@
-//! A JSON-RPC message, read once. The id and the parameters stay as they were written.
+//! JSON-RPC messages: parsed once; the id and the params stay as written.
 
 use std::borrow::Cow;
 
@@ -8,47 +8,47 @@ use serde_json::value::RawValue;
 
 use crate::{RpcError, limits};
 
-/// What the audit calls the method of something in which none could be read.
+/// The method in the audit event of a message whose method could not be read.
 pub const UNPARSED_METHOD: &str = "unread";
 
 /// One message of a client.
 #[derive(Debug)]
 pub enum Message<'a> {
-    /// Wants an answer.
+    /// Expects a response.
     Request {
         /// A string or an integer, as written.
         id: &'a RawValue,
-        /// Which method.
+        /// The method.
         method: Cow<'a, str>,
-        /// With what.
+        /// The params, as written.
         params: Option<&'a RawValue>,
     },
-    /// Wants none.
+    /// Expects no response.
     Notification {
-        /// Which notification.
+        /// The method.
         method: Cow<'a, str>,
-        /// With what.
+        /// The params, as written.
         params: Option<&'a RawValue>,
     },
-    /// An answer to a request that we never made; accepted and ignored.
+    /// A response. This server sends no requests, so it is accepted and ignored.
     Response,
 }
 
-/// What a body or a line holds.
+/// The content of a body or a line.
 #[derive(Debug)]
 pub enum Incoming<'a> {
     /// One message.
     One(Message<'a>),
-    /// An array of messages, still to be read one by one.
+    /// An array of messages, not yet parsed.
     Batch(Vec<&'a RawValue>),
 }
 
-/// A message that is none, and its id where that could be read.
+/// A message that is not valid JSON-RPC.
 #[derive(Debug)]
 pub struct InvalidMessage {
-    /// The refusal.
+    /// The error to answer with.
     pub rpc_error: RpcError,
-    /// The id to answer to.
+    /// The id, if it could be read.
     pub id: Option<Box<RawValue>>,
 }
 
@@ -68,12 +68,12 @@ struct Fields<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// `null` is a value here, and a wrong one; without this it would read like an absent field.
+/// Reads `null` as a value. By default serde reads it as an absent field, and `"id": null` must be an error.
 fn some_raw<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Reads a body or a line.
+/// Parses a body or a line.
 pub fn parse_incoming(bytes: &[u8]) -> Result<Incoming<'_>, InvalidMessage> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| InvalidMessage { rpc_error: RpcError::not_json(), id: None })?;
@@ -93,7 +93,7 @@ pub fn parse_incoming(bytes: &[u8]) -> Result<Incoming<'_>, InvalidMessage> {
     }
 }
 
-/// Reads one message.
+/// Parses one message.
 pub fn parse_message(text: &str) -> Result<Message<'_>, InvalidMessage> {
     let fields: Fields<'_> = match serde_json::from_str(text) {
         Ok(fields) => fields,
@@ -123,35 +123,35 @@ pub fn parse_message(text: &str) -> Result<Message<'_>, InvalidMessage> {
     })
 }
 
-/// The string that a raw value is, without copying where it has no escapes.
+/// The string of a raw value; `None` if it is not a string. Copies only if there are escapes.
 pub(crate) fn raw_str(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if !inner.contains('\\') {
-        // Whoever found the value's end has seen that nothing else in it needs a second look.
+        // The `RawValue` scanner has already rejected control characters, so a string without `\` is its own text.
         return Some(Cow::Borrowed(inner));
     }
     serde_json::from_str::<String>(raw.get()).ok().map(Cow::Owned)
 }
 
-/// Whether a raw value is a string or an integer that any reader of JSON takes.
+/// Whether a raw value is a valid id: a string, or an integer that every JSON reader accepts.
 pub(crate) fn is_id(raw: &RawValue) -> bool {
     let text = raw.get();
     match text.as_bytes().first() {
-        // The scanner that found the value's end has not looked at its escapes.
+        // The `RawValue` scanner does not check escapes.
         Some(b'"') => raw_str(raw).is_some(),
         Some(b'-' | b'0'..=b'9') => text.len() <= limits::ID_DIGITS && !text.contains(['.', 'e', 'E']),
         _ => false,
     }
 }
 
-/// The slow path: why it could not be read, and whom to tell.
+/// Parses a message again, completely, to find why it is invalid and which id it has.
 fn explain_invalid(text: &str, error: &serde_json::Error) -> InvalidMessage {
     match serde_json::from_str::<Value>(text) {
         Err(_) => InvalidMessage { rpc_error: RpcError::not_json(), id: None },
         Ok(Value::Object(fields)) => {
             let id = fields.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64());
             let id = id.and_then(|id| serde_json::value::to_raw_value(id).ok());
-            // Only a doubled field is left, since every field is read raw.
+            // The only possible error is a repeated field, because every field is read raw.
             InvalidMessage {
                 rpc_error: RpcError::invalid_request(format!("The message is malformed: {error}")),
                 id,
@@ -228,7 +228,7 @@ mod tests {
             r#"["a"]"#,
             r#"{"a":"b"}"#,
         ] {
-            // The whole parser finds every fault; what is left raw has passed only a part of it.
+            // The full parser finds every error; a raw value has passed only a part of its checks.
             let raw: Result<&RawValue, _> = serde_json::from_str(json);
             let text = raw.ok().and_then(raw_str).map(Cow::into_owned);
             assert_eq!(text, serde_json::from_str::<String>(json).ok(), "{json}");

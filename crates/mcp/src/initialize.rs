@@ -1,4 +1,4 @@
-//! `initialize`: how a legacy connection begins.
+//! `initialize`: the first request of a legacy connection.
 
 use quad_core::Result;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::params::Params;
 use crate::response_writer::ResponseWriter;
 use crate::{Revision, discover};
 
-/// The revision that the connection will speak: the proposed one if it is a legacy one of ours, else our newest.
+/// The revision of the connection: the proposed one if it is a supported legacy one, else the newest legacy one.
 pub(crate) fn negotiate(params: &Params<'_>) -> Revision {
     params
         .protocol_version
@@ -19,7 +19,7 @@ pub(crate) fn negotiate(params: &Params<'_>) -> Revision {
         .unwrap_or(Revision::NEWEST_LEGACY)
 }
 
-/// Answers `initialize`. `pushes` says whether this connection can carry notifications.
+/// Answers `initialize`. `has_notifications`: whether this connection can carry notifications.
 pub(crate) fn handle(context: &RequestContext<'_>, has_notifications: bool) -> Result<Vec<u8>> {
     let server = &context.endpoint.server;
     let info = json!({"name": server.name, "title": "Quadrivium", "version": server.version});

@@ -1,4 +1,6 @@
-//! `subscriptions/listen`: the modern stream of notifications.
+//! `subscriptions/listen`: the notification stream of the modern era.
+
+use std::sync::Arc;
 
 use futures_util::stream;
 use quad_core::limits::SUBSCRIPTION_URIS;
@@ -8,15 +10,16 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::dispatch::RequestContext;
-use crate::endpoint::ServerState;
 use crate::response_writer::ResponseWriter;
+use crate::server_state::ServerState;
 use crate::stream_limit::StreamPermit;
 use crate::subscription::{ChangeNotification, SubscriptionStream};
 use crate::{MessageStream, Revision, RpcError};
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// What a client asks to hear of. Lists of tools and prompts never change here, so these wishes are not accepted.
+/// The notifications that a client asks for. The lists of tools and prompts never change while the server runs, so
+/// their filters are not accepted.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Filter {
@@ -49,7 +52,7 @@ async fn subscribe_all(context: &RequestContext<'_>) -> Result<MessageStream> {
             match endpoint.resolver().read_set_of(context.caller, endpoint.view, uri).await {
                 Ok(read_set) => subscriptions.subscribe(uri.clone(), read_set),
                 Err(error) if matches!(error.kind(), Kind::Internal | Kind::Credential) => return Err(error),
-                // What the caller cannot read now is left out of the acknowledgement, whatever the reason.
+                // The acknowledgement omits the URIs that the caller cannot read now, for whatever reason.
                 Err(_) => rejected += 1,
             }
         }
@@ -62,7 +65,7 @@ async fn subscribe_all(context: &RequestContext<'_>) -> Result<MessageStream> {
     let receipt = endpoint.resolver().record_success(context.caller, event).await?;
     subscriptions.mark_verified_at(receipt.version);
     let listen_stream = ListenStream {
-        hub: endpoint.server.clone(),
+        server: endpoint.server.clone(),
         id: context.id.to_owned(),
         revision: context.revision,
         subscriptions,
@@ -80,15 +83,16 @@ fn parse_filter(raw: Option<&RawValue>) -> Result<Filter> {
         Error::bad_input(format!("params.notifications: {error}")).with_detail("field", "notifications")
     })?;
     if filter.resource_subscriptions.as_ref().is_some_and(|uris| uris.len() > SUBSCRIPTION_URIS) {
-        return Err(Error::new(Kind::Limit, "TOO_MANY_SUBSCRIPTIONS", "The filter names too many addresses")
-            .hint("Split them over several subscriptions")
+        return Err(Error::new(Kind::Limit, "TOO_MANY_SUBSCRIPTIONS", "The filter names too many URIs")
+            .hint("Split the URIs over several streams")
             .with_detail("limit", SUBSCRIPTION_URIS));
     }
     Ok(filter)
 }
 
+/// An open stream: the acknowledgement, notifications, the result.
 struct ListenStream {
-    hub: std::sync::Arc<ServerState>,
+    server: Arc<ServerState>,
     id: Box<RawValue>,
     revision: Revision,
     subscriptions: SubscriptionStream,
@@ -119,7 +123,7 @@ impl ListenStream {
                     self.state = ListenState::Closed;
                     let entries = [(SUBSCRIPTION_ID, self.id.get())];
                     ResponseWriter::new(&self.id, 0).finish_with_meta(
-                        &self.hub,
+                        &self.server,
                         self.revision,
                         None,
                         &entries,

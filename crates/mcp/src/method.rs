@@ -1,39 +1,39 @@
-//! The methods that a client may call.
+//! The methods of the protocol that this server answers.
 
 use crate::Era;
 
-/// A method that we serve in at least one era.
+/// A method of at least one era.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// Opens a legacy connection.
+    /// `initialize`: opens a legacy connection.
     Initialize,
-    /// `initialized` sent as a request, as one known client does; answered with nothing.
+    /// `initialized` as a request: one known client sends it so. The result is empty.
     Initialized,
-    /// Are you there?
+    /// `ping`.
     Ping,
-    /// What can you do?
+    /// `server/discover`: the capabilities of the server.
     Discover,
-    /// What can I read?
+    /// `resources/list`.
     ResourcesList,
-    /// Which forms do addresses have?
+    /// `resources/templates/list`.
     TemplatesList,
-    /// Read an address.
+    /// `resources/read`.
     ResourcesRead,
-    /// Tell me when it changes (legacy).
+    /// `resources/subscribe` (legacy).
     Subscribe,
-    /// Tell me no more (legacy).
+    /// `resources/unsubscribe` (legacy).
     Unsubscribe,
-    /// Which prompts are there?
+    /// `prompts/list`.
     PromptsList,
-    /// The messages of a prompt.
+    /// `prompts/get`.
     PromptsGet,
-    /// Which tools are there?
+    /// `tools/list`.
     ToolsList,
-    /// Call a tool.
+    /// `tools/call`.
     ToolsCall,
-    /// Possible values of a variable.
+    /// `completion/complete`.
     Complete,
-    /// Tell me when these change (modern).
+    /// `subscriptions/listen` (modern).
     Listen,
 }
 
@@ -57,7 +57,7 @@ impl Method {
         Method::Listen,
     ];
 
-    /// The spelling.
+    /// The name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Method::Initialize => "initialize",
@@ -78,12 +78,12 @@ impl Method {
         }
     }
 
-    /// Reads a method that the era has.
+    /// Parses the name of a method of the era.
     pub fn parse(text: &str, era: Era) -> Option<Method> {
         Method::ALL.into_iter().find(|method| method.as_str() == text && method.is_supported_in(era))
     }
 
-    /// Whether the era has it.
+    /// Whether the era has this method.
     pub fn is_supported_in(self, era: Era) -> bool {
         match self {
             Method::Initialize
@@ -96,7 +96,7 @@ impl Method {
         }
     }
 
-    /// The parameter that the `Mcp-HostPort` header repeats, if the method has one.
+    /// The parameter that the `Mcp-Name` header repeats, if the method has one.
     pub(crate) fn header_param_name(self) -> Option<&'static str> {
         match self {
             Method::ToolsCall | Method::PromptsGet => Some("name"),

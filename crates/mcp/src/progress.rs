@@ -1,4 +1,4 @@
-//! Progress of one call, as messages on its own stream.
+//! Progress of one tool call, as notifications.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// Sends what a tool reports, tagged with the caller's token.
+/// Turns the progress that a tool reports into notifications with the caller's token.
 pub(crate) struct ProgressMessages {
     token: Box<RawValue>,
     messages: mpsc::Sender<Vec<u8>>,
@@ -15,7 +15,7 @@ pub(crate) struct ProgressMessages {
 }
 
 impl ProgressMessages {
-    /// Reports under `token` to `messages`.
+    /// Sends notifications with `token` to `messages`.
     pub(crate) fn new(token: Box<RawValue>, messages: mpsc::Sender<Vec<u8>>) -> ProgressMessages {
         ProgressMessages { token, messages, last_value: Mutex::new(f64::NEG_INFINITY) }
     }
@@ -23,8 +23,7 @@ impl ProgressMessages {
 
 impl Progress for ProgressMessages {
     fn report(&self, done: f64, total: Option<f64>, message: &str) {
-        // The protocol promises increasing values; a tool that counts backwards is not passed on. Neither is a value
-        // that JSON cannot say.
+        // The protocol requires increasing values, and JSON has no NaN or infinity. Other values are dropped.
         let mut last_value = self.last_value.lock().unwrap_or_else(PoisonError::into_inner);
         if !done.is_finite() || done <= *last_value {
             return;
@@ -45,12 +44,12 @@ impl Progress for ProgressMessages {
             self.token.get(),
             &fields[1..],
         );
-        // Nobody waits for a slow reader: progress that does not fit is lost, the result is not.
+        // A tool does not wait for a slow reader: progress that does not fit is dropped. The result is never dropped.
         let _ = self.messages.try_send(text.into_bytes());
     }
 }
 
-/// A whole number without a fraction, as most counters are.
+/// A whole number as an integer, any other as a float.
 fn json_number(value: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() < EXACT { Value::from(value as i64) } else { Value::from(value) }

@@ -4,7 +4,7 @@ use quad_core::{EventDraft, Result};
 use serde_json::Value;
 
 use crate::dispatch::RequestContext;
-use crate::params;
+use crate::params::{self, Meta};
 use crate::response_writer::{self, CacheHint, ResponseWriter};
 
 /// Answers `resources/list`.
@@ -33,15 +33,15 @@ pub(crate) async fn templates(context: &RequestContext<'_>) -> Result<Vec<u8>> {
     Ok(reply.finish(&endpoint.server, context.revision, Some(CacheHint::TEMPLATES)))
 }
 
-/// Answers `resources/read`: the cached bytes, copied once between the id and the receipt.
+/// Answers `resources/read`: the cached bytes, copied once into the response.
 pub(crate) async fn read(context: &RequestContext<'_>) -> Result<Vec<u8>> {
     let uri = params::required_str(context.params.uri, "uri")?;
     let endpoint = context.endpoint;
     let meta = context.params.meta.as_ref();
-    let cached_hash = meta.map(crate::meta::Meta::if_none_match).transpose()?.flatten();
+    let cached_hash = meta.map(Meta::if_none_match).transpose()?.flatten();
     let answer = endpoint.resolver().read(context.caller, endpoint.view, &uri).await?;
     let read = &answer.read;
-    // `text` has found a string there, so the raw form is there too.
+    // Present: `required_str` has read it. The response repeats the URI as the caller spelled it.
     let Some(raw_uri) = context.params.uri else {
         return Err(quad_core::Error::bad_input("params.uri is missing"));
     };
@@ -49,7 +49,7 @@ pub(crate) async fn read(context: &RequestContext<'_>) -> Result<Vec<u8>> {
     let hint = if read.immutable { CacheHint::IMMUTABLE } else { CacheHint::NEVER };
     let receipt = response_writer::receipt_json(read, &answer.receipt);
     let receipt = (response_writer::RECEIPT_KEY, receipt.as_str());
-    // The audit knows of it as of any other read, since the caller learns that nothing has changed.
+    // Audited like any read: the caller learns that the contents have not changed.
     if read.cacheable && cached_hash.as_deref() == Some(&*read.content_hash) {
         let reply = ResponseWriter::new(context.id, 0).field("contents", &[(); 0])?;
         let entries = [receipt, (response_writer::NOT_MODIFIED_KEY, "true")];

@@ -1,14 +1,16 @@
-//! A response, written straight into its bytes: the id as it came, the result's fields, and what the era adds.
+//! Writes a response directly as bytes: the id as written, the fields of the result, the era's own fields.
+//!
+//! There is no JSON tree of the result, because most responses are cached contents that only have to be copied.
 
 use quad_core::{Error, JsonText, Receipt, Result, SerializedRead, write_json_string};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::endpoint::ServerState;
+use crate::server_state::ServerState;
 use crate::{Era, Revision};
 
-/// How long a client may keep a result, and for whom. Only the modern era has it.
+/// How long a client may cache a result, and for whom. Only the modern era has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CacheHint {
     ttl_ms: u64,
@@ -16,24 +18,25 @@ pub(crate) struct CacheHint {
 }
 
 impl CacheHint {
-    /// Everything that can change: a client that kept it would not see a change, and would hide its reads.
+    /// For everything that can change. A client that cached it would miss changes and hide its reads from the audit
+    /// log.
     pub(crate) const NEVER: CacheHint = CacheHint { ttl_ms: 0, scope: "private" };
-    /// What an address that never changes gave to this caller.
+    /// For contents that never change: 1 day, for this caller.
     pub(crate) const IMMUTABLE: CacheHint = CacheHint { ttl_ms: 86_400_000, scope: "private" };
-    /// The templates: the same for everyone, until the server is replaced.
+    /// For the templates, which are the same for every caller and change only with the server's version: 5 minutes.
     pub(crate) const TEMPLATES: CacheHint = CacheHint { ttl_ms: 300_000, scope: "public" };
-    /// What the endpoint can do.
+    /// For the capabilities of an endpoint: 1 hour.
     pub(crate) const DISCOVERY: CacheHint = CacheHint { ttl_ms: 3_600_000, scope: "public" };
 }
 
-/// A response under construction.
+/// A response that is being written.
 pub(crate) struct ResponseWriter {
     out: Vec<u8>,
     fields: usize,
 }
 
 impl ResponseWriter {
-    /// Begins the response to `id`, with room for a result of so many bytes.
+    /// Starts the response to `id`; `capacity` is the expected size of the result in bytes.
     pub(crate) fn new(id: &RawValue, capacity: usize) -> ResponseWriter {
         let mut out = Vec::with_capacity(id.get().len() + capacity + 512);
         out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
@@ -57,21 +60,21 @@ impl ResponseWriter {
         }
     }
 
-    /// Adds a field whose value has been written.
+    /// Adds a field whose value is JSON already.
     pub(crate) fn raw_field(mut self, name: &str, value: &JsonText) -> ResponseWriter {
         self.key(name);
         self.out.extend_from_slice(value.as_str().as_bytes());
         self
     }
 
-    /// Adds `contents`: the address as the caller wrote it, spliced before the shared bytes.
+    /// Adds `contents`: for each content the URI as the caller wrote it, then the cached bytes.
     pub(crate) fn contents(mut self, uri: &RawValue, read: &SerializedRead) -> ResponseWriter {
         self.key("contents");
         read.write_contents_json(uri.get().as_bytes(), &mut self.out);
         self
     }
 
-    /// Adds `content`: a text, if there is one, and blocks.
+    /// Adds `content`: an optional text block, then the other blocks.
     pub(crate) fn content(mut self, text: Option<&str>, blocks: &[Value]) -> Result<ResponseWriter> {
         self.key("content");
         self.out.push(b'[');
@@ -90,12 +93,12 @@ impl ResponseWriter {
         Ok(self)
     }
 
-    /// Ends the response: the era's own fields, and `_meta`.
+    /// Ends the response with the era's own fields and `_meta`.
     pub(crate) fn finish(self, server: &ServerState, revision: Revision, hint: Option<CacheHint>) -> Vec<u8> {
         self.finish_with_meta(server, revision, hint, &[])
     }
 
-    /// Ends the response with more entries in `_meta`, each a name and its JSON.
+    /// Ends the response; `entries` are further members of `_meta`, each a name and its JSON.
     pub(crate) fn finish_with_meta(
         mut self,
         server: &ServerState,
@@ -148,13 +151,13 @@ impl ResponseWriter {
     }
 }
 
-/// The key under which a read's proof stands in `_meta`.
+/// The key of the read receipt in `_meta`.
 pub(crate) const RECEIPT_KEY: &str = "dev.quadrivium/receipt";
 
-/// The key in `_meta` that says that the caller has the contents already; `contents` is then empty.
+/// The key in `_meta` of a read whose contents the caller already has; `contents` is then empty.
 pub(crate) const NOT_MODIFIED_KEY: &str = "dev.quadrivium/notModified";
 
-/// The proof of a read: what was shown, at which version, and where that is written down.
+/// The receipt of a read: the hash of the contents, the version and the audit event.
 pub(crate) fn receipt_json(read: &SerializedRead, receipt: &Receipt) -> String {
     let version = read.read_set.version.unwrap_or(receipt.version);
     let mut buffer = itoa::Buffer::new();
@@ -168,7 +171,7 @@ pub(crate) fn receipt_json(read: &SerializedRead, receipt: &Receipt) -> String {
         json.push_str(buffer.format(sequence));
     }
     json.push_str(r#","event":""#);
-    // An id of ours: `evt_`, letters and digits.
+    // Needs no escaping: `evt_`, letters and digits.
     json.push_str(&receipt.event_id);
     json.push_str(r#""}"#);
     json
@@ -214,6 +217,6 @@ mod tests {
         assert_eq!(parsed(&audit_receipt), expect);
         audit_receipt.sequence = None;
         expect.as_object_mut().unwrap().remove("sequence");
-        assert_eq!(parsed(&audit_receipt), expect, "an event that is not written yet has no place");
+        assert_eq!(parsed(&audit_receipt), expect, "an event that is not committed yet has no sequence");
     }
 }

@@ -1,31 +1,31 @@
-//! The protocol's revisions, and what each of them can carry.
+//! The revisions of the protocol and the features of each.
 
-/// A revision that we serve, oldest first.
+/// A revision that this server speaks, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
-    /// The first; known from stdio clients.
+    /// The first revision; only stdio clients use it.
     V2024_11_05,
-    /// Streamable HTTP, batches, audio. The meaning of an absent version header.
+    /// Streamable HTTP, batches, audio. The default when the version header is absent.
     V2025_03_26,
     /// Structured results, resource links, no batches.
     V2025_06_18,
-    /// The newest with `initialize`.
+    /// The newest revision with `initialize`.
     V2025_11_25,
-    /// Stateless; the native one.
+    /// Stateless; the only modern revision.
     V2026_07_28,
 }
 
-/// Which of the protocol's two forms.
+/// The two forms of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {
     /// `initialize`, sessions, `resources/subscribe`.
     Legacy,
-    /// Everything in each request.
+    /// Stateless: every request carries its revision.
     Modern,
 }
 
 impl Revision {
-    /// Every revision, newest first, as `supportedVersions` names them.
+    /// Every revision, newest first, in the order of `supportedVersions`.
     pub const ALL: [Revision; 5] = [
         Revision::V2026_07_28,
         Revision::V2025_11_25,
@@ -34,13 +34,13 @@ impl Revision {
         Revision::V2024_11_05,
     ];
 
-    /// The newest that begins with `initialize`: our answer to a client that proposes something else.
+    /// The newest legacy revision: offered to a client that proposes an unknown one.
     pub const NEWEST_LEGACY: Revision = Revision::V2025_11_25;
 
-    /// What a legacy request speaks that does not say.
+    /// The revision of a legacy request that names none.
     pub const DEFAULT_LEGACY: Revision = Revision::V2025_03_26;
 
-    /// The spelling.
+    /// The name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Revision::V2024_11_05 => "2024-11-05",
@@ -51,38 +51,43 @@ impl Revision {
         }
     }
 
-    /// Reads a revision that we serve.
+    /// Parses a supported revision.
     pub fn parse(text: &str) -> Option<Revision> {
         Revision::ALL.into_iter().find(|revision| revision.as_str() == text)
     }
 
-    /// Its form.
+    /// Parses a supported modern revision.
+    pub(crate) fn parse_modern(text: &str) -> Option<Revision> {
+        Revision::parse(text).filter(|revision| revision.is_modern())
+    }
+
+    /// The era of the revision.
     pub fn era(self) -> Era {
         if self >= Revision::V2026_07_28 { Era::Modern } else { Era::Legacy }
     }
 
-    /// Whether it is of the stateless form.
+    /// Whether the revision is modern.
     pub fn is_modern(self) -> bool {
         self.era() == Era::Modern
     }
 
-    /// Whether several messages may come as one array.
+    /// Whether several messages may be sent as one array.
     pub fn has_batches(self) -> bool {
         self <= Revision::V2025_03_26
     }
 
-    /// Whether results may hold `structuredContent` and `resource_link`.
+    /// Whether results may have `structuredContent` and `resource_link`.
     pub fn has_structured_results(self) -> bool {
         self >= Revision::V2025_06_18
     }
 
-    /// Whether a block may be audio.
+    /// Whether content may be audio.
     pub fn has_audio(self) -> bool {
         self >= Revision::V2025_03_26
     }
 }
 
-/// Whether a version header names the modern form, served or not: any date from the first modern revision on.
+/// Whether a version is modern, supported or not: any date from the first modern revision on.
 pub(crate) fn is_modern_version(version: &str) -> bool {
     let is_date = version.len() == 10
         && version.bytes().enumerate().all(|(index, byte)| match index {

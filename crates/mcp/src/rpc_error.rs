@@ -1,45 +1,46 @@
-//! A refusal as the protocol says it: the shared error, a JSON-RPC number and an HTTP status.
+//! Errors of the protocol: the shared [`Error`] with a JSON-RPC code and an HTTP status.
 //!
-//! The numbers are decided here and nowhere else.
+//! Codes and statuses are decided in this file only.
 
+use quad_core::text::truncate;
 use quad_core::{Error, Kind, closest};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::{Era, Method, Revision, limits};
 
-/// Not JSON.
+/// The message is not JSON.
 pub const PARSE_ERROR: i32 = -32700;
-/// JSON, but not a message.
+/// The message is JSON, but not a valid JSON-RPC message.
 pub const INVALID_REQUEST: i32 = -32600;
-/// No such method.
+/// The method does not exist.
 pub const METHOD_NOT_FOUND: i32 = -32601;
-/// The parameters do not fit, or name nothing.
+/// The params are invalid, or name something that does not exist.
 pub const INVALID_PARAMS: i32 = -32602;
-/// Our fault.
+/// An internal error.
 pub const INTERNAL_ERROR: i32 = -32603;
-/// A header disagrees with the body.
+/// A header differs from the body.
 pub const HEADER_MISMATCH: i32 = -32020;
-/// The client has not said that it can do what the call needs.
+/// The client has not declared a capability that the call needs.
 pub const MISSING_CAPABILITY: i32 = -32021;
-/// A revision that we do not serve.
+/// The revision is not supported.
 pub const UNSUPPORTED_VERSION: i32 = -32022;
-/// Nothing is at that address, as legacy clients know it.
+/// The resource does not exist (legacy).
 pub const LEGACY_NOT_FOUND: i32 = -32002;
 
-/// A refusal of one request.
+/// The error of one request.
 #[derive(Debug)]
 pub struct RpcError {
-    /// The JSON-RPC number.
+    /// The JSON-RPC code.
     pub code: i32,
-    /// The HTTP status, where there is HTTP.
+    /// The HTTP status; stdio ignores it.
     pub status: u16,
-    /// What went wrong; becomes `message` and `data`.
+    /// The error; it becomes `message` and `data`.
     pub error: Error,
 }
 
 impl RpcError {
-    /// The protocol's numbers for an error of the shared path.
+    /// The code and status of an error of the resolver.
     pub fn from_error(error: Error, era: Era) -> RpcError {
         let code = match error.kind() {
             Kind::NotFound if era == Era::Legacy => LEGACY_NOT_FOUND,
@@ -50,43 +51,43 @@ impl RpcError {
         RpcError { code, status, error }
     }
 
-    /// The text is not JSON.
+    /// The message is not JSON.
     pub fn not_json() -> RpcError {
         let error = Error::new(Kind::BadInput, "PARSE_ERROR", "The message is not valid JSON")
             .hint("Send one JSON-RPC 2.0 message in UTF-8");
         RpcError { code: PARSE_ERROR, status: 400, error }
     }
 
-    /// It is JSON, but no message.
+    /// The message is JSON, but not a valid JSON-RPC message.
     pub fn invalid_request(message: impl Into<String>) -> RpcError {
         let error = Error::new(Kind::BadInput, "INVALID_REQUEST", message);
         RpcError { code: INVALID_REQUEST, status: 400, error }
     }
 
-    /// The request lacks what every modern request carries.
+    /// The request lacks a key that every modern `_meta` has.
     pub(crate) fn incomplete_meta(message: impl Into<String>) -> RpcError {
         let error = Error::new(Kind::BadInput, "INVALID_META", message)
-            .hint("params._meta must hold io.modelcontextprotocol/protocolVersion and …/clientCapabilities");
+            .hint("Send io.modelcontextprotocol/protocolVersion and …/clientCapabilities in params._meta");
         RpcError { code: INVALID_PARAMS, status: 400, error }
     }
 
-    /// A header is missing, doubled, unreadable or differs from the body.
+    /// A header is missing, repeated, unreadable or differs from the body.
     pub(crate) fn header_mismatch(message: impl Into<String>) -> RpcError {
         let error = Error::new(Kind::BadInput, "HEADER_MISMATCH", message)
-            .hint("The headers must repeat what the body says, each once");
+            .hint("Send each header once, with the value that the body has");
         RpcError { code: HEADER_MISMATCH, status: 400, error }
     }
 
-    /// A revision that is not served here.
+    /// The revision is not supported.
     pub(crate) fn unsupported_version(requested: &str) -> RpcError {
-        // A legacy revision is served after `initialize`; inside `_meta` only the modern ones mean anything.
+        // A legacy revision is supported, but not in `_meta`: there only modern ones are valid.
         let modern_only = Revision::parse(requested).is_some();
         let supported: Vec<Value> = Revision::ALL
             .into_iter()
             .filter(|revision| !modern_only || revision.is_modern())
             .map(|revision| revision.as_str().into())
             .collect();
-        let requested: String = requested.chars().take(64).collect();
+        let requested = truncate(requested, limits::VERSION_CHARS_MAX);
         let error =
             Error::new(Kind::BadInput, "UNSUPPORTED_PROTOCOL_VERSION", "Unsupported protocol version")
                 .hint("Use one of data.supported")
@@ -95,20 +96,20 @@ impl RpcError {
         RpcError { code: UNSUPPORTED_VERSION, status: 400, error }
     }
 
-    /// The call needs something of its client that the client has not declared.
+    /// The client has not declared a capability that the call needs.
     pub(crate) fn missing_capability(missing: &[&str]) -> RpcError {
         let required: serde_json::Map<String, Value> =
             missing.iter().map(|capability| ((*capability).to_owned(), serde_json::json!({}))).collect();
-        let message = format!("This needs a client that can do: {}", missing.join(", "));
+        let message = format!("The client lacks capabilities that the tool needs: {}", missing.join(", "));
         let error = Error::new(Kind::BadInput, "MISSING_CLIENT_CAPABILITY", message)
-            .hint("Declare it in params._meta, io.modelcontextprotocol/clientCapabilities")
+            .hint("Declare them in params._meta, io.modelcontextprotocol/clientCapabilities")
             .with_detail("requiredCapabilities", required);
         RpcError { code: MISSING_CAPABILITY, status: 400, error }
     }
 
-    /// The era has no such method.
+    /// The method does not exist in this era.
     pub(crate) fn unknown_method(method: &str, era: Era) -> RpcError {
-        let method_text: String = method.chars().take(limits::METHOD_CHARS_MAX).collect();
+        let method_text = truncate(method, limits::METHOD_CHARS_MAX);
         let mut error = Error::new(Kind::BadInput, "METHOD_NOT_FOUND", "Method not found")
             .with_detail("method", method_text);
         let methods =
@@ -116,38 +117,41 @@ impl RpcError {
         if Method::ALL.into_iter().any(|other| other.as_str() == method) {
             error = error.hint(match era {
                 Era::Modern => {
-                    "The method belongs to revisions before 2026-07-28; leave params._meta's version out"
+                    "Remove the version from params._meta: the method belongs to revisions before 2026-07-28"
                 }
-                Era::Legacy => "The method belongs to 2026-07-28; name that version in params._meta",
+                Era::Legacy => "Name version 2026-07-28 in params._meta: the method belongs to it",
             });
         } else if let Some(suggestion) = closest(method, methods) {
-            error = error.hint(format!("The nearest is {suggestion}"));
+            error = error.hint(format!("Did you mean {suggestion}?"));
         }
         let status = if era == Era::Modern { 404 } else { 200 };
         RpcError { code: METHOD_NOT_FOUND, status, error }
     }
 
-    /// The request needs a session and names none.
+    /// The request needs a session but names none.
     pub fn session_missing() -> RpcError {
-        let error =
-            Error::new(Kind::BadInput, "SESSION_MISSING", "This needs the Mcp-Session-Id of a session")
-                .hint("Send initialize first, then its Mcp-Session-Id with every request");
+        let error = Error::new(
+            Kind::BadInput,
+            "SESSION_MISSING",
+            "The request needs the Mcp-Session-Id of a session",
+        )
+        .hint("Send initialize first, then its Mcp-Session-Id with every request");
         RpcError { code: INVALID_REQUEST, status: 400, error }
     }
 
-    /// The named session is none of the caller's, or has ended.
+    /// The session is unknown, has ended or belongs to another caller.
     pub fn session_unknown() -> RpcError {
         let error = Error::new(Kind::NotFound, "SESSION_NOT_FOUND", "The session is unknown or has ended")
             .hint("Send initialize again");
         RpcError { code: INVALID_REQUEST, status: 404, error }
     }
 
-    /// Whether the caller must be authenticated anew before this can be answered.
+    /// Whether the credential changed during the request, so that the caller must be authenticated again.
     pub fn needs_reauth(&self) -> bool {
         self.error.kind() == Kind::Credential
     }
 
-    /// The scope that would have helped.
+    /// The missing scope, if that is the error.
     pub fn missing_scope(&self) -> Option<&str> {
         if self.error.kind() != Kind::Scope {
             return None;
@@ -155,7 +159,7 @@ impl RpcError {
         self.error.detail("scope").and_then(Value::as_str)
     }
 
-    /// The response. Without an id when none could be read.
+    /// The response; without an id if none could be read.
     pub fn to_json(&self, id: Option<&RawValue>) -> Vec<u8> {
         let mut out = Vec::with_capacity(256);
         out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
@@ -164,7 +168,7 @@ impl RpcError {
             out.extend_from_slice(id.get().as_bytes());
             out.push(b',');
         }
-        // Where nobody can authenticate anew for the caller, it learns only that it must try again.
+        // Only HTTP can authenticate the caller again. Everywhere else the caller has to repeat the request.
         let retry_error = self.needs_reauth().then(|| {
             Error::new(Kind::Conflict, "CREDENTIAL_CHANGED", "The credential changed during the call")
                 .hint("Send the request again")

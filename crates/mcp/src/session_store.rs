@@ -1,38 +1,29 @@
-//! Legacy sessions, as the protocol needs them. The gate keeps them; how, and where, is not known here.
+//! The session store as the protocol needs it. `quad-auth` implements it; tests have one in memory.
 
 use quad_auth::{AuthService, SessionError};
-use quad_core::{Error, Principal, Result};
+use quad_core::{Principal, Result};
 
-/// Keeps the sessions of legacy HTTP clients. A session id is never a credential: each call also names the caller, and a
-/// session of somebody else is an unknown one.
+/// Stores the sessions of legacy HTTP clients. A session id is not a credential: each call also names the caller, and
+/// another caller's session is reported as unknown.
 #[async_trait::async_trait]
 pub trait SessionStore: Send + Sync {
-    /// Opens a session that speaks `revision`, and gives its id.
+    /// Opens a session that speaks `revision` and returns its id.
     fn open(&self, caller: &Principal, revision: &str) -> Result<String>;
 
     /// The revision of a session that is the caller's and has not ended.
-    async fn check(&self, caller: &Principal, id: &str) -> Result<String, SessionStoreError>;
+    async fn check(&self, caller: &Principal, id: &str) -> Result<String, SessionError>;
 
     /// Ends a session.
     async fn end(&self, caller: &Principal, id: &str) -> Result<()>;
 
-    /// Adds an address to what a session wants to hear of.
+    /// Adds a URI to the subscriptions of a session.
     async fn subscribe(&self, caller: &Principal, id: &str, uri: &str) -> Result<()>;
 
-    /// Takes one away.
+    /// Removes a URI from the subscriptions of a session.
     async fn unsubscribe(&self, caller: &Principal, id: &str, uri: &str) -> Result<()>;
 
-    /// What a session wants to hear of.
+    /// The URIs that a session subscribes to.
     async fn subscriptions(&self, caller: &Principal, id: &str) -> Result<Vec<String>>;
-}
-
-/// Why a session cannot be used.
-#[derive(Debug)]
-pub enum SessionStoreError {
-    /// Not ours, not the caller's, expired or ended: all the same to the caller.
-    Unknown,
-    /// Our fault.
-    Failed(Error),
 }
 
 #[async_trait::async_trait]
@@ -41,12 +32,8 @@ impl SessionStore for AuthService {
         self.open_session(caller, revision)
     }
 
-    async fn check(&self, caller: &Principal, id: &str) -> Result<String, SessionStoreError> {
-        match self.check_session(caller, id).await {
-            Ok(session) => Ok(session.revision),
-            Err(SessionError::NotFound) => Err(SessionStoreError::Unknown),
-            Err(SessionError::Failed(error)) => Err(SessionStoreError::Failed(error)),
-        }
+    async fn check(&self, caller: &Principal, id: &str) -> Result<String, SessionError> {
+        self.check_session(caller, id).await.map(|session| session.revision)
     }
 
     async fn end(&self, caller: &Principal, id: &str) -> Result<()> {

@@ -1,7 +1,7 @@
-//! A pipe: lines in, lines out, requests side by side.
+//! MCP over stdio: lines in, lines out, requests run concurrently.
 //!
-//! The two eras share the pipe. A request with a revision in its `_meta` stands alone; `initialize` says what the others
-//! speak. Reading and writing the lines themselves is somebody else's work.
+//! Both eras share one session. A request with a revision in its `_meta` is modern and complete in itself; `initialize`
+//! decides the revision of all others. This module gets and returns whole lines; it knows no file descriptor.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
@@ -10,49 +10,46 @@ use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
 use quad_core::limits::SUBSCRIPTION_URIS;
-use quad_core::tool::{NoProgress, Progress};
 use quad_core::{Error, Principal};
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::dispatch::RequestContext;
+use crate::dispatch::{Reply, RequestContext};
 use crate::envelope::{self, Incoming, Message, UNPARSED_METHOD, raw_str};
-use crate::meta::Meta;
 use crate::params::{self, Params};
-use crate::progress::ProgressMessages;
-use crate::subscription::{SubscriptionCommand, SubscriptionStream};
-use crate::{
-    Endpoint, Era, Method, Revision, RpcError, Transport, http_post, initialize, limits, listen,
-    session_stream,
-};
+use crate::subscription::{self, SubscriptionCommand, SubscriptionStream};
+use crate::{Endpoint, Era, MessageStream, Method, Revision, RpcError, Transport, batch, initialize, limits};
 
-/// One pipe and its state.
+/// One client on stdio.
 pub struct StdioSession {
     state: Arc<SessionState>,
     request_permits: Arc<Semaphore>,
     requests: JoinSet<()>,
     streams: JoinSet<()>,
-    /// What `initialize` agreed on.
+    /// The revision that `initialize` agreed on.
     revision: Option<Revision>,
 }
 
+/// The part of a session that its running requests share.
 struct SessionState {
     endpoint: Endpoint,
     caller: Principal,
     out: mpsc::Sender<Vec<u8>>,
+    /// The running requests, by id. A request that is not here any more was cancelled.
     in_flight: Mutex<HashMap<String, AbortHandle>>,
     subscriptions: Mutex<Subscriptions>,
 }
 
-/// What the legacy half of the pipe subscribes to.
+/// The legacy subscriptions of a session.
 #[derive(Default)]
 struct Subscriptions {
     uris: HashSet<String>,
+    /// The commands of the subscription task, once it runs.
     commands: Option<mpsc::Sender<SubscriptionCommand>>,
 }
 
-/// A request that owns its parts, so that it can run beside others.
+/// A request that owns its parts, so that it can run as a task.
 struct OwnedRequest {
     id: Box<RawValue>,
     method: String,
@@ -60,7 +57,7 @@ struct OwnedRequest {
     revision: Revision,
 }
 
-/// A message of a batch that was refused before it could become a job.
+/// A message of a batch that was rejected before it could run.
 struct RejectedMessage {
     id: Option<Box<RawValue>>,
     method: String,
@@ -68,7 +65,7 @@ struct RejectedMessage {
 }
 
 impl StdioSession {
-    /// A pipe of `caller`, whose answers go to `out`.
+    /// A session of `caller`; its replies and notifications go to `out`.
     pub fn new(endpoint: Endpoint, caller: Principal, out: mpsc::Sender<Vec<u8>>) -> StdioSession {
         let state = SessionState {
             endpoint,
@@ -86,7 +83,7 @@ impl StdioSession {
         }
     }
 
-    /// Takes one line. Returns when the line has been understood, not when it has been answered.
+    /// Handles one line. Returns when the line has been parsed and its request started, not when it has been answered.
     pub async fn handle_line(&mut self, line: &[u8]) {
         while self.requests.try_join_next().is_some() {}
         while self.streams.try_join_next().is_some() {}
@@ -99,22 +96,22 @@ impl StdioSession {
         }
     }
 
-    /// Answers a line that was too long to be taken.
+    /// Answers a line that was longer than [`limits::LINE_BYTES`].
     pub async fn reject_long_line(&mut self) {
         let rpc_error =
             RpcError::invalid_request(format!("A line may hold at most {} bytes", limits::LINE_BYTES));
         self.state.reject(UNPARSED_METHOD, None, rpc_error).await;
     }
 
-    /// The other side has closed: lets running requests finish and ends the streams.
+    /// The client has closed its end: lets running requests finish and ends the streams.
     pub async fn finish(mut self) {
         self.streams.abort_all();
         let drain = async { while self.requests.join_next().await.is_some() {} };
         if tokio::time::timeout(Duration::from_millis(limits::PIPE_DRAIN_MS), drain).await.is_err() {
-            tracing::warn!("requests were still running when their pipe closed");
+            tracing::warn!("requests were aborted: they were still running after stdin closed");
             self.requests.abort_all();
         }
-        // An aborted task lets go of the writer only once it has been joined.
+        // An aborted task drops its sender only once it has been joined.
         self.requests.shutdown().await;
         self.streams.shutdown().await;
     }
@@ -162,7 +159,7 @@ impl StdioSession {
             Ok(reply) => {
                 state.send(reply).await;
                 if let Err(error) = self.ensure_subscription_task(Some(SubscriptionCommand::AddList)).await {
-                    tracing::error!(cause = error.cause_chain(), "a pipe cannot hear of changes");
+                    tracing::error!(cause = error.cause_chain(), "stdio subscription task failed to start");
                 }
             }
             Err(error) => {
@@ -172,7 +169,7 @@ impl StdioSession {
         }
     }
 
-    /// Starts the task that carries legacy notifications, if it does not run yet, and gives it a command.
+    /// Starts the task that sends legacy notifications, unless it runs, and sends it a command.
     async fn ensure_subscription_task(
         &mut self,
         command: Option<SubscriptionCommand>,
@@ -188,7 +185,7 @@ impl StdioSession {
                 let state = self.state.clone();
                 self.streams.spawn(async move {
                     while let Some(notification) = subscriptions.next().await {
-                        state.send(session_stream::notification_json(&notification)).await;
+                        state.send(subscription::notification_json(&notification)).await;
                     }
                 });
                 self.state.lock_subscriptions().commands = Some(sender.clone());
@@ -196,13 +193,13 @@ impl StdioSession {
             }
         };
         if let Some(command) = command {
-            // The queue is longer than the commands that a full pipe of requests can hold.
+            // The queue holds more commands than requests can be in flight.
             let _ = commands.try_send(command);
         }
         Ok(())
     }
 
-    /// Runs a request beside the others.
+    /// Runs a request as a task.
     async fn spawn_request(&mut self, request: OwnedRequest) {
         let id_key = id_to_key(&request.id);
         if self.state.lock_in_flight().contains_key(&id_key) {
@@ -215,13 +212,13 @@ impl StdioSession {
             let rpc_error = RpcError::from_error(error, Era::Legacy);
             return self.state.send(self.state.error_reply_for(&request, rpc_error).await).await;
         }
-        // A stream stays open as long as its client likes; it is counted elsewhere.
+        // A stream may stay open for hours, so it holds no request permit. `StreamLimiter` limits streams.
         let is_stream = request.method == Method::Listen.as_str();
         let permit = if is_stream { None } else { self.request_permits.clone().acquire_owned().await.ok() };
         let state = self.state.clone();
         let tasks = if is_stream { &mut self.streams } else { &mut self.requests };
         let owned_key = id_key.clone();
-        // Held while the task starts, so that the task cannot leave the table before it has entered it.
+        // Locked while the task starts, so that the task cannot remove its entry before the entry exists.
         let mut in_flight = self.state.lock_in_flight();
         let handle = tasks.spawn(async move {
             let _permit = permit;
@@ -230,7 +227,7 @@ impl StdioSession {
                 Err(_) => RpcError::from_error(Error::internal("a request panicked"), Era::Legacy)
                     .to_json(Some(&request.id)),
             };
-            // Gone from the table means cancelled: then nothing is answered.
+            // A request without an entry was cancelled and gets no reply.
             let is_current = state.lock_in_flight().remove(&owned_key).is_some();
             if is_current {
                 state.send(reply).await;
@@ -242,7 +239,7 @@ impl StdioSession {
     async fn handle_batch(&mut self, messages: &[&RawValue]) {
         let revision = self.revision.unwrap_or(Revision::DEFAULT_LEGACY);
         if !revision.has_batches() {
-            return self.state.reject(UNPARSED_METHOD, None, http_post::batches_unsupported()).await;
+            return self.state.reject(UNPARSED_METHOD, None, batch::unsupported()).await;
         }
         let mut requests: Vec<Result<OwnedRequest, RejectedMessage>> = Vec::new();
         for raw in messages {
@@ -261,9 +258,9 @@ impl StdioSession {
                         })
                     };
                     requests.push(if method == Method::Initialize.as_str() {
-                        reject(RpcError::invalid_request("initialize must not be part of a batch"))
+                        reject(batch::initialize_not_allowed())
                     } else if has_protocol_version(params) {
-                        reject(http_post::batches_unsupported())
+                        reject(batch::unsupported())
                     } else {
                         let params = params.map(ToOwned::to_owned);
                         Ok(OwnedRequest { id: id.to_owned(), method: method.into_owned(), params, revision })
@@ -275,7 +272,7 @@ impl StdioSession {
             return;
         }
         if let Err(error) = self.ensure_subscription_task(None).await {
-            tracing::error!(cause = error.cause_chain(), "a pipe cannot hear of changes");
+            tracing::error!(cause = error.cause_chain(), "stdio subscription task failed to start");
         }
         let permit = self.request_permits.clone().acquire_owned().await.ok();
         let state = self.state.clone();
@@ -290,16 +287,13 @@ impl StdioSession {
                     }
                 });
             }
-            let mut line = vec![b'['];
-            line.extend_from_slice(&replies.join(&b','));
-            line.push(b']');
-            state.send(line).await;
+            state.send(batch::join(&replies)).await;
         });
     }
 }
 
 impl SessionState {
-    /// Answers one request. The messages of a stream go out on the way; what is returned is the last one.
+    /// Answers one request and returns its response. Notifications that come before the response are sent at once.
     async fn respond(&self, request: &OwnedRequest) -> Vec<u8> {
         match self.handle_request(request).await {
             Ok(reply) => reply,
@@ -307,20 +301,21 @@ impl SessionState {
         }
     }
 
-    /// The reply to what was refused, which is written down.
+    /// Audits a rejected message and returns its response.
     async fn error_reply(&self, method: &str, id: Option<&RawValue>, rpc_error: RpcError) -> Vec<u8> {
-        self.endpoint.audit_error(&self.caller, method, rpc_error).await.to_json(id)
+        self.endpoint.audit_error(&self.caller, method, None, rpc_error).await.to_json(id)
     }
 
-    /// The same for a request.
+    /// Audits a rejected request and returns its response.
     async fn error_reply_for(&self, request: &OwnedRequest, rpc_error: RpcError) -> Vec<u8> {
         let params = request.params.as_deref();
         self.endpoint
-            .audit_request_error(&self.caller, &request.method, params, rpc_error)
+            .audit_error(&self.caller, &request.method, params, rpc_error)
             .await
             .to_json(Some(&request.id))
     }
 
+    /// Audits and answers a message that is not a valid request.
     async fn reject(&self, method: &str, id: Option<&RawValue>, rpc_error: RpcError) {
         self.send(self.error_reply(method, id, rpc_error).await).await;
     }
@@ -330,44 +325,41 @@ impl SessionState {
             .map_err(|error| RpcError::from_error(error, Era::Legacy))?;
         let mut revision = request.revision;
         if let Some(meta) = params.meta.as_ref().filter(|_| params.has_protocol_version()) {
-            revision = Meta::parse_modern_revision(&meta.required_version()?)?;
+            let version = meta.required_version()?;
+            revision =
+                Revision::parse_modern(&version).ok_or_else(|| RpcError::unsupported_version(&version))?;
         }
         let era = revision.era();
         let method = Method::parse(&request.method, era)
             .ok_or_else(|| RpcError::unknown_method(&request.method, era))?;
         let context = self.request_context(revision, &request.id, &params);
         match method {
-            Method::Listen => self.run_listen(&context).await,
             Method::Subscribe | Method::Unsubscribe => {
                 let result = self.change_subscription(&context, method).await;
                 result.map(|()| context.empty_result()).map_err(|error| context.rpc_error(error))
             }
-            _ => {
-                let progress_messages = params.progress_token().filter(|_| method == Method::ToolsCall);
-                let progress_messages =
-                    progress_messages.map(|token| ProgressMessages::new(token.to_owned(), self.out.clone()));
-                let progress: &dyn Progress = match &progress_messages {
-                    Some(progress_messages) => progress_messages,
-                    None => &NoProgress,
-                };
-                context.dispatch_with_progress(method, progress).await
-            }
+            _ => match context.dispatch(method).await? {
+                Reply::Message(response) => Ok(response),
+                Reply::Stream(messages) => self.send_notifications(&context, messages).await,
+            },
         }
     }
 
-    /// Sends all but the last message of a stream, and returns that.
-    async fn run_listen(&self, context: &RequestContext<'_>) -> Result<Vec<u8>, RpcError> {
-        let mut messages = listen::open(context).await?;
-        let mut last: Option<Vec<u8>> = None;
-        // The acknowledgement must not wait for what follows it, so only a message that ends the stream is held back.
+    /// Sends the notifications of a stream and returns its response.
+    async fn send_notifications(
+        &self,
+        context: &RequestContext<'_>,
+        mut messages: MessageStream,
+    ) -> Result<Vec<u8>, RpcError> {
+        let mut response: Option<Vec<u8>> = None;
         while let Some(message) = messages.next().await {
             if is_response(&message) {
-                last = Some(message);
+                response = Some(message);
             } else {
                 self.send(message).await;
             }
         }
-        last.ok_or_else(|| context.rpc_error(Error::internal("a subscription ended without its result")))
+        response.ok_or_else(|| context.rpc_error(Error::internal("a stream ended without its response")))
     }
 
     async fn change_subscription(
@@ -377,26 +369,24 @@ impl SessionState {
     ) -> quad_core::Result<()> {
         if method == Method::Unsubscribe {
             let uri = params::required_str(context.params.uri, "uri")?.into_owned();
-            session_stream::audit_subscription(context, method, &uri).await?;
+            subscription::audit(context, method, &uri).await?;
             let mut subscriptions = self.lock_subscriptions();
             subscriptions.uris.remove(&uri);
             if let Some(commands) = &subscriptions.commands {
-                commands
-                    .try_send(SubscriptionCommand::Remove(uri))
-                    .map_err(|_| session_stream::too_many_subscriptions())?;
+                commands.try_send(SubscriptionCommand::Remove(uri)).map_err(|_| subscription::too_many())?;
             }
             return Ok(());
         }
         if self.lock_subscriptions().uris.len() >= SUBSCRIPTION_URIS {
-            return Err(session_stream::too_many_subscriptions());
+            return Err(subscription::too_many());
         }
-        let (uri, read_set) = session_stream::authorize(context).await?;
-        session_stream::audit_subscription(context, method, &uri).await?;
+        let (uri, read_set) = subscription::authorize(context).await?;
+        subscription::audit(context, method, &uri).await?;
         let mut subscriptions = self.lock_subscriptions();
         if let Some(commands) = &subscriptions.commands {
             commands
                 .try_send(SubscriptionCommand::Add(uri.clone(), read_set))
-                .map_err(|_| session_stream::too_many_subscriptions())?;
+                .map_err(|_| subscription::too_many())?;
         }
         subscriptions.uris.insert(uri);
         Ok(())
@@ -413,7 +403,7 @@ impl SessionState {
     }
 
     async fn send(&self, message: Vec<u8>) {
-        // The writer has gone only when the other side has: nobody is left to tell.
+        // Fails only if the writer has stopped because the client closed its end.
         let _ = self.out.send(message).await;
     }
 
@@ -426,7 +416,7 @@ impl SessionState {
     }
 }
 
-/// An id as a key: equal for equal ids, however they are escaped, and different for `1` and `"1"`.
+/// The id as a map key: equal for equal ids, however they are escaped, and different for `1` and `"1"`.
 fn id_to_key(id: &RawValue) -> String {
     match raw_str(id) {
         Some(text) => format!("\"{text}"),
@@ -434,11 +424,12 @@ fn id_to_key(id: &RawValue) -> String {
     }
 }
 
+/// Whether the params make their request a modern one.
 fn has_protocol_version(params: Option<&RawValue>) -> bool {
     Params::read(params).is_ok_and(|params| params.has_protocol_version())
 }
 
-/// Our messages begin with `jsonrpc`, then `id` in responses and `method` in notifications.
+/// Whether one of our own messages is a response: after `jsonrpc` it has `id`, where a notification has `method`.
 fn is_response(message: &[u8]) -> bool {
     message.starts_with(br#"{"jsonrpc":"2.0","id":"#)
 }

@@ -1,4 +1,4 @@
-//! How many streams are open, and whether one more may be.
+//! Limits the open streams of the process and of each principal.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,9 +7,10 @@ use quad_core::{Error, Kind, Principal, Result};
 
 use crate::limits;
 
+/// Tenant and subject.
 type Owner = (Arc<str>, Arc<str>);
 
-/// Counts open streams, in all and for each principal.
+/// Counts the open streams, in total and for each principal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamLimiter(Arc<Mutex<Counts>>);
 
@@ -19,7 +20,7 @@ struct Counts {
     per_principal: HashMap<Owner, usize>,
 }
 
-/// The right to one open stream; given back when dropped.
+/// The permit of one open stream; released when dropped.
 #[derive(Debug)]
 pub(crate) struct StreamPermit {
     limiter: StreamLimiter,
@@ -27,7 +28,7 @@ pub(crate) struct StreamPermit {
 }
 
 impl StreamLimiter {
-    /// One more stream for `caller`, if the limits allow it.
+    /// A permit for one more stream of `caller`. An error if a limit is reached.
     pub(crate) fn acquire(&self, caller: &Principal) -> Result<StreamPermit> {
         let owner: Owner = (caller.tenant.as_str().into(), caller.subject.clone());
         let mut counts = self.lock_counts();
@@ -36,14 +37,14 @@ impl StreamLimiter {
         }
         let owner_count = counts.per_principal.entry(owner.clone()).or_insert(0);
         if *owner_count >= limits::STREAMS_PER_PRINCIPAL {
-            return Err(limit_error("You have too many open streams", limits::STREAMS_PER_PRINCIPAL));
+            return Err(limit_error("The caller has too many open streams", limits::STREAMS_PER_PRINCIPAL));
         }
         *owner_count += 1;
         counts.total += 1;
         Ok(StreamPermit { limiter: self.clone(), owner })
     }
 
-    /// How many are open.
+    /// The number of open streams.
     pub(crate) fn open_count(&self) -> usize {
         self.lock_counts().total
     }
@@ -68,7 +69,7 @@ impl Drop for StreamPermit {
 
 fn limit_error(message: &str, limit: usize) -> Error {
     Error::new(Kind::Limit, "TOO_MANY_STREAMS", message)
-        .hint("Close one, or name more addresses in one subscription")
+        .hint("Close a stream, or subscribe to more URIs in one stream")
         .with_detail("limit", limit)
 }
 

@@ -1,57 +1,113 @@
-//! Turns committed changes into the notifications of one stream.
+//! Subscriptions: who may subscribe to what, and how committed changes become the notifications of one stream.
 //!
-//! A watcher pulls: nothing runs unless the stream's reader asks for the next notice, so a slow reader costs no writer
-//! anything. What it missed meanwhile collapses by address, and if it fell too far behind, it is told to look at
-//! everything again.
+//! A [`SubscriptionStream`] is pulled: nothing runs until the stream's reader asks for the next notification, so a slow
+//! reader costs a writer nothing. Changes that a slow reader missed are merged by URI. A reader that fell too far
+//! behind gets one `list_changed`, which means: read everything again.
+//!
+//! This module knows no transport. `session_stream` serves it to legacy HTTP sessions, `stdio_session` to stdio
+//! clients, `listen` to modern clients.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use quad_core::event::truncate_for_audit;
 use quad_core::limits::{NOTIFICATION_INTERVAL_MS, NOTIFICATIONS_QUEUED, SUBSCRIPTION_URIS};
 use quad_core::resolver::View;
-use quad_core::{Change, EventDraft, Kind, Principal, ReadSet, Result, Tag, Timestamp, Version};
+use quad_core::{Change, Error, EventDraft, Kind, Principal, ReadSet, Result, Tag, Timestamp, Version};
+use serde_json::Value;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-use crate::Endpoint;
+use crate::dispatch::RequestContext;
+use crate::{Endpoint, Method, params};
 
-/// What a stream has to say.
+/// A notification to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ChangeNotification {
-    /// What this address gives has changed.
+    /// The contents of this URI have changed.
     Updated(String),
-    /// What `resources/list` shows has changed, or so much that it is best to look at everything again.
+    /// `resources/list` has changed, or so many changes were missed that the client must read everything again.
     ListChanged,
 }
 
-/// An order to a watcher whose stream is elsewhere.
+/// A change of the subscriptions of a stream that runs in another task.
 #[derive(Debug)]
 pub(crate) enum SubscriptionCommand {
-    /// Watch this address, which rested on that when it was subscribed to.
+    /// Subscribe to this URI, whose contents had this read set when the client subscribed.
     Add(String, Arc<ReadSet>),
-    /// Watch it no more.
+    /// Unsubscribe from this URI.
     Remove(String),
-    /// Say when the list changes, too.
+    /// Subscribe to changes of `resources/list`.
     AddList,
 }
 
-/// Watches addresses, and perhaps the list, for one caller.
+/// A notification in the form of the legacy era.
+pub(crate) fn notification_json(notification: &ChangeNotification) -> Vec<u8> {
+    match notification {
+        ChangeNotification::Updated(uri) => {
+            let uri = Value::from(uri.as_str());
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":{uri}}}}}"#
+            )
+            .into_bytes()
+        }
+        ChangeNotification::ListChanged => {
+            br#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}"#.to_vec()
+        }
+    }
+}
+
+/// The URI that a subscription names and its read set. An error if the caller may not read it.
+pub(crate) async fn authorize(context: &RequestContext<'_>) -> Result<(String, Arc<ReadSet>)> {
+    let uri = params::required_str(context.params.uri, "uri")?.into_owned();
+    let endpoint = context.endpoint;
+    match endpoint.resolver().read_set_of(context.caller, endpoint.view, &uri).await {
+        Ok(read_set) => Ok((uri, read_set)),
+        Err(error) => {
+            // The same envelope as that of a read, and an audit event of its own.
+            let error = if error.uri().is_some() { error } else { error.with_uri(&uri) };
+            let event = subscription_event(context, Method::Subscribe, &uri);
+            Err(endpoint.resolver().record_refusal(context.caller, event, error).await)
+        }
+    }
+}
+
+/// Appends the audit event of a subscription that was accepted or ended.
+pub(crate) async fn audit(context: &RequestContext<'_>, method: Method, uri: &str) -> Result<()> {
+    let event = subscription_event(context, method, uri);
+    context.endpoint.resolver().record_success(context.caller, event).await.map(|_| ())
+}
+
+fn subscription_event(context: &RequestContext<'_>, method: Method, uri: &str) -> EventDraft {
+    EventDraft::call(context.caller, method.as_str()).input("uri", truncate_for_audit(uri))
+}
+
+/// The error of one subscription more than a connection may have.
+pub(crate) fn too_many() -> Error {
+    Error::new(Kind::Limit, "TOO_MANY_SUBSCRIPTIONS", "The connection subscribes to too many URIs")
+        .hint("Unsubscribe from other URIs first")
+        .with_detail("limit", SUBSCRIPTION_URIS)
+}
+
+/// The notifications of one caller: of the URIs that it subscribes to and, if it wants that, of `resources/list`.
 pub(crate) struct SubscriptionStream {
     endpoint: Endpoint,
     caller: Principal,
     changes: broadcast::Receiver<Arc<Change>>,
     closing: watch::Receiver<bool>,
     commands: Option<mpsc::Receiver<SubscriptionCommand>>,
-    /// Counts the commands that were carried out, so that a slow look at the session can tell that it is outdated.
+    /// How many commands were applied. A poll of the session compares it before and after, to see that it is outdated.
     commands_applied: u64,
     subscribed: BTreeMap<String, SubscribedUri>,
     list_throttle: Option<Throttle>,
     expires_at: Option<Instant>,
-    /// The newest change that was taken, or at which the caller's credential was last seen to hold.
+    /// The newest version at which the caller's credential is known to be valid: that of the last applied change, or of
+    /// the last check.
     verified_version: Option<Version>,
-    /// Changes were missed. The caller's own withdrawal may be among them, so nothing is said before it has been proven.
+    /// Changes were missed. The revocation of the caller's credential may be among them, so nothing is sent before the
+    /// credential has been checked again.
     needs_recheck: bool,
     ended: bool,
 }
@@ -59,7 +115,7 @@ pub(crate) struct SubscriptionStream {
 struct SubscribedUri {
     read_set: Arc<ReadSet>,
     throttle: Throttle,
-    /// Whether what is pending is told even if the address shows what it showed before.
+    /// Send the pending notification even if the visible contents are as before.
     force_notify: bool,
 }
 
@@ -69,7 +125,7 @@ impl SubscribedUri {
     }
 }
 
-/// At once, then at most one in an interval, and the last one never lost.
+/// Limits notifications: the first one at once, then at most one in each interval. The last one is never lost.
 #[derive(Clone, Copy)]
 struct Throttle {
     pending: bool,
@@ -81,7 +137,7 @@ impl Throttle {
         Throttle { pending: false, not_before: Instant::now() }
     }
 
-    /// Something to say, but not yet.
+    /// A pending notification that is sent after one interval.
     fn delayed() -> Throttle {
         let mut throttle = Throttle::new();
         throttle.mark_sent();
@@ -100,7 +156,7 @@ impl Throttle {
 }
 
 impl SubscriptionStream {
-    /// Watches nothing yet. Changes count from here on, so open it before looking at what is to be watched.
+    /// A stream without subscriptions. It sees the changes from now on, so open it before computing a read set.
     pub(crate) async fn open(endpoint: &Endpoint, caller: &Principal) -> Result<SubscriptionStream> {
         let expires_at = caller.expires_at.map(|end| {
             let remaining_ms = u64::try_from(end.0 - Timestamp::now().0).unwrap_or(0);
@@ -122,37 +178,39 @@ impl SubscriptionStream {
         })
     }
 
-    /// Takes orders from there. When the other side is dropped, the watcher ends.
+    /// Sets the source of commands. The stream ends when the sender is dropped.
     pub(crate) fn set_commands(&mut self, commands: mpsc::Receiver<SubscriptionCommand>) {
         self.commands = Some(commands);
     }
 
-    /// Watches an address that rests on `basis`.
+    /// Subscribes to a URI whose contents have this read set. Beyond [`SUBSCRIPTION_URIS`] it does nothing.
     pub(crate) fn subscribe(&mut self, uri: String, read_set: Arc<ReadSet>) {
         if self.subscribed.len() < SUBSCRIPTION_URIS || self.subscribed.contains_key(&uri) {
             self.subscribed.insert(uri, SubscribedUri::new(read_set));
         }
     }
 
-    /// Watches the list.
+    /// Subscribes to changes of `resources/list`.
     pub(crate) fn subscribe_list(&mut self) {
         self.list_throttle.get_or_insert_with(Throttle::new);
     }
 
-    /// The addresses that are watched.
+    /// The subscribed URIs.
     pub(crate) fn uris(&self) -> impl Iterator<Item = &str> {
         self.subscribed.keys().map(String::as_str)
     }
 
-    /// How many commands were carried out so far.
+    /// How many commands have been applied so far.
     pub(crate) fn commands_applied(&mut self) -> u64 {
         self.apply_commands();
         self.commands_applied
     }
 
-    /// Makes the watched addresses those of `wanted`. A new one is announced: it was subscribed to somewhere else, and
-    /// what changed since then is not known here. Only after a moment, though: a subscription that is just being made
-    /// here is already written down while its command is still on its way, and that command takes the announcement back.
+    /// Makes the subscribed URIs those of `uris`. A new one was subscribed to on another node, and what changed since
+    /// then is not known here, so it gets a notification.
+    ///
+    /// That notification waits for one interval: a subscription made on this node is stored before its command arrives
+    /// here, and the command replaces the entry and drops the notification.
     pub(crate) async fn reconcile(&mut self, uris: Vec<String>) {
         let uris: HashSet<String> = uris.into_iter().collect();
         self.subscribed.retain(|uri, _| uris.contains(uri));
@@ -170,8 +228,8 @@ impl SubscriptionStream {
         }
     }
 
-    /// The next notice; `None` when the stream is over: the credential has ended or changed, or the server closes.
-    /// Can be dropped while it waits without losing anything.
+    /// The next notification; `None` when the stream has ended: the credential has expired or changed, or the server
+    /// closes. The future can be dropped while it waits; nothing is lost.
     pub(crate) async fn next(&mut self) -> Option<ChangeNotification> {
         loop {
             self.drain_pending();
@@ -187,7 +245,7 @@ impl SubscriptionStream {
                 list_throttle.mark_sent();
                 return Some(ChangeNotification::ListChanged);
             }
-            // The one that has waited longest, so that none starves behind a slow reader.
+            // The one that has waited longest first, so that a slow reader gets all of them.
             let due = self.subscribed.iter().filter(|(_, entry)| entry.throttle.is_due(now));
             if let Some(uri) =
                 due.min_by_key(|(_, entry)| entry.throttle.not_before).map(|(uri, _)| uri.clone())
@@ -201,10 +259,10 @@ impl SubscriptionStream {
         }
     }
 
-    /// Waits until there is something to do.
+    /// Waits for the next event and applies it: a change, a command, a due notification, the expiry or the shutdown.
     async fn wait(&mut self) {
         let throttles = self.subscribed.values().map(|entry| entry.throttle).chain(self.list_throttle);
-        let wake = throttles.filter(|throttle| throttle.pending).map(|pace| pace.not_before).min();
+        let wake = throttles.filter(|throttle| throttle.pending).map(|throttle| throttle.not_before).min();
         let command = async {
             match &mut self.commands {
                 Some(commands) => commands.recv().await,
@@ -226,7 +284,7 @@ impl SubscriptionStream {
                 None => self.ended = true,
             },
             change = self.changes.recv() => {
-                // A subscription that was confirmed before the change was made must count for it.
+                // A subscription that was confirmed before the change was committed must see the change.
                 self.apply_commands();
                 match change {
                     Ok(change) => self.apply_change(&change),
@@ -238,7 +296,7 @@ impl SubscriptionStream {
         }
     }
 
-    /// Takes what is here already, without waiting.
+    /// Applies the commands and changes that have already arrived, without waiting.
     fn drain_pending(&mut self) {
         loop {
             self.apply_commands();
@@ -274,7 +332,7 @@ impl SubscriptionStream {
         }
     }
 
-    /// Marks what a change is news for.
+    /// Marks the subscriptions that a change affects.
     fn apply_change(&mut self, change: &Change) {
         if self.verified_version.is_some_and(|version| change.version.0 > version.0 + 1) {
             self.mark_all_stale();
@@ -287,7 +345,7 @@ impl SubscriptionStream {
             .as_ref()
             .is_some_and(|read_set| is_newer(read_set) && read_set.is_invalidated_by(&change.tags))
         {
-            // What the caller may see has changed with its credential; it must prove itself again.
+            // The caller's rights may have changed with its credential, so it must authenticate again.
             self.ended = true;
             return;
         }
@@ -309,7 +367,7 @@ impl SubscriptionStream {
         }
     }
 
-    /// Some changes have not been heard of, and nobody knows which.
+    /// Changes were missed and it is unknown which ones: every subscription may be affected.
     fn mark_all_stale(&mut self) {
         self.needs_recheck = true;
         for entry in self.subscribed.values_mut() {
@@ -321,7 +379,7 @@ impl SubscriptionStream {
         }
     }
 
-    /// Whether the caller's credential still holds, by way of the commit that would refuse any other call of it.
+    /// Whether the caller's credential is still valid. An audit commit checks that, as for any call.
     async fn recheck_credential(&mut self) -> bool {
         if self.caller.credential_read_set.is_none() {
             self.needs_recheck = false;
@@ -330,24 +388,28 @@ impl SubscriptionStream {
         let event = EventDraft::call(&self.caller, "stream/resume");
         match self.endpoint.resolver().record_success(&self.caller, event).await {
             Ok(receipt) => {
-                // Only now: whoever waits for a notice may stop waiting, and the doubt must outlive that.
+                // Cleared only after the check: the caller of `next` may drop its future while the check runs.
                 self.needs_recheck = false;
                 self.mark_verified_at(receipt.version);
                 true
             }
             Err(error) => {
-                tracing::debug!(code = error.code(), "a stream could not be resumed");
+                tracing::debug!(
+                    code = error.code(),
+                    "subscription stream ended: its credential is no longer valid"
+                );
                 false
             }
         }
     }
 
-    /// The credential was seen to hold at that version; what comes after it is watched from here.
+    /// The credential was valid at that version. Later changes of it are seen by this stream.
     pub(crate) fn mark_verified_at(&mut self, version: Version) {
         self.verified_version = self.verified_version.max(Some(version));
     }
 
-    /// Too many notices at once become one, for a client that asked for that one.
+    /// Replaces more than [`NOTIFICATIONS_QUEUED`] pending notifications by one `list_changed`, if the client
+    /// subscribes to that.
     fn coalesce(&mut self) {
         let Some(list_throttle) = &mut self.list_throttle else { return };
         let pending = self.subscribed.values().filter(|entry| entry.throttle.pending).count();
@@ -359,9 +421,10 @@ impl SubscriptionStream {
         }
     }
 
-    /// Computes anew what an address rests on, before its reader is told: so the reader's next read and the next
-    /// notice both start from here. False when the caller may no longer read it, or when what may have changed is hidden from it:
-    /// then that it changed is hidden, too.
+    /// Computes the read set of a URI again, before its notification is sent: the next notification starts from here.
+    ///
+    /// False if no notification may be sent: the caller may no longer read the URI, or only hidden parts have changed.
+    /// Then the change itself must stay hidden.
     async fn refresh(&mut self, uri: &str) -> bool {
         let result = self.read_set_of(uri).await;
         let Some(entry) = self.subscribed.get_mut(uri) else { return false };
@@ -374,7 +437,7 @@ impl SubscriptionStream {
                 entry.force_notify = false;
                 should_notify
             }
-            // What vanished may come back under the same tags, and as it was.
+            // A deleted resource may be created again with the same tags and the same contents.
             Err(error) => {
                 entry.force_notify = true;
                 error.kind() != Kind::Scope
@@ -387,7 +450,7 @@ impl SubscriptionStream {
     }
 }
 
-/// Whether a tag alters the list that this endpoint shows.
+/// Whether a change with this tag changes the list that this endpoint shows.
 fn affects_resource_list(tag: &Tag, endpoint: &Endpoint) -> bool {
     match endpoint.view {
         View::All => tag.is_resource_list(),

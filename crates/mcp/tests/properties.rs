@@ -1,11 +1,11 @@
-//! What must hold for any bytes that a client may send.
+//! Properties of the parser that hold for any bytes.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use proptest::prelude::*;
 use quad_mcp::envelope::{Incoming, Message, parse_incoming};
 use serde_json::{Value, json};
 
-/// Pieces that messages are made of, so that generated text comes close to being one.
+/// Parts of messages, so that generated text is almost a message.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("{".to_owned()),
@@ -40,7 +40,7 @@ proptest! {
                 prop_assert!(serde_json::from_str::<Value>(&text).is_ok(), "{text}");
             }
             Err(invalid) => {
-                // The refusal itself is always a document.
+                // The error response is always valid JSON.
                 let reply: Value = serde_json::from_slice(&invalid.rpc_error.to_json(invalid.id.as_deref())).unwrap();
                 prop_assert_eq!(&reply["jsonrpc"], "2.0");
             }

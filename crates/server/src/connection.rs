@@ -1,12 +1,16 @@
-//! Where a request comes in: named, timed and checked, then to the protocol's endpoint directly, or by the router to
-//! everything else.
+//! Connections: accepts them, serves their requests, closes idle ones, and drains them at shutdown.
 //!
-//! Nearly every request is a POST to `/mcp`. A router of boxed services would cost it more than the answer itself.
+//! One timer per connection. Deadlines are checked whenever the connection is polled, and it is polled at least once
+//! per tick. A timer for each request, body and head would be set and cancelled thousands of times a second and almost
+//! never fire.
 
 use std::convert::Infallible;
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -14,19 +18,120 @@ use bytes::Bytes;
 use http::Request;
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
 use quad_core::BoxFuture;
-use tower_service::Service as _;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
 
-use crate::connection_timer::{IdleTracker, InFlightGuard};
 use crate::credential_cache::ConnectionCredentialCache;
-use crate::http::{self as http_server, Server};
-use crate::mcp;
+use crate::limits::{self, Timeouts};
+use crate::request;
+use crate::server::Server;
 
-/// The way in, as one connection has it.
-pub(crate) struct ConnectionService(Arc<ConnectionState>);
+/// Serves every connection until `shutdown` is done. Then no connection is accepted, `close` ends the streams, which
+/// would never end by themselves, and running requests get [`limits::SHUTDOWN_TIMEOUT`] to finish.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    server: Arc<Server>,
+    router: Router,
+    shutdown: impl Future<Output = ()>,
+    close: impl FnOnce(),
+) {
+    let mut shutdown = pin!(shutdown);
+    let closing = watch::Sender::new(false);
+    let connection_permits = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = async {
+            let permit = connection_permits.clone().acquire_owned().await.ok();
+            (permit, listener.accept().await)
+        };
+        tokio::select! {
+            biased;
+            () = &mut shutdown => break,
+            (permit, accepted) = accepted => match accepted {
+                Ok((stream, _)) => {
+                    let service = ConnectionService::new(server.clone(), router.clone());
+                    let connection = serve_connection(stream, service, closing.subscribe());
+                    connections.spawn(async move {
+                        connection.await;
+                        drop(permit);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "connection not accepted");
+                    sleep(limits::ACCEPT_BACKOFF).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+    drop(listener);
+    close();
+    closing.send_replace(true);
+    let drained = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(limits::SHUTDOWN_TIMEOUT, drained).await.is_err() {
+        tracing::warn!(open = connections.len(), "connections were still open when the server stopped");
+    }
+}
 
-/// What belongs to a connection. It has its own share of everything: a count that all connections keep together would go from
-/// processor to processor with every request.
+async fn serve_connection(stream: TcpStream, service: ConnectionService, mut closing: watch::Receiver<bool>) {
+    // A reply is one or a few small writes. With Nagle's algorithm each would wait for the client's acknowledgement.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY not set");
+    }
+    let state = service.0.clone();
+    let timeouts = state.server.timeouts;
+    let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    let interval = tick_interval(&timeouts);
+    let mut tick = pin!(sleep(interval));
+    let is_closing = closing.clone();
+    let mut closed = pin!(closing.changed());
+    let (mut tick_registered, mut close_registered, mut closing_sent) = (false, false, false);
+    // Not `select!`: that polls every future on each wake-up, and nearly always only the connection is ready. The timer
+    // and the shutdown signal are polled once, to register this task, and then only when they can be ready.
+    let serving = poll_fn(move |context| {
+        loop {
+            if let Poll::Ready(result) = connection.as_mut().poll(context) {
+                if let Err(error) = result {
+                    tracing::debug!(%error, "connection failed");
+                }
+                return Poll::Ready(());
+            }
+            if !closing_sent && (!close_registered || is_closing.has_changed().unwrap_or(true)) {
+                close_registered = true;
+                if closed.as_mut().poll(context).is_ready() {
+                    closing_sent = true;
+                    connection.as_mut().graceful_shutdown();
+                    continue;
+                }
+            }
+            if tick_registered && !tick.is_elapsed() {
+                return Poll::Pending;
+            }
+            tick_registered = tick.as_mut().poll(context).is_pending();
+            if tick_registered {
+                return Poll::Pending;
+            }
+            tick.as_mut().reset(tokio::time::Instant::now() + interval);
+            if state.idle_tracker.idle_for() >= timeouts.headers {
+                return Poll::Ready(());
+            }
+            // The connection is polled again, and with it the deadlines of its request.
+        }
+    });
+    serving.await;
+}
+
+/// The hyper service of one connection.
+struct ConnectionService(Arc<ConnectionState>);
+
+/// The state of one connection. Each connection has its own `Arc`: a reference count that all connections shared would
+/// move between processor caches with every request.
 struct ConnectionState {
     server: Arc<Server>,
     router: Router,
@@ -35,17 +140,9 @@ struct ConnectionState {
 }
 
 impl ConnectionService {
-    /// A way in to these routes, for a connection that is opened now.
-    pub(crate) fn new(server: Arc<Server>, router: Router) -> ConnectionService {
+    fn new(server: Arc<Server>, router: Router) -> ConnectionService {
         let (idle_tracker, credential_cache) = (IdleTracker::new(), ConnectionCredentialCache::default());
         ConnectionService(Arc::new(ConnectionState { server, router, idle_tracker, credential_cache }))
-    }
-
-    /// The same for another connection, with a look at its clock.
-    pub(crate) fn new_connection(&self) -> (ConnectionService, IdleTracker) {
-        let service = ConnectionService::new(self.0.server.clone(), self.0.router.clone());
-        let idle_tracker = service.0.idle_tracker.clone();
-        (service, idle_tracker)
     }
 }
 
@@ -56,34 +153,17 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let connection = self.0.clone();
-        if request.uri().path() == mcp::MCP_PATH {
-            return Box::pin(async move {
-                let in_flight = connection.idle_tracker.start_request();
-                let server = &connection.server;
-                let handler = |request, started| {
-                    mcp::handle_all(server, &connection.credential_cache, request, started)
-                };
-                let response = http_server::handle_request(server, request, handler).await;
-                Ok(response.map(|body| TrackedBody { body, _in_flight: in_flight }))
-            });
-        }
         Box::pin(async move {
             let in_flight = connection.idle_tracker.start_request();
-            let mut router = connection.router.clone();
-            let handler = |request: Request<Incoming>, _| async move {
-                match router.call(request.map(Body::new)).await {
-                    Ok(response) => response,
-                    Err(never) => match never {},
-                }
-            };
-            let response = http_server::handle_request(&connection.server, request, handler).await;
+            let ConnectionState { server, router, credential_cache, .. } = &*connection;
+            let response = request::handle(server, router, credential_cache, request).await;
             Ok(response.map(|body| TrackedBody { body, _in_flight: in_flight }))
         })
     }
 }
 
-/// The body of a reply. Its connection is at work until it is gone.
-pub(crate) struct TrackedBody {
+/// The body of a reply. Its connection is not idle until the body has been sent and dropped.
+struct TrackedBody {
     body: Body,
     _in_flight: InFlightGuard,
 }
@@ -105,5 +185,79 @@ impl http_body::Body for TrackedBody {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+/// How often a connection checks its deadlines: a quarter of the shortest timeout, within fixed bounds.
+fn tick_interval(timeouts: &Timeouts) -> Duration {
+    let shortest = timeouts.headers.min(timeouts.body).min(timeouts.request);
+    (shortest / 4).clamp(limits::TICK_MIN, limits::TICK_MAX)
+}
+
+/// Whether a connection has a request in flight, or since when it has been idle.
+#[derive(Clone, Debug)]
+struct IdleTracker(Arc<IdleState>);
+
+#[derive(Debug)]
+struct IdleState {
+    opened: Instant,
+    /// Milliseconds from `opened` to the end of the last reply; [`IN_FLIGHT`] while a request is in flight.
+    idle_since_ms: AtomicU64,
+}
+
+const IN_FLIGHT: u64 = u64::MAX;
+
+impl IdleTracker {
+    /// The tracker of a new connection, which is idle.
+    fn new() -> IdleTracker {
+        IdleTracker(Arc::new(IdleState { opened: Instant::now(), idle_since_ms: AtomicU64::new(0) }))
+    }
+
+    /// Marks a request as in flight until the guard is dropped.
+    fn start_request(&self) -> InFlightGuard {
+        self.0.idle_since_ms.store(IN_FLIGHT, Ordering::Relaxed);
+        InFlightGuard(self.0.clone())
+    }
+
+    /// How long the connection has been idle; zero while a request is in flight.
+    fn idle_for(&self) -> Duration {
+        match self.0.idle_since_ms.load(Ordering::Relaxed) {
+            IN_FLIGHT => Duration::ZERO,
+            since => self.0.opened.elapsed().saturating_sub(Duration::from_millis(since)),
+        }
+    }
+}
+
+/// A request in flight, until the last byte of its reply.
+#[derive(Debug)]
+struct InFlightGuard(Arc<IdleState>);
+
+impl Drop for InFlightGuard {
+    fn drop(&mut self) {
+        let now = u64::try_from(self.0.opened.elapsed().as_millis()).unwrap_or(IN_FLIGHT - 1);
+        self.0.idle_since_ms.store(now, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_time_is_zero_while_request_is_in_flight() {
+        let tracker = IdleTracker::new();
+        let in_flight = tracker.start_request();
+        std::thread::sleep(Duration::from_millis(5));
+        assert_eq!(tracker.idle_for(), Duration::ZERO);
+        drop(in_flight);
+        std::thread::sleep(Duration::from_millis(5));
+        assert!(tracker.idle_for() > Duration::ZERO);
+    }
+
+    #[test]
+    fn tick_interval_follows_shortest_timeout() {
+        assert_eq!(tick_interval(&Timeouts::default()), limits::TICK_MAX);
+        let short = Timeouts { body: Duration::from_millis(200), ..Timeouts::default() };
+        assert_eq!(tick_interval(&short), Duration::from_millis(50));
     }
 }

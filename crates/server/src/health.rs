@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz` and `/metrics`: for those who look after the server.
+//! `/healthz`, `/readyz` and `/metrics`: for operators and load balancers.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
-use crate::http::Server;
+use crate::server::Server;
 
-/// The process runs.
+/// `GET /healthz`: the process runs.
 pub(crate) async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// It can answer: its database does.
+/// `GET /readyz`: the database answers, so the server can.
 pub(crate) async fn readyz(State(server): State<Arc<Server>>) -> Response {
     if (server.ready)().await {
         (StatusCode::OK, "ready\n").into_response()
@@ -23,7 +23,7 @@ pub(crate) async fn readyz(State(server): State<Arc<Server>>) -> Response {
     }
 }
 
-/// The figures.
+/// `GET /metrics`.
 pub(crate) async fn metrics(State(server): State<Arc<Server>>) -> Response {
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], server.metrics.render(&server.state)).into_response()
 }

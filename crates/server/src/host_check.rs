@@ -1,6 +1,6 @@
-//! Which names this server answers to, and which pages may call it.
+//! The allowed values of `Host` and `Origin`: protection against DNS rebinding and foreign pages.
 //!
-//! A page in a browser can point its own name at a loopback address and reach a local server that trusts its machine.
+//! A web page can point its own domain name at a loopback address and so reach a local server that trusts its machine.
 //! It cannot choose the `Host` and `Origin` that the browser sends, so these are checked before anything else.
 
 use std::net::SocketAddr;
@@ -8,47 +8,47 @@ use std::net::SocketAddr;
 use http::HeaderMap;
 use http::header::{HOST, ORIGIN};
 
-/// The names that are allowed.
+/// The allowed host names.
 #[derive(Clone, Debug)]
 pub(crate) struct HostPolicy {
-    /// The bound address as most requests spell it.
+    /// The bound address as most requests spell it: compared first.
     bound: String,
     allowed: Vec<(String, Option<u16>)>,
     allow_any: bool,
 }
 
-/// A host name, with the port where that matters.
+/// A host name, and a port if there is one.
 #[derive(Clone, Copy, Debug)]
 struct HostPort<'a> {
     host: &'a str,
     port: Option<u16>,
 }
 
-/// Why a request was turned away.
+/// Why a request was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HostRejection {
-    /// The request is for another server.
+    /// The request is for another host.
     Host,
-    /// The request comes from a page of somebody else.
+    /// The request comes from a page of a foreign origin.
     Origin,
 }
 
 impl HostPolicy {
-    /// Allows the loopback names, the bound address, and what is configured: `name`, `name:port`, or `*` for all.
+    /// Allows the loopback names, the bound address and the configured names: `name`, `name:port`, or `*` for all.
     pub(crate) fn new(bound: SocketAddr, configured: &[String]) -> HostPolicy {
         let mut allowed: Vec<(String, Option<u16>)> =
             ["localhost", "127.0.0.1", "::1"].iter().map(|host| ((*host).to_owned(), None)).collect();
         if !bound.ip().is_unspecified() {
             allowed.push((bound.ip().to_string(), None));
         }
-        // An origin may be configured with its scheme; only its host matters.
+        // A configured name may be an origin with its URL scheme. Only its host counts.
         let names =
             configured.iter().map(|name| name.split_once("://").map_or(name.as_str(), |(_, rest)| rest));
         allowed.extend(names.filter_map(HostPort::parse).map(|name| (name.host.to_owned(), name.port)));
         HostPolicy { bound: bound.to_string(), allowed, allow_any: configured.iter().any(|name| name == "*") }
     }
 
-    /// Checks the name that the request is for. `authority` is the one in the request line, if there is one.
+    /// Checks the host that the request is for. `authority` is that of the request line, if it has one.
     pub(crate) fn check_host(
         &self,
         headers: &HeaderMap,
@@ -67,7 +67,7 @@ impl HostPolicy {
         }
     }
 
-    /// Checks the page that the request comes from. Programs that are no browsers name none.
+    /// Checks the origin of the page that sent the request. Clients other than browsers send none.
     pub(crate) fn check_origin(&self, headers: &HeaderMap) -> Result<(), HostRejection> {
         let is_allowed = |origin: &http::HeaderValue| {
             let origin = origin.to_str().ok()?;
@@ -88,7 +88,7 @@ impl HostPolicy {
 }
 
 impl HostPort<'_> {
-    /// Reads `host`, `host:port`, `[v6]` or `[v6]:port`.
+    /// Parses `host`, `host:port`, `[v6]` or `[v6]:port`.
     fn parse(text: &str) -> Option<HostPort<'_>> {
         let text = text.strip_suffix('/').unwrap_or(text);
         let (host, port) = match text.strip_prefix('[') {

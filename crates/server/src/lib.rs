@@ -1,30 +1,32 @@
-//! The doors: HTTP and stdio, and the figures about them.
+//! The transports: HTTP and stdio.
 //!
-//! [`http::serve`] answers a socket, [`stdio::serve`] a pair of pipes. What a message means is decided in
-//! [`quad_mcp`]; this crate knows connections, headers, statuses and streams, and is the only one that does.
+//! [`http::serve`] serves a socket, [`stdio::serve`] a pair of pipes. This is the only crate that knows sockets, HTTP
+//! statuses and event streams. Protocol messages are parsed and answered in [`quad_mcp`]; credentials are checked in
+//! [`quad_auth`].
 #![forbid(unsafe_code)]
 
-mod accept;
 mod auth;
+mod auth_policy;
 mod connection;
-mod connection_timer;
 mod credential_cache;
 mod health;
 mod host_check;
 pub mod http;
+mod http_mcp;
 mod limits;
 mod line_reader;
-mod mcp;
 mod metadata;
 mod metrics;
 mod range;
+mod request;
 mod request_id;
 mod resources_get;
 mod response;
+mod server;
 mod sse;
 pub mod stdio;
 pub mod stdio_fds;
 
-pub use auth::{AuthPolicy, CredentialError, CredentialVerifier};
+pub use auth_policy::{AuthPolicy, CredentialVerifier};
 pub use limits::Timeouts;
 pub use request_id::current as request_id;

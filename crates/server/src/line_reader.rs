@@ -1,27 +1,34 @@
-//! Lines out of a pipe, each within its limit.
+//! Reads lines of limited length.
 
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
 use crate::limits;
 
-/// Reads lines.
+/// Reads lines of limited length. Skips blank lines.
 pub(crate) struct LineReader<R> {
     reader: BufReader<R>,
     line: Vec<u8>,
     max_len: usize,
 }
 
-/// What stood between two line ends.
+/// A line that was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line<'a> {
-    /// The line, without its end.
+    /// The line, without surrounding whitespace.
     Text(&'a [u8]),
-    /// A line that was too long, and is gone.
+    /// A line that was too long and has been skipped.
+    TooLong,
+}
+
+/// How far a line was read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ReadLine {
+    Complete,
     TooLong,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    /// Lines of at most `longest` bytes.
+    /// Reads lines of at most `max_len` bytes.
     pub(crate) fn new(reader: R, max_len: usize) -> LineReader<R> {
         LineReader {
             reader: BufReader::with_capacity(limits::PIPE_BUFFER_BYTES, reader),
@@ -35,38 +42,38 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         loop {
             match self.read_line().await? {
                 None => return Ok(None),
-                Some(false) => return Ok(Some(Line::TooLong)),
-                Some(true) if self.line.trim_ascii().is_empty() => {}
-                Some(true) => return Ok(Some(Line::Text(self.line.trim_ascii()))),
+                Some(ReadLine::TooLong) => return Ok(Some(Line::TooLong)),
+                Some(ReadLine::Complete) if self.line.trim_ascii().is_empty() => {}
+                Some(ReadLine::Complete) => return Ok(Some(Line::Text(self.line.trim_ascii()))),
             }
         }
     }
 
-    /// Reads to the next line end. False when the line was too long to keep.
-    async fn read_line(&mut self) -> std::io::Result<Option<bool>> {
+    /// Reads into `self.line`, up to the next line end; `None` at the end of the input.
+    async fn read_line(&mut self) -> std::io::Result<Option<ReadLine>> {
         self.line.clear();
-        let mut fits = true;
+        let mut read = ReadLine::Complete;
         let mut has_data = false;
         loop {
             let available = self.reader.fill_buf().await?;
             if available.is_empty() {
-                return Ok(has_data.then_some(fits));
+                return Ok(has_data.then_some(read));
             }
             has_data = true;
             let end = available.iter().position(|byte| *byte == b'\n');
             let piece = &available[..end.unwrap_or(available.len())];
             if self.line.len() + piece.len() > self.max_len {
-                fits = false;
-                // Give the memory back at once; the rest of the line is only skipped.
+                read = ReadLine::TooLong;
+                // Frees the memory at once; the rest of the line is skipped.
                 self.line = Vec::new();
             }
-            if fits {
+            if read == ReadLine::Complete {
                 self.line.extend_from_slice(piece);
             }
             let used = piece.len() + usize::from(end.is_some());
             self.reader.consume(used);
             if end.is_some() {
-                return Ok(Some(fits));
+                return Ok(Some(read));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What anybody may know about this server: its name, its revisions, and where tokens come from.
+//! Public metadata: name, protocol revisions, where tokens come from, public keys. Also the challenges of 401 and 403.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use http::{HeaderMap, StatusCode};
 use quad_mcp::Revision;
 use serde_json::json;
 
-use crate::http::Server;
 use crate::response;
+use crate::server::Server;
 
-/// Where a client finds out how to get a token, behind the server's own URL.
+/// The path of the RFC 9728 metadata of `/mcp`.
 const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
 
-/// How long others may keep the key set. A new key is met at once by whoever asks again for a `kid` that is not in it; a
-/// dropped one is remembered for these minutes.
+/// How long clients may cache the key set. A verifier that misses a new `kid` fetches the set again at once; a removed
+/// key may be accepted for these five minutes.
 const KEY_SET_CACHE: &str = "public, max-age=300";
 
 /// `GET /mcp/info`.
@@ -35,10 +35,11 @@ pub(crate) async fn info(State(server): State<Arc<Server>>) -> Response {
     response::json_response(StatusCode::OK, body.to_string())
 }
 
-/// `GET /.well-known/oauth-protected-resource`, RFC 9728; any page may read it.
+/// `GET /.well-known/oauth-protected-resource`, RFC 9728. Readable by any origin.
 pub(crate) async fn protected_resource(State(server): State<Arc<Server>>, headers: HeaderMap) -> Response {
     let base = base_url(&server, &headers);
-    // The protocol wants at least one. Without another issuer it is this server, whose command line mints tokens.
+    // The protocol requires at least one. Without an external issuer it is this server, whose command line mints
+    // tokens.
     let servers = if server.authorization_servers.is_empty() {
         std::slice::from_ref(&base)
     } else {
@@ -56,12 +57,13 @@ pub(crate) async fn protected_resource(State(server): State<Arc<Server>>, header
     response
 }
 
-/// `GET /.well-known/jwks.json`, RFC 7517: with what others can check the tokens of this server; any page may read it.
+/// `GET /.well-known/jwks.json`, RFC 7517: the public keys that verify the tokens of this server. Readable by any
+/// origin.
 pub(crate) async fn key_set(State(server): State<Arc<Server>>) -> Response {
     let keys = match server.auth_policy.key_set().await {
         Ok(keys) => keys,
         Err(error) => {
-            tracing::error!(code = error.code(), cause = error.cause_chain(), "the keys could not be read");
+            tracing::error!(code = error.code(), cause = error.cause_chain(), "key set could not be read");
             return response::error_response(StatusCode::INTERNAL_SERVER_ERROR, &error);
         }
     };
@@ -72,7 +74,7 @@ pub(crate) async fn key_set(State(server): State<Arc<Server>>) -> Response {
     response
 }
 
-/// The challenge of a 401: where to get a token, and what to ask for.
+/// The challenge of a 401: where to get a token, and which scopes to request.
 pub(crate) fn token_challenge(server: &Server, headers: &HeaderMap, token_was_sent: bool) -> String {
     let error = if token_was_sent { r#"error="invalid_token", "# } else { "" };
     let url = base_url(server, headers);
@@ -82,7 +84,7 @@ pub(crate) fn token_challenge(server: &Server, headers: &HeaderMap, token_was_se
     )
 }
 
-/// The challenge of a 403: which scope would have helped.
+/// The challenge of a 403: which scope is missing.
 pub(crate) fn scope_challenge(
     server: &Server,
     headers: &HeaderMap,
@@ -97,7 +99,7 @@ pub(crate) fn scope_challenge(
     )
 }
 
-/// How the outside reaches us: as configured, else as this request did. Its `Host` has been checked.
+/// The server's base URL: the configured one, else that of this request's `Host`, which has been checked.
 fn base_url(server: &Server, headers: &HeaderMap) -> String {
     if let Some(url) = &server.public_url {
         return url.trim_end_matches('/').to_owned();

@@ -1,4 +1,4 @@
-//! Figures about the doors, in Prometheus' text form. They name methods and outcomes, never callers or addresses.
+//! Metrics of the HTTP server in the Prometheus text format. They name methods and outcomes, never callers or URIs.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,10 +9,10 @@ use quad_mcp::{Method, ServerState};
 
 const OUTCOMES: [Outcome; 3] = [Outcome::Ok, Outcome::Refused, Outcome::Failed];
 
-/// Counters since the start.
+/// Counters since the start of the process.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    /// For each method, and at the end for everything that is none, one counter an outcome.
+    /// One row per method and a last row for everything else; in each row one counter per outcome.
     requests: [[AtomicU64; OUTCOMES.len()]; Method::ALL.len() + 1],
     microseconds: AtomicU64,
     unauthorized: AtomicU64,
@@ -21,7 +21,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// A request of a method has been answered, or its stream has begun.
+    /// Counts a request that has been answered or whose stream has begun.
     pub(crate) fn count_request(&self, method: Option<Method>, outcome: Outcome, took: Duration) {
         let row = method.and_then(|method| Method::ALL.iter().position(|candidate| *candidate == method));
         let column = match outcome {
@@ -33,22 +33,22 @@ impl Metrics {
         self.microseconds.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Relaxed);
     }
 
-    /// A credential was missing or not good.
+    /// Counts a missing or rejected credential.
     pub(crate) fn count_unauthorized(&self) {
         self.unauthorized.fetch_add(1, Relaxed);
     }
 
-    /// A request was for another server, or from a page of somebody else.
+    /// Counts a request for another host or from a foreign origin.
     pub(crate) fn count_host_rejected(&self) {
         self.host_rejected.fetch_add(1, Relaxed);
     }
 
-    /// A tenant sent more than it may.
+    /// Counts a request above its tenant's rate limit.
     pub(crate) fn count_rate_limited(&self) {
         self.rate_limited.fetch_add(1, Relaxed);
     }
 
-    /// The text.
+    /// The metrics as text.
     pub(crate) fn render(&self, state: &ServerState) -> String {
         let mut text = String::from("# TYPE quad_requests_total counter\n");
         let mut total = 0;

@@ -1,23 +1,23 @@
 //! The `Range` header: one range of bytes, or none.
 
-/// What a range asks of contents of a known length.
+/// The part of contents that a `Range` header selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Range {
-    /// Everything: no range, several, or one that cannot be understood, which HTTP says to ignore.
+    /// Everything: there is no range, or several, or an invalid one, which HTTP requires to ignore.
     All,
-    /// From the first to the last byte, both included.
+    /// The bytes from `first` to `last`, both included.
     Part {
         /// The first byte.
         first: usize,
         /// The last byte.
         last: usize,
     },
-    /// Beyond the end.
+    /// The range begins beyond the end.
     Unsatisfiable,
 }
 
 impl Range {
-    /// Reads a `Range` header for contents of `length` bytes.
+    /// Parses a `Range` header for contents of `length` bytes.
     pub(crate) fn parse(header: Option<&str>, length: usize) -> Range {
         let Some(spec) = header.and_then(|header| header.trim().strip_prefix("bytes=")) else {
             return Range::All;
@@ -25,7 +25,7 @@ impl Range {
         let Some((first, last)) = spec.trim().split_once('-') else { return Range::All };
         let number = |text: &str| {
             let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-            // More digits than a number can hold are still a number: a very large one.
+            // A number that overflows is beyond the end.
             plain.then(|| text.parse::<usize>().unwrap_or(usize::MAX))
         };
         match (first.is_empty(), number(first), last.is_empty(), number(last)) {

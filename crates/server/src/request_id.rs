@@ -1,4 +1,4 @@
-//! The name of one request, in its reply and in every line of the log about it.
+//! The id of one request, which is in its reply and in every log line about it.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,30 +7,30 @@ use http::{HeaderName, HeaderValue};
 
 use crate::limits;
 
-/// The header.
+/// The header of the id.
 pub(crate) static HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 thread_local! {
     static CURRENT: RefCell<Option<RequestId>> = const { RefCell::new(None) };
 }
 
-/// The id of the HTTP request on whose behalf this code runs, for the log.
+/// The id of the HTTP request that this code runs for. For the log.
 pub fn current() -> Option<String> {
     let text = |id: &RequestId| String::from_utf8_lossy(id.as_bytes()).into_owned();
     CURRENT.with(|current| current.try_borrow().ok()?.as_ref().map(text))
 }
 
-/// The name of one request. One that we have given is written where it stands, since every request has one and hardly any log
-/// line asks for it.
+/// The id of one request. A generated id is stored inline, without allocation: every request has one, and few log lines
+/// need it.
 #[derive(Clone, Debug)]
 pub(crate) enum RequestId {
-    /// The caller's own.
+    /// From the client.
     FromClient(HeaderValue),
-    /// One of ours.
+    /// Generated here: the text and its length.
     Generated([u8; GENERATED_LEN], u8),
 }
 
-/// The longest id of ours: the process's ULID, a hyphen and the largest number.
+/// The length of the longest generated id: the ULID of the process, a hyphen and the largest number.
 const GENERATED_LEN: usize = 26 + 1 + 20;
 
 impl RequestId {
@@ -53,9 +53,9 @@ impl RequestId {
         }
     }
 
-    /// Does some work on behalf of the request.
+    /// Runs `f` with this id as the [`current`] one.
     pub(crate) fn in_scope<T>(&self, f: impl FnOnce() -> T) -> T {
-        /// Whoever was named before is named again, also after a panic.
+        /// Restores the previous id, also after a panic.
         struct RestoreOnDrop(Option<RequestId>);
         impl Drop for RestoreOnDrop {
             fn drop(&mut self) {
@@ -66,7 +66,7 @@ impl RequestId {
         f()
     }
 
-    /// The header's value.
+    /// The id as a header value.
     pub(crate) fn into_header_value(self) -> HeaderValue {
         match self {
             RequestId::FromClient(id) => id,
@@ -76,7 +76,8 @@ impl RequestId {
     }
 }
 
-/// Gives out request ids: one random name for the process, then a counter, which costs less than chance every time.
+/// Generates request ids: a random prefix for the process and a counter, which is cheaper than a random number each
+/// time.
 #[derive(Debug)]
 pub(crate) struct RequestIds {
     process: String,
@@ -84,12 +85,12 @@ pub(crate) struct RequestIds {
 }
 
 impl RequestIds {
-    /// Ids that no other process gives out.
+    /// Ids that begin with `process`, which must be unique.
     pub(crate) fn new(process: String) -> RequestIds {
         RequestIds { process, next: AtomicU64::new(1) }
     }
 
-    /// The caller's own id if it is short and plain, else a new one.
+    /// The id that the client sent if it is short and plain, else a new one.
     pub(crate) fn for_request(&self, sent: Option<&HeaderValue>) -> RequestId {
         match sent.filter(|sent| is_plain(sent.as_bytes())) {
             Some(sent) => RequestId::FromClient(sent.clone()),
@@ -140,7 +141,7 @@ mod tests {
             let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 ids.for_request(None).in_scope(|| {
                     assert_eq!(current().as_deref(), Some("p-2"));
-                    panic!("work that fails");
+                    panic!("a request that fails");
                 })
             }));
             assert!(panicked.is_err());

@@ -1,4 +1,6 @@
-//! `GET /v1/resources?uri=…`: the same read for programs that speak HTTP, with its validators and ranges.
+//! `GET /v1/resources?uri=…`: a read for plain HTTP clients, with `ETag`, `If-None-Match` and `Range`.
+//!
+//! The same authentication, authorization, cache and audit as `resources/read`.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,75 +15,69 @@ use http::header::{
 };
 use http::{HeaderMap, StatusCode};
 use quad_core::resolver::{ReadAnswer, View};
-use quad_core::{Body as ContentBody, Error, Kind, canonical};
+use quad_core::{Body as ContentBody, Error, Kind, Principal, canonical};
 use quad_mcp::Method;
 use quad_mcp::http_post::Outcome;
 
-use crate::credential_cache::ConnectionCredentialCache;
-use crate::http::Server;
-use crate::mcp::{
-    authenticate, authenticate_and_limit, authorization, credential_changed, outcome_from_kind,
-    reject_with_audit, unauthorized_response,
-};
+use crate::auth::RequestAuth;
 use crate::range::Range;
+use crate::server::Server;
 use crate::{metadata, response};
 
-/// Where the proof of the read is written down.
+/// The id of the read's audit event.
 const EVENT_HEADER: HeaderName = HeaderName::from_static("quad-event");
-/// The version that was read.
+/// The tenant's version that the contents were computed at.
 const VERSION_HEADER: HeaderName = HeaderName::from_static("quad-version");
 
-/// Answers the request.
+/// `GET /v1/resources`.
 pub(crate) async fn get_resource(
     State(server): State<Arc<Server>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    let started = Instant::now();
-    let mut caller =
-        match authenticate_and_limit(&server, &ConnectionCredentialCache::default(), &headers, started).await
-        {
-            Ok(caller) => caller,
-            Err(response) => return *response,
-        };
-    let Some(uri) = query.as_deref().and_then(uri_param) else {
-        let error = Error::bad_input("The query must name one address")
-            .hint("Send ?uri= with the address, percent-encoded");
-        let (method, status) = (Method::ResourcesRead.as_str(), StatusCode::BAD_REQUEST);
-        return reject_with_audit(&server, &headers, &caller, method, status, error).await;
+    let auth = RequestAuth { server: &server, headers: &headers, cache: None, started: Instant::now() };
+    let caller = match auth.authenticate_and_limit().await {
+        Ok(caller) => caller,
+        Err(response) => return *response,
     };
-    let resolver = server.state.resolver();
-    let mut answer = resolver.read(&caller, View::All, &uri).await;
-    if answer.as_ref().is_err_and(|error| error.kind() == Kind::Credential) {
-        server.auth_policy.evict(authorization(&headers));
-        caller = match authenticate(&server, &headers).await {
-            Ok(caller) => caller,
-            Err(response) => return *response,
-        };
-        answer = resolver.read(&caller, View::All, &uri).await;
-    }
-    let outcome = answer.as_ref().map_or_else(|error| outcome_from_kind(error.kind()), |_| Outcome::Ok);
-    server.metrics.count_request(Some(Method::ResourcesRead), outcome, started.elapsed());
+    let Some(uri) = query.as_deref().and_then(uri_param) else {
+        let error = Error::bad_input("The query must have exactly one uri parameter")
+            .hint("Send ?uri= with the percent-encoded URI");
+        let (method, status) = (Method::ResourcesRead.as_str(), StatusCode::BAD_REQUEST);
+        return auth.reject_with_audit(&caller, method, status, error).await;
+    };
+    let (resolver, uri) = (server.state.resolver(), uri.as_str());
+    let call = |caller: Arc<Principal>| async move { resolver.read(&caller, View::All, uri).await };
+    let answer = match auth.call_as(caller, call).await {
+        Ok(answer) => answer,
+        Err(response) => return *response,
+    };
+    let outcome = match &answer {
+        Ok(_) => Outcome::Ok,
+        Err(error) if error.kind() == Kind::Internal => Outcome::Failed,
+        Err(_) => Outcome::Refused,
+    };
+    server.metrics.count_request(Some(Method::ResourcesRead), outcome, auth.started.elapsed());
     match answer {
-        Ok(answer) => ok_response(&answer, &uri, &headers),
-        Err(error) => error_response(&server, &headers, &error),
+        Ok(answer) => ok_response(&answer, uri, &headers),
+        Err(error) => error_response(&auth, &error),
     }
 }
 
-fn error_response(server: &Server, headers: &HeaderMap, error: &Error) -> Response {
+fn error_response(auth: &RequestAuth<'_>, error: &Error) -> Response {
     if error.kind() == Kind::Credential {
-        return unauthorized_response(server, headers, true, &credential_changed());
+        return auth.credential_changed_response();
     }
     let mut response = response::error_response(response::status_for_kind(error.kind()), error);
     if let (Kind::Scope, Some(scope)) = (error.kind(), error.detail("scope").and_then(|scope| scope.as_str()))
     {
-        let challenge = metadata::scope_challenge(server, headers, scope, error.message());
+        let challenge = metadata::scope_challenge(auth.server, auth.headers, scope, error.message());
         response::set_header(&mut response, WWW_AUTHENTICATE, &challenge);
     }
     response
 }
 
-/// The contents: one as its own bytes, several as the JSON that a protocol read would give.
+/// The contents: a single one as its own bytes, several as the JSON of `resources/read`.
 fn ok_response(answer: &ReadAnswer, uri: &str, headers: &HeaderMap) -> Response {
     let serialized = &answer.read;
     let (bytes, media_type, hash) = match &serialized.contents[..] {
@@ -108,7 +104,7 @@ fn ok_response(answer: &ReadAnswer, uri: &str, headers: &HeaderMap) -> Response 
     {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     } else {
-        // A range of something else than the caller has seen would not fit.
+        // With another `If-Range`, the caller has parts of other contents and must get the whole.
         let range = header(headers, RANGE)
             .filter(|_| header(headers, IF_RANGE).is_none_or(|tag| Some(tag) == etag.as_deref()));
         match Range::parse(range, length) {
@@ -123,7 +119,7 @@ fn ok_response(answer: &ReadAnswer, uri: &str, headers: &HeaderMap) -> Response 
                     StatusCode::RANGE_NOT_SATISFIABLE,
                     "RANGE_NOT_SATISFIABLE",
                     "The range begins beyond the end",
-                    "The Content-Range header has the length",
+                    "Request a part of the length in Content-Range",
                 );
                 response::set_header(&mut response, CONTENT_RANGE, &format!("bytes */{length}"));
                 return response;
@@ -147,7 +143,7 @@ fn ok_response(answer: &ReadAnswer, uri: &str, headers: &HeaderMap) -> Response 
     let fixed_headers = [
         (CACHE_CONTROL, cache),
         (ACCEPT_RANGES, "bytes"),
-        // Stored contents must never run as a page of ours.
+        // Stored contents must never run as a page of this origin.
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
     ];
@@ -167,7 +163,7 @@ fn header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// Whether an `If-None-NodePattern` names the tag. A weak form of it counts, as HTTP asks.
+/// Whether an `If-None-Match` header names the tag. A weak tag matches as well, as HTTP requires.
 fn etag_matches(if_none_match: &str, etag: &str) -> bool {
     if_none_match
         .split(',')
@@ -175,7 +171,7 @@ fn etag_matches(if_none_match: &str, etag: &str) -> bool {
         .any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
 }
 
-/// The one `uri` in a query, decoded once.
+/// The `uri` parameter of a query, decoded once. `None` unless there is exactly one.
 fn uri_param(query: &str) -> Option<String> {
     let mut values = query.split('&').filter_map(|pair| pair.strip_prefix("uri="));
     let value = values.next()?;
@@ -185,7 +181,7 @@ fn uri_param(query: &str) -> Option<String> {
     percent_decode(value)
 }
 
-/// Percent-decoding. A plus stays a plus: this is an address, not a form.
+/// Percent-decodes. A `+` stays a `+`, because the query is not a form.
 fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

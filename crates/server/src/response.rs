@@ -1,4 +1,4 @@
-//! Refusals outside the protocol: a status, and the same envelope as everywhere.
+//! HTTP responses with a JSON body. Errors have the envelope that all transports share.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -6,7 +6,7 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{HeaderName, StatusCode};
 use quad_core::{Error, Kind};
 
-/// A JSON document.
+/// A JSON document as a response.
 pub(crate) fn json_response(status: StatusCode, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
@@ -14,12 +14,12 @@ pub(crate) fn json_response(status: StatusCode, body: impl Into<Body>) -> Respon
     response
 }
 
-/// An error as the body of a reply with that status.
+/// An error envelope as a response.
 pub(crate) fn error_response(status: StatusCode, error: &Error) -> Response {
     json_response(status, serde_json::Value::Object(error.envelope()).to_string())
 }
 
-/// A refusal of what was sent.
+/// The response to an invalid request.
 pub(crate) fn bad_input_response(
     status: StatusCode,
     code: &'static str,
@@ -29,7 +29,7 @@ pub(crate) fn bad_input_response(
     error_response(status, &Error::new(Kind::BadInput, code, message).hint(hint))
 }
 
-/// The status of an error, where a status is all that there is.
+/// The status of an error outside the protocol.
 pub(crate) fn status_for_kind(kind: Kind) -> StatusCode {
     match kind {
         Kind::Scope => StatusCode::FORBIDDEN,
@@ -42,7 +42,7 @@ pub(crate) fn status_for_kind(kind: Kind) -> StatusCode {
     }
 }
 
-/// Sets a header, unless the value cannot stand in one.
+/// Sets a header. Ignores a value with characters that a header cannot have.
 pub(crate) fn set_header(response: &mut Response, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);

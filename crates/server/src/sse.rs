@@ -1,4 +1,4 @@
-//! A stream of messages as server-sent events.
+//! A stream of messages as server-sent events (SSE).
 
 use std::convert::Infallible;
 
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::limits;
 
-/// Sends each message as one event, and a comment when there is nothing to say.
+/// Sends each message as one event, and a comment after each [`limits::KEEP_ALIVE_INTERVAL`] without a message.
 pub(crate) fn response(messages: MessageStream) -> Response {
     let events = stream::unfold(messages, |mut messages| async move {
         let event = match timeout(limits::KEEP_ALIVE_INTERVAL, messages.next()).await {
@@ -30,7 +30,7 @@ pub(crate) fn response(messages: MessageStream) -> Response {
     response
 }
 
-/// One event. A message has no line breaks: JSON escapes them.
+/// One message as an event. JSON escapes line breaks, so a message is one line.
 fn frame(message: &[u8]) -> Bytes {
     const HEAD: &[u8] = b"event: message\ndata: ";
     let mut event = Vec::with_capacity(HEAD.len() + message.len() + 2);

@@ -1,4 +1,4 @@
-//! The stdio door: one client, one pair of pipes, until the client closes its end.
+//! The stdio transport: one client on a pair of pipes, until it closes its end.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use tokio::sync::mpsc;
 
 use crate::line_reader::{Line, LineReader};
 
-/// What the stdio door is made from.
+/// The options of the stdio transport.
 pub struct StdioOptions {
-    /// What is served.
+    /// Answers reads, lists, tool calls and prompts.
     pub resolver: Arc<Resolver>,
-    /// Who is at the other end.
+    /// The client.
     pub principal: Principal,
-    /// Which schemes it sees.
+    /// The schemes that the client sees.
     pub view: View,
     /// Whether `tools/list` shows every tool, not only the core ones.
     pub all_tools: bool,
@@ -28,7 +28,7 @@ pub struct StdioOptions {
     pub version: &'static str,
 }
 
-/// Serves until the reader ends, then finishes what is running. Nothing but protocol messages is written.
+/// Serves until the reader ends, then finishes running requests. Writes protocol messages only.
 pub async fn serve(
     options: StdioOptions,
     reader: impl AsyncRead + Unpin,
@@ -48,7 +48,7 @@ pub async fn serve(
                 Err(error) => break Err(error),
             }
         };
-        // Drops the last sender, which ends the writing half.
+        // Drops the last sender, which ends `write`.
         session.finish().await;
         result
     };
@@ -59,7 +59,7 @@ pub async fn serve(
             write.await?;
             result
         }
-        // Nobody reads any more; whatever is still asked cannot be answered.
+        // The client does not read any more, so no request can be answered.
         result = &mut write => result,
     }
 }

@@ -1,8 +1,8 @@
-//! Standard input and output, read and written by the runtime itself where they can be.
+//! Non-blocking standard input and output, where the file descriptors allow it.
 //!
-//! The runtime's own handles pass every line through a thread that blocks, in and out; on a busy machine the two hand-overs take longer
-//! than a small answer. Clients connect pipes or sockets, and these can be waited for like any connection. Anything else, a
-//! terminal or a file, is left to the runtime's handles.
+//! Tokio's own handles pass every line through a blocking thread, in and out. On a busy machine these two thread
+//! switches take longer than a small reply. Clients connect pipes or sockets, which the runtime can poll like any
+//! connection. For a terminal or a file, Tokio's handles are used.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -31,7 +31,7 @@ pub fn output() -> Box<dyn AsyncWrite + Send + Unpin> {
     }
 }
 
-/// None where the descriptor is neither pipe nor socket, or cannot be waited for.
+/// A non-blocking reader; `None` if the descriptor is neither a pipe nor a socket, or cannot be polled.
 fn nonblocking_reader(standard: impl AsFd) -> Option<Box<dyn AsyncRead + Send + Unpin>> {
     let restore = RestoreFdFlags::new(&standard)?;
     let owned_fd = standard.as_fd().try_clone_to_owned().ok()?;
@@ -43,7 +43,7 @@ fn nonblocking_reader(standard: impl AsFd) -> Option<Box<dyn AsyncRead + Send + 
     })
 }
 
-/// The same for the other direction.
+/// A non-blocking writer; `None` as for [`nonblocking_reader`].
 fn nonblocking_writer(standard: impl AsFd) -> Option<Box<dyn AsyncWrite + Send + Unpin>> {
     let restore = RestoreFdFlags::new(&standard)?;
     let owned_fd = standard.as_fd().try_clone_to_owned().ok()?;
@@ -61,7 +61,8 @@ fn socket(fd: OwnedFd) -> Option<UnixStream> {
     UnixStream::from_std(socket).ok()
 }
 
-/// A pipe or a socket that others may hold, too, and go on with after us: it is left as it was found.
+/// Restores the flags of a descriptor when dropped. Other processes may share the pipe or socket and use it after this
+/// one.
 struct RestoreFdFlags {
     kind: FileType,
     fd: OwnedFd,
@@ -82,14 +83,14 @@ impl RestoreFdFlags {
 
 impl Drop for RestoreFdFlags {
     fn drop(&mut self) {
-        // One that did not block before is left alone: it may be the other direction of the same socket.
+        // If it was non-blocking before, it stays so: it may be the other direction of the same socket.
         if !self.flags.contains(OFlags::NONBLOCK) {
             let _ = rustix::fs::fcntl_setfl(&self.fd, self.flags);
         }
     }
 }
 
-/// What the runtime waits for, and how it is given back.
+/// A non-blocking handle that restores the flags of its descriptor when dropped.
 struct NonBlocking<T> {
     inner: T,
     _restore: RestoreFdFlags,
@@ -133,7 +134,7 @@ mod tests {
         !rustix::fs::fcntl_getfl(fd).unwrap().contains(OFlags::NONBLOCK)
     }
 
-    /// Sends more than the kernel holds, and sees both ends given back.
+    /// Sends more than the kernel buffers, then checks that the flags of both ends are restored.
     async fn assert_transfers_and_restores(from: impl AsFd, to: impl AsFd) {
         let (mut input, mut output) = (nonblocking_reader(&from).unwrap(), nonblocking_writer(&to).unwrap());
         assert!(!is_blocking(&from) && !is_blocking(&to));

@@ -1,4 +1,4 @@
-//! Several messages in one array, where the revision has that.
+//! Batches: several messages in one array.
 
 use serde_json::json;
 
@@ -46,4 +46,17 @@ async fn later_revisions_reject_batches() {
     let opened = client.legacy(&[], "initialize", json!({"protocolVersion": "2025-06-18"})).await;
     let session = [("Mcp-Session-Id", opened.header("mcp-session-id").unwrap())];
     assert_eq!(client.post_raw(&session, &batch).await.status_and_code(), (400, -32600));
+}
+
+#[tokio::test]
+async fn batch_has_responses_but_no_progress() {
+    let running = start().await;
+    let with_progress = json!({"name": "toy_progress", "_meta": {"progressToken": 1}});
+    let batch = json!([request(1, "tools/call", with_progress), request(2, "ping", json!({}))]);
+    let reply = running.client().post_raw(&[], &batch.to_string()).await;
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    let replies = reply.json();
+    let ids: Vec<_> = replies.as_array().unwrap().iter().map(|reply| &reply["id"]).collect();
+    assert_eq!(ids, [&json!(1), &json!(2)]);
+    assert_eq!(replies[0]["result"]["isError"], false);
 }

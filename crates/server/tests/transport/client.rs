@@ -1,4 +1,4 @@
-//! A small HTTP client that can also send what a good one would not.
+//! A small HTTP client that can also send invalid requests.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Nothing here takes this long unless it hangs.
+/// Only a test that hangs takes this long.
 pub const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Clone)]
@@ -34,7 +34,7 @@ impl Reply {
             .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&self.body)))
     }
 
-    /// Status and JSON-RPC number.
+    /// The status and the JSON-RPC error code; 0 without an error.
     pub fn status_and_code(&self) -> (u16, i64) {
         (self.status, self.json()["error"]["code"].as_i64().unwrap_or(0))
     }
@@ -71,7 +71,7 @@ impl Client {
             ("Accept", "application/json, text/event-stream"),
             ("Content-Length", length.as_str()),
         ];
-        // An empty value stands for a header that is left out.
+        // An empty value removes the header.
         for (name, value) in defaults.iter().filter(|(name, _)| !has(name)).chain(headers) {
             if !value.is_empty() {
                 head.push_str(&format!("{name}: {value}\r\n"));
@@ -86,7 +86,7 @@ impl Client {
             let head =
                 self.request_head(method, path, &[headers, &[("Connection", "close")]].concat(), body.len());
             stream.write_all(head.as_bytes()).await.unwrap();
-            // A server that has seen enough may close before it has read everything.
+            // A server may reject the request and close before it has read everything.
             let _ = stream.write_all(body).await;
             let mut all = Vec::new();
             let _ = stream.read_to_end(&mut all).await;
@@ -95,7 +95,7 @@ impl Client {
         timeout(TEST_TIMEOUT, exchange).await.expect("no reply")
     }
 
-    /// A POST with a body as it is.
+    /// A POST with this body.
     pub async fn post_raw(&self, headers: &[(&str, &str)], body: &str) -> Reply {
         self.send("POST", "/mcp", headers, body.as_bytes()).await
     }
@@ -105,7 +105,7 @@ impl Client {
         self.post_raw(headers, &request(1, method, params).to_string()).await
     }
 
-    /// A modern POST with headers that agree.
+    /// A modern POST with matching headers.
     pub async fn modern(&self, method: &str, params: Value) -> Reply {
         self.modern_to("/mcp", method, params).await
     }
@@ -147,7 +147,7 @@ impl Client {
 }
 
 fn parse(all: &[u8]) -> Reply {
-    let end = all.windows(4).position(|window| window == b"\r\n\r\n").expect("no head");
+    let end = all.windows(4).position(|window| window == b"\r\n\r\n").expect("the reply has no head");
     let head = std::str::from_utf8(&all[..end]).unwrap();
     let mut lines = head.split("\r\n");
     let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
@@ -172,7 +172,7 @@ fn decode_chunked(mut rest: &[u8]) -> Vec<u8> {
     body
 }
 
-/// A reply that goes on.
+/// A reply that is a stream of events.
 pub struct Events {
     reader: BufReader<TcpStream>,
     pub status: u16,
@@ -194,14 +194,14 @@ impl Events {
 
     /// The next message; `None` at the end.
     pub async fn next(&mut self) -> Option<Value> {
-        // Comments that keep the stream alive do not count.
-        timeout(TEST_TIMEOUT, self.message()).await.expect("the stream is silent")
+        // Skips keep-alive comments.
+        timeout(TEST_TIMEOUT, self.message()).await.expect("the stream sent no message")
     }
 
     async fn message(&mut self) -> Option<Value> {
         loop {
             let line = self.line().await?;
-            // The chunk of no bytes, which ends the body; the connection may stay.
+            // The empty chunk, which ends the body. The connection may stay open.
             if line == "0" {
                 return None;
             }
@@ -212,7 +212,7 @@ impl Events {
     }
 }
 
-/// The messages in a finished stream.
+/// The messages of a finished stream.
 pub fn events(body: &[u8]) -> Vec<Value> {
     let text = std::str::from_utf8(body).unwrap();
     text.lines()

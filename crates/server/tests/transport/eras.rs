@@ -1,4 +1,4 @@
-//! How a client and the server find out which revision they speak.
+//! How a client and the server agree on a revision.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! A scheme, a journal and a feed that live in memory: as little as the path of a read needs.
+//! A scheme, an audit log and a change feed in memory: the least that a resolver needs.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,17 +15,17 @@ use quad_core::{
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
 
-/// Everything the tests look at or turn.
+/// The state of the test scheme, which tests read and change.
 pub struct TestServerState {
     state: Mutex<State>,
     changes: broadcast::Sender<Arc<Change>>,
-    /// Tool calls that wait for ever and have been dropped.
+    /// Calls of `toy_hang`, which never returns, that were dropped.
     pub dropped: AtomicUsize,
-    /// Tool calls that wait for ever and have begun.
+    /// Calls of `toy_hang` and `toy_slow` that have begun.
     pub started: AtomicUsize,
-    /// Lets slow tools go on.
+    /// Each permit lets one call of `toy_slow` finish.
     pub slow_tool_permits: tokio::sync::Semaphore,
-    /// Slow tools that have come to their end.
+    /// Calls of `toy_slow` that have finished.
     pub finished: AtomicUsize,
 }
 
@@ -68,18 +68,18 @@ impl TestServerState {
         self.commit(&mut state, tags)
     }
 
-    /// A commit that touches exactly this.
+    /// Commits a change with this tag only.
     pub fn invalidate(&self, tag: Tag) {
         let mut state = self.state.lock().unwrap();
         self.commit(&mut state, vec![tag]);
     }
 
-    /// The version now.
+    /// The current version.
     pub fn version(&self) -> i64 {
         self.state.lock().unwrap().version
     }
 
-    /// What has been written down.
+    /// The audit events so far.
     pub fn events(&self) -> Vec<EventDraft> {
         self.state.lock().unwrap().events.clone()
     }
@@ -157,8 +157,8 @@ static PROMPTS: [Prompt; 2] = [
     Prompt {
         name: "toy_greet",
         title: "Greet",
-        description: "Greets somebody",
-        arguments: &[PromptArgument { name: "who", description: "Whom to greet", required: true }],
+        description: "Greets a person",
+        arguments: &[PromptArgument { name: "who", description: "The person to greet", required: true }],
         required_scope: READ,
     },
     Prompt {
@@ -229,7 +229,7 @@ impl Scheme for ToyScheme {
             6 => ReadOutput::new(text("psst"), read_set),
             7 => return Err(Error::internal("the disk is on fire")),
             _ => {
-                // What the item `pointer` points to: it rests on both.
+                // The item that `pointer` names. The read set has the tags of both.
                 let Some(id) = state.items.get("pointer") else {
                     return Err(Error::not_found(address.requested()));
                 };
@@ -338,7 +338,7 @@ impl Scheme for ToyScheme {
                 Ok(ToolResult::read_only(ToolOutput::structured(json!({"done": true})), read_set))
             }
             "toy_hasty" => {
-                // Reports and is done before anybody can look.
+                // Reports progress and returns without an await point in between.
                 call.progress.report(1.0, None, "");
                 Ok(ToolResult::read_only(ToolOutput::structured(json!({"done": true})), read_set))
             }

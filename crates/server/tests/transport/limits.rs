@@ -1,4 +1,4 @@
-//! How much, how fast and how long: what the door does not wait for.
+//! Rate limits, header limits and timeouts.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use tokio::time::timeout;
 use crate::client::TEST_TIMEOUT;
 use crate::server::{start, start_limited, start_with};
 
-/// So short that a test can wait for it.
+/// A timeout that a test can wait for.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// A rate that lets a burst in and then, for all that a test lasts, nothing.
+/// A rate limit that allows three requests and, within the duration of a test, hardly any more.
 const BURST_OF_THREE: RateLimit = RateLimit { per_second: 1, burst: 3 };
 
 #[tokio::test]
@@ -23,18 +23,18 @@ async fn rate_limited_tenant_gets_retry_after_others_do_not() {
     let running = start_limited(Some(BURST_OF_THREE), Timeouts::default()).await;
     let (client, other) = (running.client_with("reader"), running.client_with("other"));
     let mut replies = Vec::new();
-    // More than the burst and what could be filled up meanwhile.
+    // More than the burst and what is refilled during the test.
     while replies.len() < 60 {
         replies.push(client.modern("resources/read", json!({"uri": "toy://static"})).await);
     }
     assert!(replies[..3].iter().all(|reply| reply.status == 200));
-    let refused = replies.iter().find(|reply| reply.status == 429).expect("nothing was refused");
+    let refused = replies.iter().find(|reply| reply.status == 429).expect("no request was rate-limited");
     assert_eq!(refused.header("retry-after"), Some("1"));
     let envelope = refused.json();
     assert_eq!((&envelope["code"], &envelope["kind"]), (&json!("rate_limited"), &json!("limit")));
     assert_eq!((&envelope["per_second"], &envelope["burst"]), (&json!(1), &json!(3)));
     assert_eq!(other.modern("resources/read", json!({"uri": "toy://static"})).await.status, 200);
-    // The tenant is what counts, not the token; and every door asks.
+    // The limit is per tenant, not per token, and holds on every path.
     let writer = running.client_with("writer");
     let mut statuses = Vec::new();
     while !statuses.contains(&429) {
@@ -78,7 +78,7 @@ async fn header_count_and_size_are_limited() {
     assert_eq!(running.client().send("GET", "/healthz", &[("X-Large", &fits)], b"").await.status, 200);
 }
 
-/// What the server says on a connection until it closes it.
+/// Everything that the server sends until it closes the connection.
 async fn read_until_closed(stream: &mut TcpStream) -> String {
     let mut received = Vec::new();
     let read = stream.read_to_end(&mut received);

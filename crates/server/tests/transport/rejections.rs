@@ -1,4 +1,4 @@
-//! What is refused over HTTP, with which status and which number, in the order of the protocol's checks.
+//! Rejected HTTP requests: status and error code, in the order in which the checks run.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ async fn missing_or_bad_token_is_challenged_before_body_read() {
     let bad = running.client_with("nonsense").post_raw(&[], "{").await;
     assert_eq!(bad.status, 401);
     assert!(bad.header("www-authenticate").unwrap().contains("error=\"invalid_token\""));
-    // Every refused credential has the same shape, and only the reason tells them apart.
+    // All rejected credentials have the same envelope. Only the reason differs.
     for (reply, reason) in [(&missing, "missing"), (&bad, "malformed")] {
         let envelope = reply.json();
         let names: Vec<&String> = envelope.as_object().unwrap().keys().collect();
@@ -84,7 +84,7 @@ async fn rejects_other_methods_media_types_and_large_bodies() {
     for accept in ["*/*", "application/json", ""] {
         assert_eq!(client.post_raw(&[("Accept", accept)], &ping).await.status, 200, "{accept}");
     }
-    // More than the sockets of both sides hold: the server must take it in before it can say so.
+    // More than the socket buffers of both sides hold: the server must read it before the client gets the error.
     let huge = vec![b' '; 12 << 20];
     assert_eq!(client.send("POST", "/mcp", &[], &huge).await.status, 413);
     let chunked = format!("{:x}\r\n", huge.len()).into_bytes();
@@ -142,7 +142,7 @@ async fn modern_request_must_be_complete_and_match_headers() {
     };
 
     assert_eq!(post(&client, &[MODERN, method, name], &full).await, (200, 0));
-    // No `_meta`, or half of it, though the header says modern.
+    // No `_meta`, or half of it, with a modern header.
     assert_eq!(
         post(&client, &[MODERN, method, name], &read(json!({"uri": "toy://static"}))).await,
         (400, -32602)
@@ -155,22 +155,22 @@ async fn modern_request_must_be_complete_and_match_headers() {
         post(&client, &[MODERN, method, name], &request(1, "resources/read", json!([]))).await,
         (400, -32602)
     );
-    // The version's header.
+    // The version header.
     assert_eq!(post(&client, &[method, name], &full).await, (400, -32020));
     assert_eq!(
         post(&client, &[("MCP-Protocol-Version", "2025-11-25"), method, name], &full).await,
         (400, -32020)
     );
     assert_eq!(post(&client, &[MODERN, MODERN, method, name], &full).await, (400, -32020));
-    // A mismatch comes before an unsupported version.
+    // A mismatch is reported before an unsupported version.
     assert_eq!(post(&client, &[MODERN, method, name], &with_version("1900-01-01")).await, (400, -32020));
     let old = ("MCP-Protocol-Version", "1900-01-01");
     assert_eq!(post(&client, &[old, method, name], &with_version("1900-01-01")).await, (400, -32022));
-    // The method's header.
+    // The method header.
     assert_eq!(post(&client, &[MODERN, name], &full).await, (400, -32020));
     assert_eq!(post(&client, &[MODERN, method, method, name], &full).await, (400, -32020));
     assert_eq!(post(&client, &[MODERN, ("Mcp-Method", "Resources/Read"), name], &full).await, (400, -32020));
-    // The name's header.
+    // The name header.
     assert_eq!(post(&client, &[MODERN, method], &full).await, (400, -32020));
     assert_eq!(post(&client, &[MODERN, method, ("Mcp-Name", "toy://other")], &full).await, (400, -32020));
     let encoded = ("Mcp-Name", "=?base64?dG95Oi8vc3RhdGlj?=");
@@ -190,7 +190,7 @@ async fn unsupported_version_error_lists_supported_versions() {
     let supported = &reply["error"]["data"]["supported"];
     let discovered = running.client().modern("server/discover", json!({})).await.json();
     assert_eq!(*supported, discovered["result"]["supportedVersions"]);
-    // A legacy request may name it too, in the header only.
+    // A legacy request names its version in the header only.
     let legacy = running.client().legacy(&[("MCP-Protocol-Version", "1900-01-01")], "ping", json!({})).await;
     assert_eq!(legacy.status_and_code(), (400, -32022));
 }
@@ -218,10 +218,10 @@ async fn validates_methods_and_parameters_in_both_eras() {
         ("resources/list", json!({"cursor": 5}), (200, -32602), (200, -32602)),
         ("tools/list", json!({"cursor": "garbage"}), (200, -32602), (200, -32602)),
         ("resources/templates/list", json!({"cursor": ""}), (200, -32602), (200, -32602)),
-        ("prompts/get", json!({"name": "nobody"}), (200, -32602), (200, -32602)),
+        ("prompts/get", json!({"name": "unknown"}), (200, -32602), (200, -32602)),
         ("prompts/get", json!({"name": "toy_greet"}), (200, -32602), (200, -32602)),
         ("prompts/get", json!({"name": "toy_greet", "arguments": {"who": 5}}), (200, -32602), (200, -32602)),
-        ("tools/call", json!({"name": "nobody"}), (200, -32602), (200, -32602)),
+        ("tools/call", json!({"name": "unknown"}), (200, -32602), (200, -32602)),
         ("tools/call", json!({}), (200, -32602), (200, -32602)),
         ("tools/call", json!({"name": "toy_set", "arguments": []}), (200, -32602), (200, -32602)),
         ("completion/complete", json!({}), (200, -32602), (200, -32602)),
@@ -251,7 +251,7 @@ async fn not_found_names_uri_and_internal_error_hides_cause() {
     assert!(!String::from_utf8_lossy(&broken.body).contains("fire"));
     assert_eq!(
         client.modern("resources/raed", json!({})).await.json()["error"]["data"]["hint"],
-        "The nearest is resources/read"
+        "Did you mean resources/read?"
     );
 }
 
@@ -288,7 +288,7 @@ async fn changed_token_is_reauthenticated_within_the_request() {
     let client = running.client();
     let read = || client.modern("resources/read", json!({"uri": "toy://static"}));
     assert_eq!(read().await.status, 200);
-    // The keeper still remembers the token as of before; the audit commit notices.
+    // The verifier has the old verdict in its cache. The audit commit finds it outdated.
     running.state.invalidate(quad_core::Tag::new("token:all"));
     assert_eq!(read().await.status, 200);
     running.state.invalidate(quad_core::Tag::new("token:all"));
@@ -325,7 +325,7 @@ async fn every_call_appends_one_audit_event() {
         ("prompts/list", json!({})),
         ("prompts/get", json!({"name": "toy_show"})),
         ("tools/call", json!({"name": "toy_media"})),
-        ("tools/call", json!({"name": "nobody"})),
+        ("tools/call", json!({"name": "unknown"})),
     ];
     for (count, (method, params)) in calls.iter().enumerate() {
         client.modern(method, params.clone()).await;

@@ -1,4 +1,4 @@
-//! `GET /v1/resources`: the same reads with HTTP's own means.
+//! `GET /v1/resources`: `ETag`, `Range` and error statuses.
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ async fn bytes_are_served_with_strong_etag() {
     assert_eq!(text.header("quad-event"), Some("evt_1"));
     let same = get(&running, "toy%3A%2F%2Fstatic", &[("If-None-Match", &tag)]).await;
     assert_eq!((same.status, same.body.len(), same.header("etag")), (304, 0, Some(tag.as_str())));
-    // The unchanged answer is a read as well, and is written down.
+    // A 304 is a read as well and has an audit event.
     assert_eq!(running.state.events().len(), 2);
     assert_eq!(get(&running, "toy://static", &[("If-None-Match", "\"other\"")]).await.status, 200);
     let picture = get(&running, "toy://picture", &[]).await;

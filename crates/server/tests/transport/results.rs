@@ -63,7 +63,7 @@ async fn read_returns_contents_and_receipt() {
         *receipt,
         json!({"contentHash": receipt["contentHash"], "version": 1, "sequence": 1, "event": "evt_1"})
     );
-    // A second read comes from the cache and is written down all the same.
+    // A second read comes from the cache and has an audit event as well.
     let again = modern_result(&client.modern("resources/read", json!({"uri": "toy://static"})).await);
     assert_eq!(again["_meta"]["dev.quadrivium/receipt"]["sequence"], 2);
     assert_eq!(again["contents"], result["contents"]);
@@ -273,7 +273,7 @@ async fn progress_token_turns_reply_into_event_stream() {
         [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "toy_hasty")];
     let hasty = client.post_raw(&headers, &request(1, "tools/call", params).to_string()).await;
     assert_eq!(events(&hasty.body).len(), 2);
-    // Nobody asked, or nothing to report: one document.
+    // Without a token or without progress the reply is one document.
     let without_token = client.modern("tools/call", json!({"name": "toy_progress"})).await;
     assert_eq!(without_token.header("content-type"), Some("application/json"));
     let without_progress =

@@ -1,15 +1,15 @@
-//! A running server for one test, and who may come in.
+//! A running server for one test, its tokens and its sessions.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use quad_auth::RateLimit;
+use quad_auth::{AuthError, AuthErrorKind, RateLimit, SessionError};
 use quad_core::{Principal, Result, Tag, TenantId, Timestamp};
 use quad_core::{ReadSet, Version};
-use quad_mcp::{SessionStore, SessionStoreError};
+use quad_mcp::SessionStore;
 use quad_server::http::{HttpOptions, serve};
-use quad_server::{AuthPolicy, CredentialError, CredentialVerifier, Timeouts};
+use quad_server::{AuthPolicy, CredentialVerifier, Timeouts};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -26,7 +26,7 @@ pub struct TestServer {
     pub task: JoinHandle<()>,
 }
 
-/// Guarded, with sessions. The tokens are `reader`, `writer` and `all`, and `other` of another tenant.
+/// Requires tokens, has sessions. The tokens are `reader`, `writer` and `all`, and `other` of another tenant.
 pub async fn start() -> TestServer {
     start_with(true, true).await
 }
@@ -35,7 +35,7 @@ pub async fn start_with(requires_token: bool, sessions: bool) -> TestServer {
     start_with_options(requires_token, sessions, None, Timeouts::default()).await
 }
 
-/// Guarded, with limits that a test can reach.
+/// Requires tokens, with limits that a test can reach.
 pub async fn start_limited(rate_limit: Option<RateLimit>, timeouts: Timeouts) -> TestServer {
     start_with_options(true, true, rate_limit, timeouts).await
 }
@@ -100,37 +100,27 @@ pub fn local_principal() -> Principal {
     Principal::local_agent(TenantId::new("t"), ["toy:read", "toy:write", "toy:secret"])
 }
 
-/// Knows a few tokens; each rests on a tag of its own, so that a test can withdraw it.
+/// Verifies four fixed tokens. Each has a tag of its own, so that a test can invalidate it.
 pub struct StubTokens {
     state: Arc<TestServerState>,
     pub expires_at: Mutex<Option<Timestamp>>,
-    /// The version at which a token was last looked up, as a real keeper remembers its verdicts.
+    /// The version at which each token was last verified: the real verifier caches its verdicts, too.
     versions: Mutex<HashMap<String, i64>>,
-    /// Refusals that the door told of: subject and code.
+    /// The rejections that the server counted: subject and code.
     pub counted_refusals: Mutex<Vec<(String, &'static str)>>,
 }
 
 #[async_trait::async_trait]
 impl CredentialVerifier for StubTokens {
-    async fn authenticate(&self, authorization: Option<&str>) -> Result<Principal, CredentialError> {
+    async fn authenticate(&self, authorization: Option<&str>) -> Result<Principal, AuthError> {
         let Some(token) = authorization.and_then(|text| text.strip_prefix("Bearer ")) else {
-            return Err(CredentialError::Missing {
-                code: "auth_token_missing",
-                reason: "missing",
-                message: "A token is needed".into(),
-            });
+            return Err(AuthErrorKind::Missing.into());
         };
         let scopes: &[&str] = match token {
             "reader" => &["toy:read"],
             "writer" => &["toy:read", "toy:write"],
             "all" | "other" => &["toy:read", "toy:write", "toy:secret"],
-            _ => {
-                return Err(CredentialError::Invalid {
-                    code: "auth_token_invalid",
-                    reason: "malformed",
-                    message: "Not a token".into(),
-                });
-            }
+            _ => return Err(AuthErrorKind::Malformed.into()),
         };
         let mut versions = self.versions.lock().unwrap();
         let version = *versions.entry(token.to_owned()).or_insert_with(|| self.state.version());
@@ -174,14 +164,14 @@ impl MemorySessions {
         caller: &Principal,
         id: &str,
         f: impl FnOnce(&mut StoredSession) -> T,
-    ) -> Result<T, SessionStoreError> {
+    ) -> Result<T, SessionError> {
         let mut sessions = self.0.lock().unwrap();
         let session = sessions.get_mut(id).filter(|session| session.owner == caller.subject);
-        session.map(f).ok_or(SessionStoreError::Unknown)
+        session.map(f).ok_or(SessionError::NotFound)
     }
 }
 
-fn unknown_session<T>(result: Result<T, SessionStoreError>) -> Result<T> {
+fn unknown_session<T>(result: Result<T, SessionError>) -> Result<T> {
     result.map_err(|_| quad_core::Error::bad_input("no such session"))
 }
 
@@ -196,7 +186,7 @@ impl SessionStore for MemorySessions {
         Ok(id)
     }
 
-    async fn check(&self, caller: &Principal, id: &str) -> Result<String, SessionStoreError> {
+    async fn check(&self, caller: &Principal, id: &str) -> Result<String, SessionError> {
         self.with_session(caller, id, |session| session.revision.clone())
     }
 
@@ -217,6 +207,6 @@ impl SessionStore for MemorySessions {
     }
 
     async fn subscriptions(&self, caller: &Principal, id: &str) -> Result<Vec<String>> {
-        async move { unknown_session(self.with_session(caller, id, |session| session.uris.clone())) }.await
+        unknown_session(self.with_session(caller, id, |session| session.uris.clone()))
     }
 }

@@ -1,4 +1,4 @@
-//! Legacy sessions over HTTP: their stream, their subscriptions, their end.
+//! Legacy sessions over HTTP: stream, subscriptions, end.
 
 use serde_json::json;
 
@@ -25,7 +25,7 @@ async fn session_id_is_required_and_bound_to_its_caller() {
     assert_eq!(client.legacy(&[], "resources/subscribe", uri.clone()).await.status, 400);
     assert_eq!(client.send("GET", "/mcp", &[], b"").await.status, 400);
     assert_eq!(client.send("DELETE", "/mcp", &[], b"").await.status, 400);
-    let unknown = [("Mcp-Session-Id", "nobody")];
+    let unknown = [("Mcp-Session-Id", "no-such-session")];
     for method in ["ping", "resources/list", "resources/subscribe", "tools/call"] {
         assert_eq!(client.legacy(&unknown, method, uri.clone()).await.status, 404, "{method}");
     }
@@ -55,7 +55,7 @@ async fn subscription_notifies_until_unsubscribed() {
     assert_eq!(events.next().await, Some(updated.clone()));
     assert_eq!(client.legacy(&own, "resources/unsubscribe", uri.clone()).await.json()["result"], json!({}));
     running.state.set("one", "third");
-    // A new item alters the list, which this stream always says; the change before it was not said.
+    // A new item changes the list, of which this stream is always notified. The change before it was not notified.
     running.state.set("two", "new");
     let changed = json!({"jsonrpc": "2.0", "method": "notifications/resources/list_changed"});
     assert_eq!(events.next().await, Some(changed));

@@ -1,4 +1,4 @@
-//! The same server over a pair of pipes.
+//! Stdio: both eras, errors, concurrency, cancellation, progress, subscriptions, batches.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -52,13 +52,13 @@ impl StdioClient {
 
     async fn next(&mut self) -> Option<Value> {
         let mut line = String::new();
-        let read = timeout(TEST_TIMEOUT, self.output.read_line(&mut line)).await.expect("silence").unwrap();
+        let read = timeout(TEST_TIMEOUT, self.output.read_line(&mut line)).await.expect("no reply").unwrap();
         (read > 0).then(|| serde_json::from_str(&line).unwrap())
     }
 
     async fn call(&mut self, message: Value) -> Value {
         self.send(&message.to_string()).await;
-        self.next().await.expect("the pipe has closed")
+        self.next().await.expect("the server closed its output")
     }
 
     async fn close(mut self) -> Vec<Value> {
@@ -73,9 +73,9 @@ impl StdioClient {
 }
 
 #[tokio::test]
-async fn serves_both_eras_on_one_pipe() {
+async fn serves_both_eras_in_one_session() {
     let mut client = start();
-    // A request that says nothing about itself is served.
+    // A request without a revision is served.
     let early = client.call(request(0, "resources/list", json!({}))).await;
     assert_eq!(early["result"]["resources"].as_array().unwrap().len(), 2);
     assert!(early["result"].get("resultType").is_none());
@@ -148,7 +148,7 @@ async fn requests_run_concurrently_and_can_be_cancelled() {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     assert_eq!(client.call(request(2, "ping", json!({}))).await["id"], 2);
-    // The same id, however it is written, is taken.
+    // The same id in another spelling is in use as well.
     client.send(r#"{"jsonrpc":"2.0","id":"\u0068","method":"ping"}"#).await;
     assert_eq!(client.next().await.unwrap()["error"]["code"], -32600);
     client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"h"}}"#).await;
@@ -228,4 +228,18 @@ async fn batches_are_accepted_only_before_negotiating_new_revision() {
     assert_eq!(client.call(batch.clone()).await.as_array().unwrap().len(), 2);
     client.call(request(1, "initialize", json!({"protocolVersion": "2025-11-25"}))).await;
     assert_eq!(client.call(batch).await["error"]["code"], -32600);
+}
+
+#[tokio::test]
+async fn progress_of_a_batch_is_sent_before_its_array() {
+    let mut client = start();
+    let params = json!({"name": "toy_progress", "_meta": {"progressToken": 9}});
+    let mut message = client.call(json!([request(1, "tools/call", params)])).await;
+    let mut done = Vec::new();
+    while message.is_object() {
+        done.push(message["params"]["progress"].as_i64().unwrap());
+        message = client.next().await.unwrap();
+    }
+    assert_eq!(done, [0, 50, 100]);
+    assert_eq!(message[0]["result"]["isError"], false);
 }

@@ -1,4 +1,4 @@
-//! `subscriptions/listen`, and what a lost connection means in each era.
+//! `subscriptions/listen`, and the effect of a lost connection in each era.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -15,7 +15,7 @@ async fn wait_for_count(counter: &AtomicUsize, value: usize) {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
-    tokio::time::timeout(TEST_TIMEOUT, reached).await.expect("it never happened");
+    tokio::time::timeout(TEST_TIMEOUT, reached).await.expect("the count was never reached");
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn burst_is_coalesced_and_last_change_is_delivered() {
     let client = running.client();
     let mut events = client.listen(1, json!({"resourceSubscriptions": ["toy://items/one"]})).await;
     events.next().await.unwrap();
-    // More changes than the feed holds for a listener.
+    // More changes than the feed buffers for a receiver.
     for round in 0..500 {
         running.state.set("one", &round.to_string());
     }
@@ -88,7 +88,7 @@ async fn burst_is_coalesced_and_last_change_is_delivered() {
         }
     }
     assert!(notification_count < 100, "{notification_count}");
-    // What comes after is heard as well.
+    // Later changes are notified as well.
     running.state.set("one", "last");
     while
         !client.modern("resources/read", json!({"uri": "toy://items/one"})).await.json()["result"]["contents"]
@@ -113,12 +113,12 @@ async fn lagged_stream_sends_one_list_changed_notification() {
     let mut events = client.listen(1, notifications).await;
     let ack = events.next().await.unwrap();
     assert_eq!(ack["params"]["notifications"]["resourceSubscriptions"].as_array().unwrap().len(), 300);
-    // One commit that touches nothing listed, but lags the listener: everything is suspect.
+    // These changes affect no listed resource, but the receiver lags: every resource may have changed.
     for _ in 0..200 {
         running.state.invalidate(Tag::new("toy:nothing"));
     }
     assert_eq!(events.next().await.unwrap()["method"], "notifications/resources/list_changed");
-    // None of the three hundred waits behind it.
+    // The 300 single notifications were dropped.
     running.state.set("another", "new");
     assert_eq!(events.next().await.unwrap()["method"], "notifications/resources/list_changed");
 }
@@ -155,7 +155,7 @@ async fn lagged_stream_still_ends_on_missed_token_change() {
         if withdrawn {
             running.state.invalidate(Tag::new("token:all"));
         }
-        // Nothing else runs meanwhile, so the stream hears only of the last of these.
+        // No other task runs meanwhile, so the receiver misses the first of these changes.
         for _ in 0..200 {
             running.state.invalidate(Tag::new("toy:nothing"));
         }
@@ -201,7 +201,7 @@ async fn open_streams_per_principal_are_limited() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
-    tokio::time::timeout(TEST_TIMEOUT, freed).await.expect("streams were not given back");
+    tokio::time::timeout(TEST_TIMEOUT, freed).await.expect("the permits were not released");
 }
 
 #[tokio::test]
@@ -211,19 +211,21 @@ async fn lost_connection_cancels_modern_but_not_legacy_call() {
     let send_and_disconnect = async |headers: &[(&str, &str)], body: Value| {
         let body = body.to_string();
         let call = client.post_raw(headers, &body);
-        // The connection is lost once the call has begun.
+        // Drops the connection when the call has begun.
         let begun = running.state.started.load(Ordering::SeqCst);
         tokio::select! {
-            _ = call => panic!("it was answered"),
+            _ = call => panic!("the call was answered"),
             () = wait_for_count(&running.state.started, begun + 1) => {}
         }
     };
     let headers =
         [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "toy_hang")];
-    send_and_disconnect(&[], request(1, "tools/call", json!({"name": "toy_slow"}))).await;
-    // Once the server has noticed this loss, it has noticed the one before as well.
+    let slow = request(1, "tools/call", json!({"name": "toy_slow"}));
+    send_and_disconnect(&[], slow.clone()).await;
+    send_and_disconnect(&[], json!([slow])).await;
+    // When the server has noticed this lost connection, it has noticed the first two as well.
     send_and_disconnect(&headers, request(1, "tools/call", modern(json!({"name": "toy_hang"})))).await;
     wait_for_count(&running.state.dropped, 1).await;
-    running.state.slow_tool_permits.add_permits(1);
-    wait_for_count(&running.state.finished, 1).await;
+    running.state.slow_tool_permits.add_permits(2);
+    wait_for_count(&running.state.finished, 2).await;
 }

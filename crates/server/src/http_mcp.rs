@@ -1,0 +1,283 @@
+//! MCP over HTTP: `POST`, `GET` and `DELETE` on `/mcp`, `/mcp/{scheme}` and `/v1/agents/mcp`.
+//!
+//! This file reads bodies and writes replies. Messages are parsed and answered in [`quad_mcp`].
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderValue, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, Method, StatusCode};
+use http_body_util::BodyDataStream;
+use hyper::body::Incoming;
+use quad_core::resolver::View;
+use quad_core::{Error, Kind, Principal};
+use quad_mcp::envelope::UNPARSED_METHOD;
+use quad_mcp::http_post::{self, PostBody, PostReply};
+use quad_mcp::limits::BODY_BYTES;
+use quad_mcp::{Endpoint, RpcError, session_stream};
+
+use crate::auth::RequestAuth;
+use crate::credential_cache::ConnectionCredentialCache;
+use crate::request::with_deadline;
+use crate::server::Server;
+use crate::{limits, metadata, response, sse};
+
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// A request body, from the connection or from the router.
+pub(crate) trait RequestBody: http_body::Body<Data = Bytes> + Unpin + Send {}
+
+impl<B: http_body::Body<Data = Bytes> + Unpin + Send> RequestBody for B {}
+
+/// The path of the endpoint with every scheme.
+pub(crate) const MCP_PATH: &str = "/mcp";
+
+/// `/mcp`: every scheme.
+pub(crate) async fn handle_all(
+    server: &Server,
+    credential_cache: &ConnectionCredentialCache,
+    request: http::Request<Incoming>,
+    started: Instant,
+) -> Response {
+    handle(server, Some(credential_cache), View::All, request, started).await
+}
+
+/// `/mcp/{scheme}`: one scheme.
+pub(crate) async fn handle_scheme(
+    State(server): State<Arc<Server>>,
+    Path(scheme): Path<String>,
+    request: Request,
+) -> Response {
+    match server.state.resolver().view_for_scheme(&scheme) {
+        Ok(view) => handle(&server, None, view, request, Instant::now()).await,
+        Err(error) => response::error_response(StatusCode::NOT_FOUND, &error),
+    }
+}
+
+/// `/v1/agents/mcp`: the same as `/mcp/brain`, for existing clients of brain.
+pub(crate) async fn handle_agents_path(state: State<Arc<Server>>, request: Request) -> Response {
+    handle_scheme(state, Path("brain".to_owned()), request).await
+}
+
+/// Finds the endpoint and answers by HTTP method.
+async fn handle<B: RequestBody>(
+    server: &Server,
+    cache: Option<&ConnectionCredentialCache>,
+    view: View,
+    request: http::Request<B>,
+    started: Instant,
+) -> Response {
+    let all_tools = server.all_tools
+        || request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "tools=all"));
+    let custom_endpoint;
+    let endpoint = if view == View::All && all_tools == server.all_tools {
+        &server.endpoint
+    } else {
+        custom_endpoint = Endpoint::new(server.state.clone(), view, all_tools);
+        &custom_endpoint
+    };
+    let (parts, body) = request.into_parts();
+    let auth = RequestAuth { server, headers: &parts.headers, cache, started };
+    let has_sessions = session_stream::sessions_supported(endpoint, &parts.headers);
+    match parts.method {
+        Method::POST => handle_post(&auth, endpoint, body).await,
+        Method::GET if has_sessions => Box::pin(open_stream(&auth, endpoint)).await,
+        Method::DELETE if has_sessions => Box::pin(end_session(&auth, endpoint)).await,
+        _ => {
+            let allow = if has_sessions { "POST, GET, DELETE" } else { "POST" };
+            let mut response = response::bad_input_response(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "METHOD_NOT_ALLOWED",
+                "This path does not allow that method",
+                "Send protocol messages with POST",
+            );
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
+            response
+        }
+    }
+}
+
+/// A protocol message.
+async fn handle_post<B: RequestBody>(auth: &RequestAuth<'_>, endpoint: &Endpoint, body: B) -> Response {
+    let caller = match auth.authenticate_and_limit().await {
+        Ok(caller) => caller,
+        Err(response) => return *response,
+    };
+    let body = match read_body(auth, body).await {
+        Ok(body) => body,
+        Err((status, error)) => {
+            return Box::pin(auth.reject_with_audit(&caller, UNPARSED_METHOD, status, error)).await;
+        }
+    };
+    let body = &body;
+    let call = |caller: Arc<Principal>| async move {
+        http_post::handle(endpoint, &caller, auth.headers, body).await
+    };
+    match auth.call_as(caller, call).await {
+        Ok(reply) => {
+            auth.server.metrics.count_request(reply.method, reply.outcome, auth.started.elapsed());
+            to_response(auth, reply)
+        }
+        Err(response) => *response,
+    }
+}
+
+/// The HTTP reply to a protocol reply.
+fn to_response(auth: &RequestAuth<'_>, reply: PostReply) -> Response {
+    let mut response = match reply.body {
+        PostBody::Accepted => empty(StatusCode::ACCEPTED),
+        PostBody::Message { status, json, scope } => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let mut response = response::json_response(status, json);
+            if let Some(missing) = scope {
+                let challenge = metadata::scope_challenge(
+                    auth.server,
+                    auth.headers,
+                    &missing.scope,
+                    &missing.description,
+                );
+                response::set_header(&mut response, WWW_AUTHENTICATE, &challenge);
+            }
+            response
+        }
+        PostBody::Stream(messages) => sse::response(messages),
+        PostBody::CredentialChanged => auth.credential_changed_response(),
+    };
+    if let Some(session) = reply.session {
+        response::set_header(&mut response, SESSION_ID, &session);
+    }
+    response
+}
+
+/// The stream of a legacy session.
+async fn open_stream(auth: &RequestAuth<'_>, endpoint: &Endpoint) -> Response {
+    let call =
+        |caller: Arc<Principal>| async move { session_stream::open(endpoint, &caller, auth.headers).await };
+    match auth.with_caller(call).await {
+        Ok(Ok(messages)) => sse::response(messages),
+        Ok(Err(error)) => rpc_error_response(&error),
+        Err(response) => *response,
+    }
+}
+
+/// The end of a legacy session.
+async fn end_session(auth: &RequestAuth<'_>, endpoint: &Endpoint) -> Response {
+    let call =
+        |caller: Arc<Principal>| async move { session_stream::end(endpoint, &caller, auth.headers).await };
+    match auth.with_caller(call).await {
+        Ok(Ok(())) => empty(StatusCode::NO_CONTENT),
+        Ok(Err(error)) => rpc_error_response(&error),
+        Err(response) => *response,
+    }
+}
+
+/// An error of a request that had no message.
+fn rpc_error_response(error: &RpcError) -> Response {
+    // Without a message, a client looks at the status alone: it must not be 200.
+    let status = if error.status == 200 {
+        response::status_for_kind(error.error.kind()).as_u16()
+    } else {
+        error.status
+    };
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response::json_response(status, error.to_json(None))
+}
+
+/// A reply without a body.
+fn empty(status: StatusCode) -> Response {
+    let mut response = Response::default();
+    *response.status_mut() = status;
+    response
+}
+
+/// Whether the content type is JSON.
+fn is_json(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = content_type.map(|value| value.split(';').next().unwrap_or_default().trim());
+    essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json"))
+}
+
+/// Reads the body. `Err` is the status and the error of a body that is not JSON, too large or too slow.
+async fn read_body<B: RequestBody>(auth: &RequestAuth<'_>, body: B) -> Result<Bytes, (StatusCode, Error)> {
+    let headers = auth.headers;
+    let bad_body = |status, code, message: &str, hint: &str| {
+        (status, Error::new(Kind::BadInput, code, message).hint(hint))
+    };
+    if !is_json(headers) {
+        return Err(bad_body(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UNSUPPORTED_MEDIA_TYPE",
+            "The body must be JSON",
+            "Send Content-Type: application/json",
+        ));
+    }
+    let too_large = || {
+        let error = Error::new(Kind::Limit, "BODY_TOO_LARGE", "The body is too large");
+        (StatusCode::PAYLOAD_TOO_LARGE, error.with_detail("limit_bytes", BODY_BYTES))
+    };
+    let content_length =
+        headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let is_too_large = content_length.is_some_and(|length| length > BODY_BYTES);
+    // A client that sent `Expect` waits for permission and has not sent the body yet.
+    if is_too_large && headers.contains_key(EXPECT) {
+        return Err(too_large());
+    }
+    let mut frames = BodyDataStream::new(body);
+    let read = async {
+        if is_too_large {
+            drain(&mut frames).await;
+            return Err(too_large());
+        }
+        // Nearly every body is one frame, which is not copied.
+        let mut first = Bytes::new();
+        let mut rest: Vec<u8> = Vec::new();
+        while let Some(frame) = frames.next().await {
+            let frame = frame.map_err(|_| {
+                bad_body(
+                    StatusCode::BAD_REQUEST,
+                    "BODY_BROKEN",
+                    "The body is incomplete",
+                    "Send the request again",
+                )
+            })?;
+            if first.len() + rest.len() + frame.len() > BODY_BYTES {
+                drain(&mut frames).await;
+                return Err(too_large());
+            }
+            if first.is_empty() && rest.is_empty() {
+                first = frame;
+            } else {
+                if rest.is_empty() {
+                    rest = std::mem::take(&mut first).to_vec();
+                }
+                rest.extend_from_slice(&frame);
+            }
+        }
+        Ok(if rest.is_empty() { first } else { rest.into() })
+    };
+    match with_deadline(auth.started + auth.server.timeouts.body, read).await {
+        Some(read) => read,
+        None => Err(bad_body(
+            StatusCode::REQUEST_TIMEOUT,
+            "BODY_TOO_SLOW",
+            "The body took too long to arrive",
+            "Send the request again",
+        )),
+    }
+}
+
+/// Reads and drops the rest of a body that is too large. A client that is still sending when the connection closes
+/// would see a broken connection instead of the error.
+async fn drain<B: RequestBody>(frames: &mut BodyDataStream<B>) {
+    let mut drained = 0;
+    while let Ok(Some(Ok(frame))) = tokio::time::timeout(limits::DRAIN_READ_TIMEOUT, frames.next()).await {
+        drained += frame.len();
+        if drained > limits::DRAIN_BYTES_MAX {
+            return;
+        }
+    }
+}
