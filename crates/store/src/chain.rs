@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::audit::compression;
 use crate::connection::Connection;
 use crate::head::Head;
+use crate::tx_error::TxError;
 use crate::{limits, params};
 
 /// The version of the record's form.
@@ -103,7 +104,7 @@ impl BlockBuilder {
         tenant: &TenantId,
         head: &Head,
         now: Timestamp,
-    ) -> Result<()> {
+    ) -> Result<(), TxError> {
         if self.event_count == 0 {
             return Ok(());
         }

@@ -219,7 +219,7 @@ async fn append_is_stale_when_a_read_set_is_invalidated() {
 
 /// An errand that counts in a note: its text is a number.
 fn counting_side_effect(id: i64) -> quad_core::SideEffect {
-    quad_store::side_effect(id, move |tx| {
+    quad_store::fast_path::side_effect(id, move |tx| {
         let tenant = tx.tenant().as_str().to_owned();
         // In one statement: two processes may count at the same moment.
         let counted = tx.execute(
@@ -266,7 +266,9 @@ async fn side_effect_commits_with_event_and_its_failure_keeps_event() {
         assert_eq!(notes(store, tenant).await, [(1, "20".to_owned())]);
         // One that fails or panics leaves nothing behind but its event.
         record(counting_side_effect(9), ReadSets::new()).await.unwrap();
-        record(quad_store::side_effect(0, |_| panic!("on purpose")), ReadSets::new()).await.unwrap();
+        record(quad_store::fast_path::side_effect(0, |_| panic!("on purpose")), ReadSets::new())
+            .await
+            .unwrap();
         assert_eq!(checked_chain(store, tenant).await.len(), before + 22);
         // An answer that is stale is computed again, and its errand is not run for it.
         add_note(&other_store, tenant, 2, "0").await.unwrap();

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use quad_core::Error;
+use quad_store::fast_path::FastSql as _;
 use quad_store::testing::stores;
 use quad_store::{Row, Sql, WriteContext, params};
 

@@ -1,8 +1,9 @@
 //! Rows by their numbers: whoever's rows came in between, whatever has gone, each is found and no other.
 
 use quad_core::TenantId;
+use quad_store::fast_path::{FastSql as _, IdQuery};
 use quad_store::testing::{TestStore, stores};
-use quad_store::{IdQuery, Sql, Store, Tx, params, tenant};
+use quad_store::{Sql, Store, Tx, params, tenant};
 
 use crate::NOTES;
 
