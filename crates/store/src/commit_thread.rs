@@ -1,9 +1,10 @@
 //! The commit thread: one per process, turns a queue of jobs into group commits.
 //!
 //! A batch is everything queued during the last commit, plus what arrives within
-//! [`BATCH_WAIT_MAX`](limits::BATCH_WAIT_MAX). A lone caller does not wait. On SQLite this thread runs all transactions. On
-//! PostgreSQL it commits the audit events of reads, and each transaction commits on a connection of its own. The events of
-//! calls that are already answered ([`DeferredEvents`]) go into the next commit, whatever it is for.
+//! [`BATCH_WAIT_MAX`](limits::BATCH_WAIT_MAX). A lone caller does not wait. On SQLite this thread runs all
+//! transactions. On PostgreSQL it commits the audit events of reads, and each transaction commits on a connection of
+//! its own. The events of calls that are already answered ([`DeferredEvents`]) go into the next commit, whatever it
+//! is for.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -97,7 +98,7 @@ fn writer_stopped() -> Error {
     Error::internal("the commit thread has stopped")
 }
 
-/// An estimate of the load: tells whether it is worth to wait for a larger batch.
+/// An estimate of the load, which decides whether waiting for a larger batch is worth it.
 #[derive(Default)]
 struct LoadEstimate {
     /// Jobs of the last batch, plus those queued during its commit.
@@ -147,9 +148,9 @@ impl PendingBatch {
         }
     }
 
-    /// Takes what is queued, then waits for more. A commit costs about the same for one job as for many, and the callers of
-    /// the last batch are likely to return at once. The wait ends when as many jobs are here as in the last batch, when a
-    /// step brings no new job, or after `max_batch_wait`. With a lease request there is no wait.
+    /// Takes what is queued, then waits for more. A commit costs about the same for one job as for many, and the
+    /// callers of the last batch are likely to return at once. The wait ends when as many jobs are here as in the
+    /// last batch, when a step brings no new job, or after `max_batch_wait`. With a lease request there is no wait.
     fn fill_batch(&mut self, receiver: &mut mpsc::Receiver<CommitCommand>, load: &LoadEstimate) {
         self.drain_queue(receiver);
         if !self.lease_requests.is_empty() {
@@ -231,9 +232,7 @@ impl<C: FnMut() -> Result<Connection>> CommitThread<C> {
                 let requests = std::mem::take(&mut batch.lease_requests);
                 head_lease::grant_leases(&mut self.connection, &self.recent_changes, requests);
             }
-            let (batch_size, start) = (batch.jobs.len(), Instant::now());
-            self.commit(&mut batch);
-            load = LoadEstimate { callers: batch_size + receiver.len(), last_commit: start.elapsed() };
+            load = self.commit(&mut batch, &receiver);
         }
     }
 
@@ -249,7 +248,8 @@ impl<C: FnMut() -> Result<Connection>> CommitThread<C> {
     }
 
     /// Commits the oldest deferred events together with the jobs of the batch.
-    fn commit(&mut self, batch: &mut PendingBatch) {
+    fn commit(&mut self, batch: &mut PendingBatch, receiver: &mpsc::Receiver<CommitCommand>) -> LoadEstimate {
+        let (batch_size, start) = (batch.jobs.len(), Instant::now());
         let deferred_jobs = self.deferred.take();
         let has_more = deferred_jobs.len() == limits::BATCH_JOBS_MAX;
         let jobs: Vec<CommitJob> =
@@ -259,6 +259,7 @@ impl<C: FnMut() -> Result<Connection>> CommitThread<C> {
             true => commit::commit_batch(&mut self.connection, &self.recent_changes, self.mode.get(), jobs),
             false => commit::BatchRemainder::default(),
         };
+        let load = LoadEstimate { callers: batch_size + receiver.len(), last_commit: start.elapsed() };
         batch.jobs.extend(remainder.requeue);
         if remainder.unwritten_events.is_empty() {
             self.deferred.mark_flushed();
@@ -276,5 +277,6 @@ impl<C: FnMut() -> Result<Connection>> CommitThread<C> {
         if let (Some(signal), true) = (&self.checkpoint_signal, has_jobs) {
             signal.on_commit(&mut self.connection);
         }
+        load
     }
 }

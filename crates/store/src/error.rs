@@ -9,11 +9,13 @@ pub enum DbError {
         /// The index or constraint, as the backend names it.
         constraint: String,
     },
-    /// A conflict with another transaction: a lock, a deadlock, a statement that must be planned again. A retry may succeed.
+    /// A conflict with another transaction: a lock, a deadlock, a statement that must be planned again. A retry may
+    /// succeed.
     #[error("the database is busy: {0}")]
     Retryable(String),
-    /// A table or column that the catalogue has just named does not exist. PostgreSQL drops tables under open snapshots, and
-    /// a new snapshot sees the new catalogue, so a retry may succeed. If all retries fail, it is an internal error.
+    /// A table or column that the catalogue has just named does not exist. PostgreSQL drops tables under open
+    /// snapshots, and a new snapshot sees the new catalogue, so a retry may succeed. If all retries fail, it is an
+    /// internal error.
     #[error("a table or column was dropped meanwhile: {0}")]
     SchemaChanged(String),
     /// Text that the backend cannot store, such as a NUL character.

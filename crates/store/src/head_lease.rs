@@ -1,9 +1,10 @@
-//! Head leases: a tenant's head row stays locked while one read is computed again, so that no write can make it stale.
+//! Head leases: a tenant's head row stays locked while one read is computed again, so that no write can make it
+//! stale.
 //!
-//! A read whose read set is invalidated before its audit event is committed must be computed again. Under constant writes
-//! that could repeat without end. So the second attempt takes a lease first: the commit thread opens the transaction of
-//! the audit event and locks the head row, and only then the read is computed, in a snapshot of its own. No write of the
-//! tenant can commit in between.
+//! A read whose read set is invalidated before its audit event is committed must be computed again. Under constant
+//! writes that could repeat without end. So the second attempt takes a lease first: the commit thread opens the
+//! transaction of the audit event and locks the head row, and only then the read is computed, in a snapshot of its
+//! own. No write of the tenant can commit in between.
 //!
 //! ```text
 //! call (resolver)                 commit thread                                 other writers
@@ -17,15 +18,15 @@
 //! ```
 //!
 //! A lease ends with its event, when it is dropped, when its task writes something else, or after
-//! [`HEAD_LEASE_MAX`](limits::HEAD_LEASE_MAX). In the last two cases a later `append` returns `Stale`, and the read is
-//! computed once more without a lease. Several leases are granted together in one transaction; the transaction waits for
-//! the events of all of them.
+//! [`HEAD_LEASE_MAX`](limits::HEAD_LEASE_MAX). In the last two cases a later `append` returns `Stale`, and the read
+//! is computed once more without a lease. Several leases are granted together in one transaction; the transaction
+//! waits for the events of all of them.
 //!
-//! **Why a write releases the lease of its task.** A write needs the head row (on SQLite the write lock), which the commit
-//! thread holds until the leased event arrives. If the leased call itself writes, the two would wait for each other until
-//! the time is up. So `Store::submit` releases the lease of the current tokio task. A lease is found by its task because a
-//! scheme calls the store without any handle of the call; a write from a task that the leased call has *spawned* is not
-//! recognised and waits up to 50 ms.
+//! **Why a write releases the lease of its task.** A write needs the head row (on SQLite the write lock), which the
+//! commit thread holds until the leased event arrives. If the leased call itself writes, the two would wait for each
+//! other until the time is up. So `Store::submit` releases the lease of the current tokio task. A lease is found by
+//! its task because a scheme calls the store without any handle of the call; a write from a task that the leased call
+//! has *spawned* is not recognised and waits up to 50 ms.
 //!
 //! Measured beside a process that adds without a pause (`docs/decisions/0003-memory.md`): p99 of a read 7 ms; without
 //! leases 12 to 24 ms, and 2 to 4 % of the reads refused with `BUSY`.
@@ -179,8 +180,8 @@ impl EventSlot {
     }
 }
 
-/// Grants leases, all in one transaction, and commits their events. If that fails, the requests are dropped and the reads
-/// are computed without a lease.
+/// Grants leases, all in one transaction, and commits their events. If that fails, the requests are dropped and the
+/// reads are computed without a lease.
 pub(crate) fn grant_leases(
     connection: &mut Connection,
     recent_changes: &RecentChanges,

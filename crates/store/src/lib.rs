@@ -1,8 +1,9 @@
-//! The database: one SQLite file, or one PostgreSQL server for many nodes. Rows, change log and audit chain are committed
-//! together or not at all.
+//! The database: one SQLite file, or one PostgreSQL server for many nodes. Rows, change log and audit chain are
+//! committed together or not at all.
 //!
-//! A scheme uses few items: [`Store::read`] runs a closure in one snapshot, and [`Store::write`] runs one in a transaction
-//! that also holds the call's audit event. Both pass it an [`Sql`], so every query is written once for both databases.
+//! A scheme uses few items: [`Store::read`] runs a closure in one snapshot, and [`Store::write`] runs one in a
+//! transaction that also holds the call's audit event. Both pass it an [`Sql`], so every query is written once for
+//! both databases.
 //!
 //! ```text
 //! Store::read ────► pool ────► Snapshot

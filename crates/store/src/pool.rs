@@ -50,7 +50,8 @@ impl Pool {
     }
 
     /// Runs a short closure on the calling thread, on an idle connection. `None` if no connection is idle, if its
-    /// statements exceed `budget`, or if it conflicted with another transaction: the caller then uses [`run`](Pool::run).
+    /// statements exceed `budget`, or if it conflicted with another transaction: the caller then uses
+    /// [`run`](Pool::run).
     pub(crate) fn try_run_inline<T>(
         &self,
         budget: Duration,

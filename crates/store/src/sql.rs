@@ -23,16 +23,16 @@ pub trait Sql {
     /// The first row of a query.
     fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, DbError>;
 
-    /// For [`fast_path`](crate::fast_path) only. `None` where queries must pass [`query`](Sql::query), as in tests that
-    /// explain each of them.
+    /// For [`fast_path`](crate::fast_path) only. `None` where queries must pass [`query`](Sql::query), as in tests
+    /// that explain each of them.
     #[doc(hidden)]
     fn direct_connection(&mut self) -> Result<Option<DirectConnection<'_>>, DbError> {
         Ok(None)
     }
 }
 
-/// Remembers whether a statement failed for a reason that a new attempt at the transaction can fix. The closure may turn
-/// the error into one of its own, which no longer tells.
+/// Remembers whether a statement failed for a reason that a new attempt at the transaction can fix. The closure may
+/// turn the error into one of its own, which no longer shows this.
 pub(crate) fn track_error<T>(saw_retryable: &mut bool, result: Result<T, DbError>) -> Result<T, DbError> {
     if let Err(error) = &result {
         *saw_retryable |= error.is_retryable();
@@ -102,7 +102,7 @@ pub struct Tx<'c> {
     effects: TxEffects,
 }
 
-/// What a closure has told its transaction, besides the rows that it wrote.
+/// What a closure has declared in its transaction, besides the rows that it wrote.
 #[derive(Default)]
 pub(crate) struct TxEffects {
     pub(crate) tags: Vec<Tag>,
@@ -135,8 +135,8 @@ impl<'c> Tx<'c> {
         track_error(&mut self.saw_retryable, self.connection.execute(sql, params))
     }
 
-    /// Runs DDL. It waits at most [`DDL_LOCK_TIMEOUT_SECONDS`](limits::DDL_LOCK_TIMEOUT_SECONDS) for a table that is in
-    /// use; then the whole transaction is run again.
+    /// Runs DDL. It waits at most [`DDL_LOCK_TIMEOUT_SECONDS`](limits::DDL_LOCK_TIMEOUT_SECONDS) for a table that is
+    /// in use; then the whole transaction is run again.
     pub fn execute_ddl(&mut self, sql: &str) -> Result<(), DbError> {
         self.write_deferred_rows()?;
         let timeout = format!("SET LOCAL lock_timeout = '{}s'", limits::DDL_LOCK_TIMEOUT_SECONDS);
@@ -155,8 +155,8 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Waits for every other transaction of this tenant that holds a lock of the same name, and holds it until the end of
-    /// this transaction. Take it first: rows that were read before may be outdated.
+    /// Waits for every other transaction of this tenant that holds a lock of the same name, and holds it until the
+    /// end of this transaction. Take it first: rows that were read before may be outdated.
     pub fn lock(&mut self, name: &str) -> Result<(), DbError> {
         // On SQLite a write transaction is alone anyway.
         if self.backend() == Backend::Postgres {
@@ -172,8 +172,9 @@ impl<'c> Tx<'c> {
         self.effects.outputs.set(name, value);
     }
 
-    /// Emits one event of a transaction that emits its own ([`Store::write_with_events`](crate::Store::write_with_events)).
-    /// Its outputs are those that were added with [`audit_output`](Tx::audit_output) since the last event.
+    /// Emits one event of a transaction that emits its own
+    /// ([`Store::write_with_events`](crate::Store::write_with_events)). Its outputs are those that were added with
+    /// [`audit_output`](Tx::audit_output) since the last event.
     pub fn emit_event(&mut self, mut event: EventDraft) {
         event.outputs.extend(std::mem::take(&mut self.effects.outputs));
         self.effects.events.push(event);

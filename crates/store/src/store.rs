@@ -129,9 +129,10 @@ impl Store {
             .await
     }
 
-    /// Like [`read`](Store::read), for a closure that reads few rows. On SQLite it runs on the calling thread, which saves
-    /// the switch to a blocking thread and back. If it exceeds [`INLINE_READ_BUDGET`](limits::INLINE_READ_BUDGET) (2 ms),
-    /// it starts again on a blocking thread; so a closure that is usually slower belongs into `read`.
+    /// Like [`read`](Store::read), for a closure that reads few rows. On SQLite it runs on the calling thread, which
+    /// saves the switch to a blocking thread and back. If it exceeds
+    /// [`INLINE_READ_BUDGET`](limits::INLINE_READ_BUDGET) (2 ms), it starts again on a blocking thread; so a closure
+    /// that is usually slower belongs into `read`.
     pub async fn read_inline<T: Send + 'static>(
         &self,
         tenant: &TenantId,
@@ -144,8 +145,8 @@ impl Store {
         }
     }
 
-    /// Runs `f` in one transaction, which also holds the change and the audit event. It may run more than once; a failed
-    /// run leaves nothing behind.
+    /// Runs `f` in one transaction, which also holds the change and the audit event. It may run more than once; a
+    /// failed run leaves nothing behind.
     pub async fn write<T: Send + 'static>(
         &self,
         context: &WriteContext,
@@ -158,8 +159,8 @@ impl Store {
         Ok((value, receipt))
     }
 
-    /// Like [`write`](Store::write), for a transaction of several steps, each with an audit event of its own. It emits them
-    /// with [`Tx::emit_event`], at least one.
+    /// Like [`write`](Store::write), for a transaction of several steps, each with an audit event of its own. It
+    /// emits them with [`Tx::emit_event`], at least one.
     pub async fn write_with_events<T: Send + 'static>(
         &self,
         context: &WriteContext,
@@ -168,8 +169,8 @@ impl Store {
         Ok(self.submit(context.clone(), EventPolicy::FromTx, f).await?.0)
     }
 
-    /// Runs `f` in one transaction without version, change or audit event: for the server's internal records. It must not
-    /// change anything that a cached read depends on; an invalidated tag is an error.
+    /// Runs `f` in one transaction without version, change or audit event: for the server's internal records. It must
+    /// not change anything that a cached read depends on; an invalidated tag is an error.
     pub async fn write_unaudited<T: Send + 'static>(
         &self,
         tenant: &TenantId,
@@ -188,8 +189,8 @@ impl Store {
         let (reply, outcome) = oneshot::channel();
         let job =
             CommitJob::Transaction(Box::new(ClosureJob { context, event_policy, f, value: None, reply }));
-        // If this task holds a head lease, the commit thread waits for its audit event, and this transaction would wait
-        // behind it until the lease expires. So writing ends the lease: see `head_lease`.
+        // If this task holds a head lease, the commit thread waits for its audit event, and this transaction would
+        // wait behind it until the lease expires. So writing ends the lease: see `head_lease`.
         self.inner.leases.release_for_current_task();
         match self.backend() {
             Backend::Sqlite => self.inner.queue.push(job).await?,
@@ -208,8 +209,8 @@ impl Store {
         outcome.await.map_err(|_| Error::internal("the commit thread dropped a job"))?
     }
 
-    /// Returns when the audit events of all answered calls are written. Call it before the process ends and before the
-    /// audit log is read.
+    /// Returns when the audit events of all answered calls are written. Call it before the process ends and before
+    /// the audit log is read.
     pub async fn flush_audit(&self) -> Result<()> {
         match self.inner.audit_mode.get() {
             AuditMode::Durable => Ok(()),
@@ -240,8 +241,9 @@ impl Store {
         }
     }
 
-    /// Copies SQLite's write-ahead log into the database file and truncates it, unless another process uses the file. For
-    /// commands that have written a lot: the next process that opens the file would have to read the whole log first.
+    /// Copies SQLite's write-ahead log into the database file and truncates it, unless another process uses the file.
+    /// For commands that have written a lot: the next process that opens the file would have to read the whole log
+    /// first.
     pub async fn truncate_wal(&self) -> Result<()> {
         if self.backend() == Backend::Postgres {
             return Ok(());

@@ -14,7 +14,7 @@ pub(crate) enum TxError {
 }
 
 impl TxError {
-    /// The error of a closure. Its type no longer tells whether a statement failed for a reason that a new attempt can
+    /// The error of a closure. Its type does not show whether a statement failed for a reason that a new attempt can
     /// fix, so its transaction has kept that apart.
     pub(crate) fn of_closure(error: Error, saw_retryable: bool) -> TxError {
         if saw_retryable { TxError::Retry(error) } else { TxError::Failed(error) }

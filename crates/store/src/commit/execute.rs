@@ -121,8 +121,9 @@ impl Executor<'_, '_> {
         }
     }
 
-    /// PostgreSQL: runs all side effects before anything else, sorted by tenant and lock order. Several processes commit
-    /// at the same time there, and one common order keeps them from deadlocks. Returns by job index which of them ran.
+    /// PostgreSQL: runs all side effects before anything else, sorted by tenant and lock order. Several processes
+    /// commit at the same time there, and one common order keeps them from deadlocks. Returns by job index which of
+    /// them ran.
     fn run_side_effects_sorted(&mut self, jobs: &[CommitJob]) -> Result<BTreeMap<usize, bool>, TxError> {
         let mut ran_by_index = BTreeMap::new();
         if self.transaction.connection.backend() == Backend::Sqlite {
@@ -143,8 +144,8 @@ impl Executor<'_, '_> {
         Ok(ran_by_index)
     }
 
-    /// Runs the side effect of an audit event whose read sets are current; returns whether it ran. It runs before the head
-    /// row is locked: another transaction may hold a row that it needs and wait for the head row.
+    /// Runs the side effect of an audit event whose read sets are current; returns whether it ran. It runs before the
+    /// head row is locked: another transaction may hold a row that it needs and wait for the head row.
     fn run_side_effect(&mut self, job: &AuditJob) -> Result<bool, TxError> {
         let Some(side_effect) = &job.side_effect else { return Ok(false) };
         let connection = &mut *self.transaction.connection;

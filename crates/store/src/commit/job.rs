@@ -28,7 +28,7 @@ pub(crate) trait TransactionJob: Send {
 
 /// Which audit events a transaction emits.
 pub(crate) enum EventPolicy {
-    /// None. The transaction advances no version, and nobody is notified.
+    /// None. The transaction advances no version, and no subscriber is notified.
     None,
     /// One event, which is known before the transaction runs.
     Single(Box<EventDraft>),

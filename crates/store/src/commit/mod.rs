@@ -11,8 +11,8 @@
 //! commit ─► publish the changes to subscribers ─► send each caller its outcome
 //! ```
 //!
-//! The head rows are locked last. So commit order is version order, the chain cannot fork, and no transaction waits for
-//! a head row while another one computes. Nothing is published and no caller is answered before the commit.
+//! The head rows are locked last. So commit order is version order, the chain cannot fork, and no transaction waits
+//! for a head row while another one computes. Nothing is published and no caller is answered before the commit.
 
 mod append;
 mod execute;
@@ -108,8 +108,8 @@ fn try_commit_batch(
     Ok((states.into_iter().map(JobState::into_outcome).collect(), committed))
 }
 
-/// Sends each waiting job an error. Returns the events of calls that are already answered. An error cannot be cloned, so
-/// only the first job gets the cause.
+/// Sends each waiting job an error. Returns the events of calls that are already answered. An error cannot be cloned,
+/// so only the first job gets the cause.
 fn fail_all(jobs: Vec<CommitJob>, error: Error) -> VecDeque<Box<AuditJob>> {
     let mut unwritten_events = VecDeque::new();
     let mut error = Some(error);
@@ -171,8 +171,8 @@ fn try_commit_leased(
     Ok(outcomes)
 }
 
-/// Checks read sets outside of a commit. Returns the version at which all of them are current, or the index of the first
-/// one that is not.
+/// Checks read sets outside of a commit. Returns the version at which all of them are current, or the index of the
+/// first one that is not.
 pub(crate) fn validate_all(
     connection: &mut Connection,
     recent_changes: &RecentChanges,

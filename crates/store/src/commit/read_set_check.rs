@@ -55,8 +55,8 @@ impl ReadSetCheck<'_> {
         tenant: &TenantId,
         version: Version,
     ) -> Result<(), DbError> {
-        // For a tenant that is new to this process, load as many as it keeps: read sets from before a restart then need
-        // not be computed again.
+        // For a tenant that is new to this process, load as many as it keeps: read sets from before a restart then
+        // need not be computed again.
         let oldest_loaded = Version((version.0 - limits::RECENT_CHANGES_MAX as i64).max(0));
         let loaded_version = self.recent_changes.loaded_version(tenant).unwrap_or(oldest_loaded);
         if loaded_version < version {

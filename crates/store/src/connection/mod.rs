@@ -71,8 +71,8 @@ impl Connection {
         }
     }
 
-    /// A statement that begins or ends a transaction or a savepoint. SQLite keeps it prepared, since every commit runs
-    /// several. On PostgreSQL the simple protocol takes one round trip and also works in a failed transaction.
+    /// A statement that begins or ends a transaction or a savepoint. SQLite keeps it prepared, since every commit
+    /// runs several. On PostgreSQL the simple protocol takes one round trip and also works in a failed transaction.
     fn transaction_control(&mut self, sql: &'static str) -> Result<(), DbError> {
         match self {
             Connection::Sqlite(conn) => conn.execute(sql, &[]).map(drop),
@@ -119,8 +119,8 @@ impl Connection {
     /// Begins a write transaction.
     pub(crate) fn begin_write(&mut self) -> Result<(), DbError> {
         match self {
-            // IMMEDIATE takes the write lock here. A deferred transaction takes it at its first write, and cannot wait for
-            // it then.
+            // IMMEDIATE takes the write lock here. A deferred transaction takes it at its first write, and cannot
+            // wait for it then.
             Connection::Sqlite(_) => self.transaction_control("BEGIN IMMEDIATE"),
             Connection::Postgres(_) => self.transaction_control("BEGIN"),
         }

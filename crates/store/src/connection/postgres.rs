@@ -1,7 +1,7 @@
 //! A connection to PostgreSQL, used synchronously from a blocking thread.
 //!
-//! The driver's task runs on the tokio runtime; the blocking thread waits for each result. So the same synchronous code
-//! serves both backends, and no transaction stays open across an `await` of other code.
+//! The driver's task runs on the tokio runtime; the blocking thread waits for each result. So the same synchronous
+//! code serves both backends, and no transaction stays open across an `await` of other code.
 
 use std::collections::HashMap;
 use std::error::Error as StdError;
@@ -68,8 +68,8 @@ impl Conn {
         self.check(result)
     }
 
-    /// `off`: the server flushes its log shortly after the commit, so a crash may lose the last commits. `RESET` goes back
-    /// to the server's own setting, which may also wait for replicas.
+    /// `off`: the server flushes its log shortly after the commit, so a crash may lose the last commits. `RESET` goes
+    /// back to the server's own setting, which may also wait for replicas.
     pub(crate) fn set_sync_commit(&mut self, enabled: bool) -> Result<(), DbError> {
         if enabled != self.sync_commit {
             self.execute_script(if enabled {
@@ -106,8 +106,8 @@ impl Conn {
     }
 }
 
-/// Parameters are sent as text, and the server parses them as the type that the statement needs. So one `Value` serves
-/// `jsonb`, `timestamptz` and `boolean` columns of user tables alike.
+/// Parameters are sent as text, and the server parses them as the type that the statement needs. So one `Value`
+/// serves `jsonb`, `timestamptz` and `boolean` columns of user tables alike.
 impl ToSql for Value {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
         match self {

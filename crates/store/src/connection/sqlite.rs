@@ -76,8 +76,8 @@ impl Conn {
             rusqlite::Connection::open_with_flags(file, flags).map_err(|error| classify(&error))?;
         inner.busy_handler(Some(busy_handler())).map_err(|error| classify(&error))?;
         inner.set_prepared_statement_cache_capacity(limits::PREPARED_STATEMENTS_MAX);
-        // Each statement is planned once. Without this setting, a statement whose parameters matter for a partial index
-        // is planned again at every use.
+        // Each statement is planned once. Without this setting, a statement whose parameters matter for a partial
+        // index is planned again at every use.
         inner.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(|error| classify(&error))?;
         let time_budget = Arc::new(TimeBudget::new());
         let handler_budget = time_budget.clone();
@@ -166,8 +166,8 @@ impl Conn {
     }
 }
 
-/// Creates an empty file that only its owner can read; SQLite would use the umask. The `-wal` and `-shm` files get the same
-/// mode.
+/// Creates an empty file that only its owner can read; SQLite would use the umask. The `-wal` and `-shm` files get
+/// the same mode.
 fn create_private(file: &Path) -> Result<(), DbError> {
     use std::os::unix::fs::OpenOptionsExt as _;
     match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
@@ -301,8 +301,8 @@ fn bind(statement: &mut Statement<'_>, params: &[Value]) -> rusqlite::Result<()>
     Ok(())
 }
 
-/// Rewrites `$3` to SQLite's `?3`. To SQLite `$3` is a name. Names are numbered by first appearance, and finding the name of
-/// a number searches all names: in a statement of many rows that costs more than the statement.
+/// Rewrites `$3` to SQLite's `?3`. To SQLite `$3` is a name. Names are numbered by first appearance, and finding the
+/// name of a number searches all names: in a statement of many rows that costs more than the statement.
 fn to_sqlite_params(sql: &str) -> Cow<'_, str> {
     let bytes = sql.as_bytes();
     if memchr::memchr(b'$', bytes).is_none() {
@@ -354,13 +354,14 @@ fn from_sqlite(cell: ValueRef<'_>) -> Value {
     }
 }
 
-/// SQLite does not check the encoding of text. All text that the store has written is UTF-8, so the lossy copy is rare.
+/// SQLite does not check the encoding of text. All text that the store has written is UTF-8, so the lossy copy is
+/// rare.
 fn as_text(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// Waits for a lock that another process holds, with short sleeps. The sleeps of SQLite's own handler grow to 100 ms; a
-/// process that commits constantly takes the lock a hundred times in that time.
+/// Waits for a lock that another process holds, with short sleeps. The sleeps of SQLite's own handler grow to 100 ms;
+/// a process that commits constantly takes the lock a hundred times in that time.
 fn busy_handler() -> impl FnMut(i32) -> bool + Send + 'static {
     let mut started = Instant::now();
     move |attempts| {

@@ -4,8 +4,8 @@ use quad_core::{Result, Tag, Version};
 
 use crate::{Sql, limits, params};
 
-/// The tags of all changes after `version` that this snapshot sees. `None` if the change log no longer holds all of them
-/// or if there are more than [`RECENT_CHANGES_MAX`](limits::RECENT_CHANGES_MAX) changes.
+/// The tags of all changes after `version` that this snapshot sees. `None` if the change log no longer holds all of
+/// them or if there are more than [`RECENT_CHANGES_MAX`](limits::RECENT_CHANGES_MAX) changes.
 pub fn tags_changed_since(sql: &mut dyn Sql, version: Version) -> Result<Option<Vec<Tag>>> {
     let (tenant, newer_versions) = (sql.tenant().clone(), sql.version().0 - version.0);
     if newer_versions > limits::RECENT_CHANGES_MAX as i64 {

@@ -11,9 +11,9 @@ use crate::{Backend, DbError, Sql as _, Tx};
 
 /// Rows that wait for the end of a transaction.
 ///
-/// They are written before the commit and before any statement of a [`Tx`], so a query never misses them. If a job fails,
-/// the rows that it deferred are dropped. The next job may [take](Tx::take_deferred_rows) them: it knows what they will
-/// say and need not query for it.
+/// They are written before the commit and before any statement of a [`Tx`], so a query never misses them. If a job
+/// fails, the rows that it deferred are dropped. The next job may [take](Tx::take_deferred_rows) them: it knows what
+/// they will say and need not query for it.
 pub trait DeferredRows: Any + Send + Sync {
     /// Writes all of them.
     fn write(&self, tx: &mut Tx<'_>) -> Result<()>;
@@ -28,8 +28,8 @@ struct Entry {
     rows: Arc<dyn DeferredRows>,
 }
 
-/// The deferred rows of one transaction: one level for the transaction and one for each open savepoint. The last level is
-/// the current one; those before it are what a rollback goes back to.
+/// The deferred rows of one transaction: one level for the transaction and one for each open savepoint. The last
+/// level is the current one; those before it are what a rollback goes back to.
 #[derive(Default)]
 pub(crate) struct DeferredRowStack(Vec<Option<Entry>>);
 
@@ -93,14 +93,15 @@ pub(crate) fn write(
 }
 
 impl Tx<'_> {
-    /// What earlier jobs of this transaction have deferred for this tenant, if it is of this type and not written yet. The
-    /// caller must defer it again or write it.
+    /// What earlier jobs of this transaction have deferred for this tenant, if it is of this type and not written
+    /// yet. The caller must defer it again or write it.
     pub fn take_deferred_rows<T: DeferredRows>(&mut self) -> Option<Arc<T>> {
         let (stack, tenant, ..) = self.deferred_rows_mut();
         stack.take_typed(tenant)
     }
 
-    /// Leaves these rows in memory for the next job. Rows that were deferred before and have not been taken are written.
+    /// Leaves these rows in memory for the next job. Rows that were deferred before and have not been taken are
+    /// written.
     pub fn defer_rows(&mut self, rows: Arc<impl DeferredRows>) -> Result<()> {
         self.write_deferred_rows()?;
         if self.backend() == Backend::Postgres {

@@ -1,8 +1,8 @@
 //! Rows of one table by their integer ids, many at once.
 //!
-//! PostgreSQL is asked for up to 64 at a time, since each statement is a round trip. SQLite is asked for one at a time: a
-//! list of ids becomes a temporary table, which costs more. Where SQLite's own row number (`rowid`) can be predicted, the
-//! row is looked up by it, because the index on our ids is a second tree, as deep as the table.
+//! PostgreSQL is asked for up to 64 at a time, since each statement is a round trip. SQLite is asked for one at a
+//! time: a list of ids becomes a temporary table, which costs more. Where SQLite's own row number (`rowid`) can be
+//! predicted, the row is looked up by it, because the index on our ids is a second tree, as deep as the table.
 
 use std::sync::OnceLock;
 
@@ -50,7 +50,8 @@ impl IdQuery {
         &self.statements().by_id
     }
 
-    /// SQLite: the same by a predicted `rowid`. Parameters: tenant, id, rowid. Without a row if the prediction is wrong.
+    /// SQLite: the same by a predicted `rowid`. Parameters: tenant, id, rowid. Without a row if the prediction is
+    /// wrong.
     pub(crate) fn by_rowid_sql(&self) -> &str {
         &self.statements().by_rowid
     }
@@ -75,9 +76,9 @@ pub(crate) fn query_in_chunks<S: Sql + ?Sized>(
     Ok(result_rows)
 }
 
-/// Predicts the `rowid` of a row from its id. SQLite assigns rowids in insertion order, and a tenant assigns its ids in the
-/// same order: as long as no other tenant inserts in between, the difference of the two is constant. The statement that
-/// uses a prediction checks the id as well.
+/// Predicts the `rowid` of a row from its id. SQLite assigns rowids in insertion order, and a tenant assigns its ids
+/// in the same order: as long as no other tenant inserts in between, the difference of the two is constant. The
+/// statement that uses a prediction checks the id as well.
 #[derive(Default)]
 pub(crate) struct RowidPredictor {
     table: &'static str,

@@ -12,8 +12,8 @@ type TxFn = dyn Fn(&mut Tx<'_>) -> Result<()> + Send + Sync;
 
 struct SideEffectFn(Box<TxFn>);
 
-/// A side effect that this store can run. It must be short, since every read of the batch waits for it. It may run more
-/// than once; a failed run leaves nothing behind. Tags that it invalidates are ignored.
+/// A side effect that this store can run. It must be short, since every read of the batch waits for it. It may run
+/// more than once; a failed run leaves nothing behind. Tags that it invalidates are ignored.
 ///
 /// `lock_order` is the id of the row that it changes, or any number that brings all side effects of a tenant into one
 /// order: two processes then lock their rows in the same order.
