@@ -22,8 +22,8 @@ impl Store {
             // read it, like the database itself.
             std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&to).map_err(
                 |error| {
-                    let hint = format!("Choose a file that does not exist in a folder that does: {error}");
-                    Error::bad_input(format!("{} cannot be made", to.display())).hint(hint)
+                    let hint = format!("Choose a new file in an existing folder: {error}");
+                    Error::bad_input(format!("{} cannot be created", to.display())).hint(hint)
                 },
             )?;
             let source = sqlite::Conn::open(&file)?;

@@ -49,13 +49,13 @@ impl From<DbError> for quad_core::Error {
     fn from(error: DbError) -> quad_core::Error {
         match error {
             DbError::InvalidText(_) => {
-                quad_core::Error::bad_input("The text holds a character that cannot be stored")
+                quad_core::Error::bad_input("The text contains a character that cannot be stored")
                     .hint("Remove NUL characters (\\u0000)")
                     .with_cause(error)
             }
             DbError::Retryable(_) => {
                 quad_core::Error::new(quad_core::Kind::Limit, "BUSY", "The database is busy")
-                    .hint("Try again in a moment")
+                    .hint("Retry the request")
                     .with_cause(error)
             }
             _ => quad_core::Error::internal(error),

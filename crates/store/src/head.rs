@@ -43,7 +43,7 @@ pub(crate) fn lock(connection: &mut Connection, tenant: &TenantId) -> Result<Opt
 
 /// The error for a tenant without a head row.
 pub(crate) fn unknown_tenant() -> Error {
-    Error::new(Kind::NotFound, "UNKNOWN_TENANT", "There is no such tenant")
+    Error::new(Kind::NotFound, "UNKNOWN_TENANT", "Tenant not found")
 }
 
 /// Writes the advanced head row.

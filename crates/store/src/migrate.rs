@@ -157,9 +157,9 @@ fn pending_migrations(
             return Err(Error::new(
                 Kind::Conflict,
                 "DATA_TOO_NEW",
-                format!("The data was made by a newer version of quad ({name} is at {applied_version}, this program knows {supported_version})"),
+                format!("The data was written by a newer version of quad ({name} is at {applied_version}, this program supports {supported_version})"),
             )
-            .hint("Use the newer program, or a backup made before the upgrade"));
+            .hint("Use the newer version of quad, or a backup from before the upgrade"));
         }
     }
     for component in components {

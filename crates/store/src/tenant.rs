@@ -101,10 +101,10 @@ fn check_name(name: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::bad_input(
-        "A tenant's name is 1 to 64 lower-case letters, digits and hyphens, and not \"system\"",
+        "A tenant's name must be 1 to 64 lower-case letters, digits and hyphens, and not \"system\"",
     ))
 }
 
 fn name_taken(name: &str) -> Error {
-    Error::new(Kind::Conflict, "CONFLICT", format!("There is a tenant named {name} already"))
+    Error::new(Kind::Conflict, "CONFLICT", format!("A tenant named {name} already exists"))
 }
