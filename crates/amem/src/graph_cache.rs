@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{DefaultHashBuilder, HashMap};
 use quad_core::{Result, Tag, TenantId, Version};
-use quad_store::{Sql, tags_changed_since};
+use quad_store::Sql;
+use quad_store::fast_path::tags_changed_since;
 
 use crate::edge::{self, Direction, Edge, EdgeTypeSet};
 use crate::node::{self, Node, NodeId};

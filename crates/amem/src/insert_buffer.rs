@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use quad_core::Result;
-use quad_store::{DeferredRows, Tx};
+use quad_store::Tx;
+use quad_store::fast_path::DeferredRows;
 
 use crate::caller_state::{self, CallerState};
 use crate::counters::Counters;

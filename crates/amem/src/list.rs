@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use quad_core::{JsonObjectWriter, Result, cursor};
+use quad_store::fast_path::FastSql as _;
 use quad_store::{Sql, Value as Cell, params};
 
 use crate::event_type::EventType;

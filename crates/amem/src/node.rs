@@ -4,7 +4,8 @@ use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use quad_core::{JsonObjectWriter, Result};
-use quad_store::{IdQuery, Row, Sql, Tx, Value as Cell, batch, params};
+use quad_store::fast_path::{FastSql as _, IdQuery};
+use quad_store::{Row, Sql, Tx, Value as Cell, batch, params};
 use serde_json::{Map, Value};
 
 use crate::edge::Edge;

@@ -1,10 +1,12 @@
-//! How many audit events of reads one process makes durable on SQLite, and what one costs.
+//! Audit events of reads per second of one process on SQLite, and CPU per event.
 //!
-//! `./x bench` runs it. So many tasks record one event after the other; the writer takes what has queued into one commit. The
-//! first row is the floor of the disk: how often one task alone gets an event onto it.
+//! `./x bench` runs it. A number of tasks append one event after the other; the commit thread batches them. The first row,
+//! with one task, shows how many commits per second the disk allows.
 
-// A benchmark that cannot set up its store has nothing to say.
+// A benchmark that cannot open its store must stop.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod cpu;
 
 use std::time::Instant;
 
@@ -30,7 +32,7 @@ async fn main() {
 async fn measure(mode: AuditMode, tasks: usize, events: usize) -> (f64, f64) {
     let db = testing::sqlite(&[]).await.unwrap();
     db.store.set_audit_mode(mode);
-    let (started, ticks) = (Instant::now(), cpu_ticks());
+    let (started, ticks) = (Instant::now(), cpu::ticks());
     let recording: Vec<_> = (0..tasks)
         .map(|_| {
             let (store, tenant) = (db.store.clone(), db.tenant.clone());
@@ -49,13 +51,6 @@ async fn measure(mode: AuditMode, tasks: usize, events: usize) -> (f64, f64) {
         task.await.unwrap();
     }
     let total_events = (events.div_ceil(tasks) * tasks) as f64;
-    let cpu_us = (cpu_ticks() - ticks) as f64 * 10_000.0;
+    let cpu_us = (cpu::ticks() - ticks) as f64 * 10_000.0;
     (total_events / started.elapsed().as_secs_f64(), cpu_us / total_events)
-}
-
-/// The CPU time of this process, in hundredths of a second.
-fn cpu_ticks() -> u64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }

@@ -1,21 +1,22 @@
-//! When the audit event of a read is safe.
+//! Whether the audit event of a read is durable before or after the reply.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How far an event has come when its call is answered. It is about calls that write nothing: a write is always on the
-/// disk, with its event, before anybody hears of it.
+/// The state of a read's audit event when the call is answered. A write is always on the disk, with its event, before
+/// it is answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AuditMode {
-    /// On the disk.
+    /// The event is on the disk.
     #[default]
     Durable,
-    /// In the process's hands: committed within milliseconds, and on the disk with the next write or soon after by itself. The
-    /// death of the process may take its last milliseconds, a power failure its last moments; never the middle of the chain.
+    /// The event is in memory. It is committed within [`DEFERRED_FLUSH_DELAY`](crate::limits::DEFERRED_FLUSH_DELAY)
+    /// (5 ms), without waiting for the disk. If the process dies, the last milliseconds are lost; a power failure may
+    /// lose the commits that the disk has not stored yet. Events are lost from the end of the chain only.
     Async,
 }
 
 impl AuditMode {
-    /// The spelling in the settings.
+    /// Parses the value of the setting `audit`.
     pub fn parse(text: &str) -> Option<AuditMode> {
         match text {
             "durable" => Some(AuditMode::Durable),
@@ -25,7 +26,7 @@ impl AuditMode {
     }
 }
 
-/// The mode, as the writer looks it up before each commit.
+/// The current mode. The commit thread reads it before each commit.
 #[derive(Debug, Default)]
 pub(crate) struct AtomicAuditMode(AtomicBool);
 

@@ -1,4 +1,4 @@
-//! A copy of the database that is right as of one moment, made while it is in use.
+//! A consistent copy of the SQLite database, made while it is in use.
 
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::connection::sqlite;
 use crate::{Location, Store, limits};
 
 impl Store {
-    /// Copies the database into a new file; `progress` hears how many pages are done, of how many.
+    /// Copies the database into a new file. `progress` gets the number of copied pages and the total.
     pub async fn backup(&self, to: &Path, mut progress: impl FnMut(u64, u64) + Send + 'static) -> Result<()> {
         let Location::Sqlite(file) = self.location() else {
             return Err(Error::new(Kind::BadInput, "BACKUP_UNSUPPORTED", "This data is in PostgreSQL")
@@ -18,12 +18,12 @@ impl Store {
         };
         let (file, to) = (file.clone(), to.to_owned());
         let copy = move || -> Result<()> {
-            // Made, never overwritten: a backup that replaces yesterday's by mistake is worse than none.
-            // And its owner's alone, like what it is a copy of.
+            // Never overwrites: a backup that replaces an older one by mistake is worse than none. Only the owner can
+            // read it, like the database itself.
             std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&to).map_err(
                 |error| {
-                    let hint = format!("Choose a file that does not exist in a folder that does: {error}");
-                    Error::bad_input(format!("{} cannot be made", to.display())).hint(hint)
+                    let hint = format!("Choose a new file in an existing folder: {error}");
+                    Error::bad_input(format!("{} cannot be created", to.display())).hint(hint)
                 },
             )?;
             let source = sqlite::Conn::open(&file)?;
@@ -38,7 +38,7 @@ impl Store {
                 match step {
                     rusqlite::backup::StepResult::Done => return Ok(()),
                     rusqlite::backup::StepResult::More => {}
-                    // Somebody is writing; let them.
+                    // Another connection is writing: wait.
                     _ => std::thread::sleep(Duration::from_millis(5)),
                 }
             }

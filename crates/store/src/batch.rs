@@ -1,25 +1,25 @@
-//! Statements over many rows, in a few fixed sizes, so that connections keep them prepared.
+//! Statements over many rows, in three fixed sizes, so that connections can keep them prepared.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// The sizes in which rows are inserted or looked up together: few, since each is a statement that every connection keeps
-/// prepared.
+/// The numbers of rows that one statement inserts or looks up. Few, since every connection keeps one prepared
+/// statement per size.
 pub(crate) const SIZES: [usize; 3] = [64, 8, 1];
 
-/// One statement over many rows: its text for each size, put together once.
+/// A statement over many rows. Its text is built once per size.
 pub struct BatchStatement {
     build: fn(usize) -> String,
     sql_by_size: [OnceLock<String>; SIZES.len()],
 }
 
 impl BatchStatement {
-    /// A statement whose text for a number of rows is made by `make`.
+    /// `build` returns the text for a number of rows.
     pub const fn new(build: fn(usize) -> String) -> BatchStatement {
         BatchStatement { build, sql_by_size: [const { OnceLock::new() }; SIZES.len()] }
     }
 
-    /// Its text for so many rows, usually those of a [piece](pieces).
+    /// The text for this many rows, usually the length of one of the [`chunks`].
     pub fn for_row_count(&self, row_count: usize) -> Cow<'_, str> {
         match SIZES.iter().position(|size| *size == row_count) {
             Some(index) => Cow::Borrowed(self.sql_by_size[index].get_or_init(|| (self.build)(row_count))),
@@ -28,7 +28,7 @@ impl BatchStatement {
     }
 }
 
-/// Cuts `items` into pieces of those sizes, the largest first.
+/// Splits `items` into chunks of 64, 8 and 1, largest first.
 pub fn chunks<T>(items: &[T]) -> impl Iterator<Item = &[T]> {
     let mut remaining = items;
     std::iter::from_fn(move || {
@@ -39,7 +39,8 @@ pub fn chunks<T>(items: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
-/// `($3, $4), ($5, $6)`: a list of rows of `width` parameters, of which `fixed` come from the beginning and are shared.
+/// A `VALUES` list such as `($1, $3, $4), ($1, $5, $6)`: each row has the `shared` text (here `$1`), then `width`
+/// parameters of its own, numbered from `first_param`.
 pub fn values_placeholders(row_count: usize, first_param: usize, width: usize, shared: &str) -> String {
     let mut sql = String::with_capacity(row_count * (width * 6 + shared.len() + 4));
     for row in 0..row_count {
@@ -57,7 +58,7 @@ pub fn values_placeholders(row_count: usize, first_param: usize, width: usize, s
     sql
 }
 
-/// `$3, $4, $5`: so many parameters, from number `first` on.
+/// A parameter list such as `$3, $4, $5`: `count` parameters from `first_param` on.
 pub fn placeholders(count: usize, first_param: usize) -> String {
     (first_param..first_param + count).map(|index| format!("${index}")).collect::<Vec<_>>().join(", ")
 }

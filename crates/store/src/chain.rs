@@ -1,8 +1,9 @@
 //! The audit chain: each event's hash covers the hash of the event before it.
 //!
-//! A record is the canonical JSON of twenty fields, keys sorted, absent ones null. Its SHA-256 is the event's hash, and
-//! the next record carries it as `prev_event_hash`. The records of one commit and tenant are stored as one block, one
-//! record a line, exactly as they were hashed (a long block packed as a whole): whoever has the lines can check the chain with nothing but SHA-256.
+//! A record is the canonical JSON of twenty fields, with sorted keys and `null` for absent values. Its SHA-256 is the
+//! event's hash, and the next record contains it as `prev_event_hash`. The records of one commit and tenant are
+//! stored as one block, one record per line, exactly as they were hashed (a long block is compressed as a whole). So
+//! the lines and SHA-256 are enough to verify the chain.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -14,20 +15,21 @@ use serde::Serialize;
 use crate::audit::compression;
 use crate::connection::Connection;
 use crate::head::Head;
+use crate::tx_error::TxError;
 use crate::{limits, params};
 
-/// The version of the record's form.
+/// The version of the record format.
 pub(crate) const HASH_SCHEMA_VERSION: i64 = 4;
 
-/// Room for a usual record, so that writing one does not grow it step by step.
+/// Capacity reserved per record. A typical record is shorter, so the buffer does not grow while it is written.
 const RECORD_BYTES: usize = 896;
 
-/// One link of a chain.
+/// One event of a chain, as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEvent {
     /// `evt_` and a ULID.
     pub id: String,
-    /// Its place, from 1.
+    /// Its position in the chain, from 1.
     pub sequence: i64,
     /// The canonical record that was hashed.
     pub record: String,
@@ -46,20 +48,21 @@ pub(crate) fn event_id(ulid: &str) -> String {
 }
 
 thread_local! {
-    /// What the last block of this thread was written on: for the next, which is about as long.
+    /// The buffer of this thread's last block, reused for the next one.
     static BLOCK_BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// The events of one commit and tenant, which are consecutive: the block, while it is written.
+/// Builds the block of one commit and tenant: consecutive events, one record per line.
 pub(crate) struct BlockBuilder {
     writer: RecordWriter,
     event_count: i64,
-    /// The last time that was written. The events of a commit have one time, but for those of answers that were given before.
+    /// The last timestamp and its text. All events of a commit have the same time, except those of calls that were
+    /// already answered.
     last_time: (Timestamp, String),
 }
 
 impl BlockBuilder {
-    /// No event yet, with room for so many.
+    /// An empty block with room for `event_count` records.
     pub(crate) fn with_capacity(event_count: usize) -> BlockBuilder {
         let mut buffer = BLOCK_BUFFER.take();
         buffer.reserve(event_count * RECORD_BYTES);
@@ -70,7 +73,7 @@ impl BlockBuilder {
         }
     }
 
-    /// Links an event to the head, which moves on.
+    /// Appends an event after `head`, and advances `head` to it.
     pub(crate) fn append(
         &mut self,
         head: &mut Head,
@@ -96,14 +99,14 @@ impl BlockBuilder {
         Ok(Receipt { version: head.version, sequence: Some(head.sequence), event_id: id.into() })
     }
 
-    /// Stores the block, whose last event is where `head` stands.
+    /// Stores the block. `head` is at its last event.
     pub(crate) fn insert(
         self,
         connection: &mut Connection,
         tenant: &TenantId,
         head: &Head,
         now: Timestamp,
-    ) -> Result<()> {
+    ) -> Result<(), TxError> {
         if self.event_count == 0 {
             return Ok(());
         }
@@ -124,11 +127,11 @@ impl BlockBuilder {
     }
 }
 
-/// Writes JSON whose shape is known: what never differs is not put together anew for each record.
+/// Writes records as JSON of a fixed shape: the keys are constants, so only the values are formatted.
 struct RecordWriter(Vec<u8>);
 
 impl RecordWriter {
-    /// The twenty hashed fields, in the order of their names: that order is the canonical one.
+    /// The twenty hashed fields, sorted by name as canonical JSON requires.
     fn write_record(
         &mut self,
         tenant: &TenantId,
@@ -174,7 +177,7 @@ impl RecordWriter {
     }
 
     fn write_string(&mut self, text: &str) -> Result<()> {
-        // All of it, whatever is found: that is done for many bytes at a time.
+        // No early exit: the compiler vectorises this loop.
         let needs_escapes =
             |escape_seen: bool, byte: u8| escape_seen | (byte < 0x20) | (byte == b'"') | (byte == b'\\');
         if text.bytes().fold(false, needs_escapes) {
@@ -224,7 +227,7 @@ mod tests {
 
     use super::*;
 
-    /// The published vectors of the record's fourth form.
+    /// The published test vectors of record format 4.
     #[test]
     fn hash_matches_published_vectors() {
         let tenant = TenantId::new("tnt_01HQ7K3BBBBBBBBBBBBBBBBBBB");
@@ -247,7 +250,7 @@ mod tests {
         let second = "68abbf318e9712979a5af07cfb6a0718a4333a8a3100e714bd4b89c28a9145be";
         assert_eq!(hash_after("01HQ7K3DDDDDDDDDDDDDDDDDDD", start.plus_ms(1)), (Some(2), second.to_owned()));
         let body = String::from_utf8(block.writer.0).unwrap();
-        assert_eq!(body.lines().map(hash_record).collect::<Vec<_>>(), [first, second], "one record a line");
+        assert_eq!(body.lines().map(hash_record).collect::<Vec<_>>(), [first, second], "one record per line");
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! The writer: one thread a process that turns a queue into commits.
+//! The commit thread: one per process, turns a queue of jobs into group commits.
 //!
-//! The next group is what queued during the last commit, and whoever of the crowd comes back while the writer rests for a moment;
-//! a lone caller waits for nothing. On SQLite it runs everything that writes. On
-//! PostgreSQL it runs the audit events of reads, while each mutation commits on a connection of its own. The events of calls that
-//! have been answered already ([`DeferredEvents`]) ride with whatever is committed next.
+//! A batch is everything queued during the last commit, plus what arrives within
+//! [`BATCH_WAIT_MAX`](limits::BATCH_WAIT_MAX). A lone caller does not wait. On SQLite this thread runs all
+//! transactions. On PostgreSQL it commits the audit events of reads, and each transaction commits on a connection of
+//! its own. The events of calls that are already answered ([`DeferredEvents`]) go into the next commit, whatever it
+//! is for.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::limits;
 use crate::recent_changes::RecentChanges;
 use crate::wal_checkpoint::CheckpointSignal;
 
-/// Where jobs go in.
+/// The handle of the commit thread.
 #[derive(Clone)]
 pub(crate) struct CommitQueue {
     sender: mpsc::Sender<CommitCommand>,
@@ -30,18 +31,18 @@ pub(crate) struct CommitQueue {
     runtime: Handle,
 }
 
-/// What the writer is told.
+/// A message to the commit thread.
 enum CommitCommand {
-    /// To do a job.
+    /// Commit a job.
     Run(CommitJob),
-    /// To hold the head for an answer.
+    /// Grant a head lease.
     Lease(LeaseRequest),
-    /// To write what waits, and to tell somebody when that is done.
+    /// Write the deferred events, and reply when that is done.
     Flush(Option<oneshot::Sender<()>>),
 }
 
 impl CommitQueue {
-    /// Hands a job to the writer, or gives it back if there is no room in the queue or no writer any more.
+    /// Queues a job, or returns it if the queue is full or the thread has ended.
     pub(crate) fn try_push(&self, job: CommitJob) -> Result<(), CommitJob> {
         match self.sender.try_reserve() {
             Ok(permit) => {
@@ -52,30 +53,30 @@ impl CommitQueue {
         }
     }
 
-    /// Hands a job to the writer, waiting while the queue is full.
+    /// Queues a job; waits while the queue is full.
     pub(crate) async fn push(&self, job: CommitJob) -> Result<()> {
         self.sender.send(CommitCommand::Run(job)).await.map_err(|_| writer_stopped())
     }
 
-    /// Asks the writer to hold the head.
+    /// Queues a request for a head lease.
     pub(crate) async fn request_lease(&self, request: LeaseRequest) -> Result<()> {
         self.sender.send(CommitCommand::Lease(request)).await.map_err(|_| writer_stopped())
     }
 
-    /// Takes the event of a call that is about to be answered. Gives it back where the call must wait for it.
+    /// Accepts the event of a call that is about to be answered, or returns it if the call must wait for the commit.
     pub(crate) fn push_deferred(&self, job: Box<AuditJob>) -> Result<(), Box<AuditJob>> {
         match self.deferred.push(job)? {
             FlushSignal::None => {}
             FlushSignal::Delayed => {
                 flush_after(limits::DEFERRED_FLUSH_DELAY, self.sender.downgrade(), &self.runtime)
             }
-            // A queue that is full has a commit ahead of it anyway.
+            // If the queue is full, a commit follows anyway.
             FlushSignal::Now => drop(self.sender.try_send(CommitCommand::Flush(None))),
         }
         Ok(())
     }
 
-    /// Returns when every event that has been taken so far is written, or could not be.
+    /// Returns when an attempt was made to write every event that was accepted before the call.
     pub(crate) async fn flush_audit(&self) -> Result<()> {
         let (reply, flushed) = oneshot::channel();
         self.sender.send(CommitCommand::Flush(Some(reply))).await.map_err(|_| writer_stopped())?;
@@ -87,39 +88,39 @@ fn flush_after(delay: Duration, sender: mpsc::WeakSender<CommitCommand>, runtime
     runtime.spawn(async move {
         tokio::time::sleep(delay).await;
         if let Some(sender) = sender.upgrade() {
-            // Gone only with the store, and then the writer has written everything.
+            // The thread ends only with the store, after it has written everything.
             let _ = sender.send(CommitCommand::Flush(None)).await;
         }
     });
 }
 
 fn writer_stopped() -> Error {
-    Error::internal("the database writer has stopped")
+    Error::internal("the commit thread has stopped")
 }
 
-/// How many callers there seem to be, and how long a commit takes: what tells whether waiting for the rest is worth while.
+/// An estimate of the load, which decides whether waiting for a larger batch is worth it.
 #[derive(Default)]
 struct LoadEstimate {
-    /// Those of the last group and those who queued while it was committed.
+    /// Jobs of the last batch, plus those queued during its commit.
     callers: usize,
-    /// How long the last commit took.
+    /// Duration of the last commit.
     last_commit: Duration,
 }
 
 impl LoadEstimate {
-    /// How long to let the rest come in: no longer than two commits take, which is what those pay who come a moment too late.
+    /// At most two commits: that is what a caller waits that just misses this batch.
     fn max_batch_wait(&self) -> Duration {
         (2 * self.last_commit).min(limits::BATCH_WAIT_MAX)
     }
 }
 
-/// What has been taken from the queue and is not done yet.
+/// The batch that is being filled.
 #[derive(Default)]
 struct PendingBatch {
     jobs: VecDeque<CommitJob>,
     lease_requests: Vec<LeaseRequest>,
     flush_waiters: Vec<oneshot::Sender<()>>,
-    /// Whether there is a reason to write although no job asks for it.
+    /// Commit deferred events even if there is no job.
     flush_requested: bool,
 }
 
@@ -147,9 +148,9 @@ impl PendingBatch {
         }
     }
 
-    /// Takes what has queued. A commit costs about as much for one as for many, and those whom the last one has answered are likely
-    /// to be back at once: as long as some are missing and more come in, the writer rests for a moment, but not while somebody wants a
-    /// hold.
+    /// Takes what is queued, then waits for more. A commit costs about the same for one job as for many, and the
+    /// callers of the last batch are likely to return at once. The wait ends when as many jobs are here as in the
+    /// last batch, when a step brings no new job, or after `max_batch_wait`. With a lease request there is no wait.
     fn fill_batch(&mut self, receiver: &mut mpsc::Receiver<CommitCommand>, load: &LoadEstimate) {
         self.drain_queue(receiver);
         if !self.lease_requests.is_empty() {
@@ -169,78 +170,113 @@ impl PendingBatch {
     }
 }
 
-/// Starts the writer. It ends when every queue handle is gone and the last job is done.
+/// The state of the thread.
+struct CommitThread<C> {
+    connect: C,
+    connection: Connection,
+    recent_changes: Arc<RecentChanges>,
+    mode: Arc<AtomicAuditMode>,
+    deferred: Arc<DeferredEvents>,
+    checkpoint_signal: Option<Arc<CheckpointSignal>>,
+    /// Weak, so that the thread does not keep its own queue open.
+    retry_sender: mpsc::WeakSender<CommitCommand>,
+    runtime: Handle,
+}
+
+/// Starts the thread. It ends when every queue handle is dropped and the last job is done.
 pub(crate) fn start(
-    mut connect: impl FnMut() -> Result<Connection> + Send + 'static,
+    connect: impl FnMut() -> Result<Connection> + Send + 'static,
     connection: Connection,
     recent_changes: Arc<RecentChanges>,
     mode: Arc<AtomicAuditMode>,
     checkpoint_signal: Option<Arc<CheckpointSignal>>,
     runtime: Handle,
 ) -> Result<CommitQueue> {
-    let (sender, mut receiver) = mpsc::channel(limits::QUEUE_JOBS_MAX);
+    let (sender, receiver) = mpsc::channel(limits::QUEUE_JOBS_MAX);
     let deferred = Arc::new(DeferredEvents::default());
     let queue = CommitQueue { sender, deferred: deferred.clone(), runtime: runtime.clone() };
     let retry_sender = queue.sender.downgrade();
-    let run = move || {
-        let mut connection = connection;
+    let thread = CommitThread {
+        connect,
+        connection,
+        recent_changes,
+        mode,
+        deferred,
+        checkpoint_signal,
+        retry_sender,
+        runtime,
+    };
+    std::thread::Builder::new()
+        .name("quad-writer".to_owned())
+        .spawn(move || thread.run(receiver))
+        .map_err(Error::internal)?;
+    Ok(queue)
+}
+
+impl<C: FnMut() -> Result<Connection>> CommitThread<C> {
+    fn run(mut self, mut receiver: mpsc::Receiver<CommitCommand>) {
         let mut batch = PendingBatch::default();
         let mut load = LoadEstimate::default();
         loop {
             if batch.is_idle() {
                 match receiver.blocking_recv() {
                     Some(command) => batch.add(command),
-                    // Nobody can ask any more; what was answered is still written.
-                    None if deferred.is_empty() || deferred.is_failing() => return,
+                    // All handles are dropped. Deferred events are still written, unless that keeps failing.
+                    None if self.deferred.is_empty() || self.deferred.is_failing() => return,
                     None => batch.flush_requested = true,
                 }
             }
             batch.fill_batch(&mut receiver, &load);
-            if !connection.is_alive() {
-                match connect() {
-                    Ok(fresh) => connection = fresh,
-                    Err(error) => {
-                        tracing::error!(cause = error.cause_chain(), "the database cannot be reached")
-                    }
-                }
-            }
+            self.reconnect_if_dead();
             if !batch.lease_requests.is_empty() {
-                head_lease::grant_leases(
-                    &mut connection,
-                    &recent_changes,
-                    std::mem::take(&mut batch.lease_requests),
-                );
+                let requests = std::mem::take(&mut batch.lease_requests);
+                head_lease::grant_leases(&mut self.connection, &self.recent_changes, requests);
             }
-            let deferred_jobs = deferred.take();
-            let has_more = deferred_jobs.len() == limits::BATCH_JOBS_MAX;
-            let (batch_size, start) = (batch.jobs.len(), Instant::now());
-            let jobs: Vec<CommitJob> =
-                deferred_jobs.into_iter().map(CommitJob::AuditEvent).chain(batch.jobs.drain(..)).collect();
-            let has_jobs = !jobs.is_empty();
-            let remainder = match has_jobs {
-                true => commit::commit_batch(&mut connection, &recent_changes, mode.get(), jobs),
-                false => commit::BatchRemainder::default(),
-            };
-            load = LoadEstimate { callers: batch_size + receiver.len(), last_commit: start.elapsed() };
-            batch.jobs.extend(remainder.requeue);
-            if remainder.unwritten_events.is_empty() {
-                deferred.mark_flushed();
-            } else {
-                deferred.requeue(remainder.unwritten_events);
-                flush_after(limits::DEFERRED_RETRY_DELAY, retry_sender.clone(), &runtime);
-            }
-            batch.flush_requested = has_more && !deferred.is_failing();
-            if !batch.flush_requested {
-                for waiter in batch.flush_waiters.drain(..) {
-                    // Whoever has gone away need not know.
-                    let _ = waiter.send(());
+            load = self.commit(&mut batch, &receiver);
+        }
+    }
+
+    fn reconnect_if_dead(&mut self) {
+        if !self.connection.is_alive() {
+            match (self.connect)() {
+                Ok(connection) => self.connection = connection,
+                Err(error) => {
+                    tracing::error!(cause = error.cause_chain(), "cannot connect to the database")
                 }
-            }
-            if let (Some(signal), true) = (&checkpoint_signal, has_jobs) {
-                signal.on_commit(&mut connection);
             }
         }
-    };
-    std::thread::Builder::new().name("quad-writer".to_owned()).spawn(run).map_err(Error::internal)?;
-    Ok(queue)
+    }
+
+    /// Commits the oldest deferred events together with the jobs of the batch.
+    fn commit(&mut self, batch: &mut PendingBatch, receiver: &mpsc::Receiver<CommitCommand>) -> LoadEstimate {
+        let (batch_size, start) = (batch.jobs.len(), Instant::now());
+        let deferred_jobs = self.deferred.take();
+        let has_more = deferred_jobs.len() == limits::BATCH_JOBS_MAX;
+        let jobs: Vec<CommitJob> =
+            deferred_jobs.into_iter().map(CommitJob::AuditEvent).chain(batch.jobs.drain(..)).collect();
+        let has_jobs = !jobs.is_empty();
+        let remainder = match has_jobs {
+            true => commit::commit_batch(&mut self.connection, &self.recent_changes, self.mode.get(), jobs),
+            false => commit::BatchRemainder::default(),
+        };
+        let load = LoadEstimate { callers: batch_size + receiver.len(), last_commit: start.elapsed() };
+        batch.jobs.extend(remainder.requeue);
+        if remainder.unwritten_events.is_empty() {
+            self.deferred.mark_flushed();
+        } else {
+            self.deferred.requeue(remainder.unwritten_events);
+            flush_after(limits::DEFERRED_RETRY_DELAY, self.retry_sender.clone(), &self.runtime);
+        }
+        batch.flush_requested = has_more && !self.deferred.is_failing();
+        if !batch.flush_requested {
+            for waiter in batch.flush_waiters.drain(..) {
+                // The caller may be gone.
+                let _ = waiter.send(());
+            }
+        }
+        if let (Some(signal), true) = (&self.checkpoint_signal, has_jobs) {
+            signal.on_commit(&mut self.connection);
+        }
+        load
+    }
 }

@@ -1,7 +1,8 @@
-//! Events of calls that have been answered already: with `audit = "async"` they wait here for company.
+//! Audit events of calls that are already answered (`audit = "async"`).
 //!
-//! They are written with the next commit, whoever causes it, or after [`limits::DEFERRED_FLUSH_DELAY`] by themselves, in the order in which they
-//! came. If that fails they stay and are tried again, and until it succeeds no further call is answered ahead of its event.
+//! They are committed with the next batch, or after [`limits::DEFERRED_FLUSH_DELAY`], in the order in which they
+//! arrived. If a commit fails, they stay in the queue and are retried. Until a commit succeeds, further calls wait
+//! for their event.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,26 +11,27 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::commit::AuditJob;
 use crate::limits;
 
-/// What waits.
+/// The queue of deferred events.
 #[derive(Default)]
 pub(crate) struct DeferredEvents {
     jobs: Mutex<VecDeque<Box<AuditJob>>>,
     is_failing: AtomicBool,
 }
 
-/// What must happen so that the events are written.
+/// What must happen so that a new event is written.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FlushSignal {
-    /// Nothing: somebody has seen to it.
+    /// Nothing: a flush is already scheduled.
     None,
-    /// A commit after a while.
+    /// A flush after [`limits::DEFERRED_FLUSH_DELAY`].
     Delayed,
-    /// A commit.
+    /// A flush at once: a full batch is waiting.
     Now,
 }
 
 impl DeferredEvents {
-    /// Takes an event. Gives it back where it must not wait: when there are too many, or when they cannot be written.
+    /// Queues an event. Returns it if the queue is full or if the last commit failed: the call must then wait for its
+    /// event.
     pub(crate) fn push(&self, job: Box<AuditJob>) -> Result<FlushSignal, Box<AuditJob>> {
         let mut jobs = self.lock_jobs();
         if jobs.len() >= limits::QUEUE_JOBS_MAX || self.is_failing() {
@@ -43,7 +45,7 @@ impl DeferredEvents {
         })
     }
 
-    /// The oldest ones, as many as one commit takes.
+    /// Takes the oldest events, at most [`limits::BATCH_JOBS_MAX`].
     pub(crate) fn take(&self) -> VecDeque<Box<AuditJob>> {
         let mut jobs = self.lock_jobs();
         let count = jobs.len().min(limits::BATCH_JOBS_MAX);
@@ -51,7 +53,7 @@ impl DeferredEvents {
         std::mem::replace(&mut *jobs, newer)
     }
 
-    /// Takes back those whose commit failed; they are still the oldest.
+    /// Puts events whose commit failed back to the front.
     pub(crate) fn requeue(&self, mut unwritten: VecDeque<Box<AuditJob>>) {
         self.is_failing.store(true, Ordering::Relaxed);
         let mut jobs = self.lock_jobs();
@@ -59,7 +61,7 @@ impl DeferredEvents {
         *jobs = unwritten;
     }
 
-    /// A commit went well.
+    /// A commit succeeded.
     pub(crate) fn mark_flushed(&self) {
         self.is_failing.store(false, Ordering::Relaxed);
     }

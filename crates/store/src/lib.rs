@@ -1,17 +1,22 @@
-//! The database: one SQLite file, or PostgreSQL under many nodes. Rows, the change log and the audit chain commit
-//! together or not at all.
+//! The database: one SQLite file, or one PostgreSQL server for many nodes. Rows, change log and audit chain are
+//! committed together or not at all.
 //!
-//! What a scheme sees is small: [`Store::read`] runs a closure in one snapshot, [`Store::write`] runs one in one
-//! transaction that also carries the call's audit event, and both hand it the same [`Sql`], in which every query is
-//! written once for both backends. Behind it:
+//! A scheme uses few items: [`Store::read`] runs a closure in one snapshot, and [`Store::write`] runs one in a
+//! transaction that also holds the call's audit event. Both pass it an [`Sql`], so every query is written once for
+//! both databases.
 //!
 //! ```text
-//! write, record ──► writer (queue) ──► commit (one group, one transaction) ──► head, change, chain
-//!                                             │ after the commit
-//!                                             └──► feed (subscribers of this process)
+//! Store::read ────► pool ────► Snapshot
+//! Store::write ──┐
+//! audit append ──┴► commit_thread (queue) ──► commit (one batch, one transaction) ──► head, change_log, chain
+//!                                                │ after the commit
+//!                                                └──► recent_changes (subscribers of this process)
 //! ```
 //!
-//! This crate knows no scheme, no protocol and no socket but the database's.
+//! On PostgreSQL a write does not pass the queue: it commits on a connection of its own.
+//!
+//! The concepts are explained in the crate's README. This crate knows no scheme, no protocol, and no socket but the
+//! database's.
 #![forbid(unsafe_code)]
 
 pub mod audit;
@@ -25,38 +30,36 @@ mod commit_thread;
 mod connection;
 mod deferred_audit;
 mod error;
+pub mod fast_path;
 mod head;
 mod head_lease;
 pub mod limits;
 mod migrate;
 mod pool;
 mod recent_changes;
-mod rows_by_id;
-mod side_effect;
 mod sql;
 mod store;
 pub mod tenant;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod tx_error;
 mod value;
 mod wal_checkpoint;
+mod write_transaction;
 
 pub use audit_mode::AuditMode;
 pub use chain::{AuditEvent, hash_record};
-pub use change_log::tags_changed_since;
 pub use error::DbError;
 pub use migrate::Component;
-pub use rows_by_id::IdQuery;
-pub use side_effect::side_effect;
-pub use sql::{DeferredRows, RowVisitor, Snapshot, Sql, Tx};
+pub use sql::{Snapshot, Sql, Tx};
 pub use store::{Location, Store, WriteContext};
 pub use value::{Row, Value};
 
-/// Which database is underneath. Only bulk loads, locks and user tables' DDL may ask.
+/// Which database it is. Only bulk loads, locks and the DDL of user tables may depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// One file beside the process.
+    /// One file on this machine.
     Sqlite,
-    /// A server that many nodes share.
+    /// A server, which several nodes can share.
     Postgres,
 }

@@ -1,16 +1,17 @@
-//! Migrations: forward only, one script for both backends, checked at every start.
+//! Migrations: forward only, one script for both databases, checked at every start.
 
 use quad_core::{Error, Kind, Result, Timestamp};
 
 use crate::connection::Connection;
 use crate::{Backend, params};
 
-/// The tables of one crate: its migrations in order. Number 1 is the first; a script is never changed once released.
+/// The tables of one crate: its migrations in order, numbered from 1. A released script never changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Component {
-    /// Whose tables.
+    /// The name of the component in the table `migration`.
     pub name: &'static str,
-    /// SQL scripts in the common dialect: `BIGINT`, `DOUBLE`, `TEXT`, `BLOB`; `WITHOUT ROWID` counts on SQLite.
+    /// SQL scripts in the common dialect: `BIGINT`, `DOUBLE`, `TEXT`, `BLOB`; `WITHOUT ROWID` has an effect on SQLite
+    /// only.
     pub migrations: &'static [&'static str],
 }
 
@@ -25,7 +26,7 @@ CREATE TABLE tenant (
     created_at BIGINT NOT NULL
 );
 
--- One row a tenant. Locked and advanced by the last statements of every commit.
+-- One row per tenant. Locked and advanced by the last statements of every commit.
 CREATE TABLE head (
     tenant_id TEXT NOT NULL PRIMARY KEY,
     version BIGINT NOT NULL,
@@ -33,7 +34,7 @@ CREATE TABLE head (
     hash TEXT
 );
 
--- What each version touched: tags separated by spaces.
+-- The tags that each version invalidated, separated by spaces.
 CREATE TABLE change (
     tenant_id TEXT NOT NULL,
     version BIGINT NOT NULL,
@@ -42,7 +43,7 @@ CREATE TABLE change (
     PRIMARY KEY (tenant_id, version)
 );
 
--- The audit chain: the events of one commit are one row, one canonical JSON record a line.
+-- The audit chain: the events of one commit are one row, one canonical JSON record per line.
 CREATE TABLE audit_block (
     tenant_id TEXT NOT NULL,
     first_sequence BIGINT NOT NULL,
@@ -56,7 +57,7 @@ CREATE TABLE audit_block (
 INSERT INTO head (tenant_id, version, sequence, hash) VALUES ('system', 0, 0, NULL);
 ",
         "
--- Signed statements about the chain. Whoever makes number n first has made it; the others find the key taken.
+-- Signed statements about the chain. The first process to insert number n wins; for the others the key is taken.
 CREATE TABLE audit_checkpoint (
     tenant_id TEXT NOT NULL,
     number BIGINT NOT NULL,
@@ -69,7 +70,7 @@ CREATE TABLE audit_checkpoint (
 
 CREATE UNIQUE INDEX audit_checkpoint_by_size ON audit_checkpoint (tenant_id, size);
 
--- The upper part of the tree over the chain: up to 256 hashes a row, so that a proof needs a handful of rows.
+-- The upper part of the tree over the chain: up to 256 hashes per row, so that a proof needs few rows.
 CREATE TABLE audit_tile (
     tenant_id TEXT NOT NULL,
     level BIGINT NOT NULL,
@@ -78,7 +79,7 @@ CREATE TABLE audit_tile (
     PRIMARY KEY (tenant_id, level, number)
 );
 
--- Where the stored chain begins, once its older part lies in a file.
+-- Where the stored chain begins, after its older part was archived to a file.
 CREATE TABLE audit_archive (
     tenant_id TEXT NOT NULL PRIMARY KEY,
     last_sequence BIGINT NOT NULL,
@@ -88,13 +89,13 @@ CREATE TABLE audit_archive (
 );
 ",
         "
--- The body of a long block, packed; its text is then empty.
+-- The body of a long block, compressed; its text is then empty.
 ALTER TABLE audit_block ADD COLUMN packed BLOB;
 ",
     ],
 };
 
-/// Brings the database to what this program expects, or says why it cannot.
+/// Runs all pending migrations, in one transaction.
 pub(crate) fn migrate(connection: &mut Connection, components: &[Component]) -> Result<()> {
     connection.execute_script(&to_dialect(
         connection.backend(),
@@ -120,10 +121,10 @@ pub(crate) fn migrate(connection: &mut Connection, components: &[Component]) -> 
 
 fn apply(connection: &mut Connection, components: &[Component]) -> Result<()> {
     if connection.backend() == Backend::Postgres {
-        // Several nodes may start at once; on SQLite the write transaction itself is the lock.
+        // Several nodes may start at the same time. On SQLite the write transaction itself is the lock.
         connection.execute_script("SELECT pg_advisory_xact_lock(hashtextextended('quad migrations', 0))")?;
     }
-    // Asked again under the lock: another process may have been faster.
+    // Read again under the lock: another process may have applied them.
     for (component, number, script) in pending_migrations(connection, components)? {
         connection
             .execute_script(&to_dialect(connection.backend(), script))
@@ -156,9 +157,9 @@ fn pending_migrations(
             return Err(Error::new(
                 Kind::Conflict,
                 "DATA_TOO_NEW",
-                format!("The data was made by a newer version of quad ({name} is at {applied_version}, this program knows {supported_version})"),
+                format!("The data was written by a newer version of quad ({name} is at {applied_version}, this program supports {supported_version})"),
             )
-            .hint("Use the newer program, or a backup made before the upgrade"));
+            .hint("Use the newer version of quad, or a backup from before the upgrade"));
         }
     }
     for component in components {
@@ -174,7 +175,7 @@ fn pending_migrations(
     Ok(pending)
 }
 
-/// Spells the common column types for a backend. Text sorts by bytes on both.
+/// Translates the common column types for one database. Text sorts by bytes on both.
 fn to_dialect(backend: Backend, script: &str) -> String {
     if backend == Backend::Sqlite {
         return script.to_owned();
@@ -186,7 +187,7 @@ fn to_dialect(backend: Backend, script: &str) -> String {
             "TEXT" => r#"TEXT COLLATE "C""#,
             "DOUBLE" => "DOUBLE PRECISION",
             "BLOB" => "BYTEA",
-            // SQLite keeps the rows of such a table in its primary key; PostgreSQL has no like of it.
+            // SQLite stores the rows of such a table in its primary key. PostgreSQL has no equivalent.
             "WITHOUT" | "ROWID" => "",
             other => other,
         });

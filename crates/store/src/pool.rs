@@ -1,4 +1,4 @@
-//! Connections that wait to be used.
+//! A bounded pool of connections, and the two ways to run a closure on one of them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,10 +8,11 @@ use quad_core::{Error, Result};
 use tokio::sync::Semaphore;
 
 use crate::connection::Connection;
+use crate::tx_error::TxError;
 
 type Connect = dyn Fn() -> Result<Connection> + Send + Sync;
 
-/// A bounded set of connections of one kind.
+/// A bounded pool of connections to one database.
 #[derive(Clone)]
 pub(crate) struct Pool {
     connect: Arc<Connect>,
@@ -31,7 +32,7 @@ impl Pool {
         }
     }
 
-    /// Runs `work` on a blocking thread with a connection of its own.
+    /// Runs `f` on a blocking thread, with a connection of its own.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         f: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
@@ -45,15 +46,16 @@ impl Pool {
             pool.put_back(connection);
             outcome
         });
-        task.await.map_err(|error| Error::internal(format!("a database task failed: {error}")))?
+        task.await.map_err(|error| Error::internal(format!("a database closure failed: {error}")))?
     }
 
-    /// Runs short work on the thread that asks for it, with a connection that happens to be idle. `None` where there is none, where
-    /// the statements would take longer than `time`, or where somebody was in their way: then nothing has come of it.
+    /// Runs a short closure on the calling thread, on an idle connection. `None` if no connection is idle, if its
+    /// statements exceed `budget`, or if it conflicted with another transaction: the caller then uses
+    /// [`run`](Pool::run).
     pub(crate) fn try_run_inline<T>(
         &self,
         budget: Duration,
-        f: impl FnOnce(&mut Connection) -> Result<T>,
+        f: impl FnOnce(&mut Connection) -> Result<T, TxError>,
     ) -> Option<Result<T>> {
         let _permit = self.permits.try_acquire().ok()?;
         let mut connection = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
@@ -61,14 +63,16 @@ impl Pool {
             self.put_back(connection);
             return None;
         }
-        connection.take_retryable();
-        // A connection is not given back after a panic: who knows what is still open on it.
+        // After a panic the connection is dropped: a transaction may still be open on it.
         let outcome = catch_unwind(AssertUnwindSafe(|| f(&mut connection)));
-        let Ok(outcome) = outcome else { return Some(Err(Error::internal("a database task panicked"))) };
+        let Ok(outcome) = outcome else { return Some(Err(Error::internal("a database closure panicked"))) };
         connection.set_time_budget(None);
-        let has_failed = connection.take_timed_out() | connection.take_retryable();
+        let timed_out = connection.take_timed_out();
         self.put_back(connection);
-        (!has_failed).then_some(outcome)
+        match outcome {
+            Err(TxError::Retry(_)) => None,
+            outcome => (!timed_out).then_some(outcome.map_err(TxError::into_error)),
+        }
     }
 
     fn take(&self) -> Result<Connection> {

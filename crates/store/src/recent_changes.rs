@@ -1,8 +1,8 @@
-//! The changes that this process knows of, and who listens to them.
+//! The newest part of each tenant's change log, in memory, and the subscribers of this process.
 //!
-//! The change table is the truth. This is a mirror of its newest part, extended by whoever sees a newer head: a commit of
-//! this process at once, a commit of another when the poller or an audit commit finds it. It answers two questions: does
-//! this basis still hold, and who must hear of that change.
+//! The table `change` is authoritative. This copy is extended after each commit of this process, and when the poller
+//! or an audit commit finds a commit of another process. It answers two questions: is this read set current, and
+//! which subscribers must be notified of this change?
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,28 +12,28 @@ use tokio::sync::broadcast;
 
 use crate::limits;
 
-/// The mirror of the change log.
+/// The recent changes of all tenants that this process has read or written.
 #[derive(Default)]
 pub(crate) struct RecentChanges {
     tenants: Mutex<HashMap<TenantId, TenantChanges>>,
 }
 
 struct TenantChanges {
-    /// Changes in version order without a gap.
+    /// Changes in version order, without a gap.
     changes: VecDeque<Arc<Change>>,
-    /// The version up to which the mirror is complete.
+    /// All changes up to this version have been seen.
     complete_through: Version,
     subscribers: Option<broadcast::Sender<Arc<Change>>>,
 }
 
 impl RecentChanges {
-    /// The version up to which changes of this tenant are known; `None` when nothing is.
+    /// The version up to which this tenant's changes are known; `None` if nothing is known.
     pub(crate) fn loaded_version(&self, tenant: &TenantId) -> Option<Version> {
         self.tenants().get(tenant).map(|recent| recent.complete_through)
     }
 
-    /// Takes the committed changes after `known` that bring the mirror to `head`, in version order. Those it knows already
-    /// are ignored; a tenant that is met for the first time is known from `known` on.
+    /// Adds the committed changes after version `after` up to `head`, in version order, and notifies subscribers.
+    /// Changes that are already known are skipped. A tenant that is new here is known from `after` on.
     pub(crate) fn extend(&self, tenant: &TenantId, after: Version, head: Version, changes: &[Arc<Change>]) {
         let mut tenants = self.tenants();
         if !tenants.contains_key(tenant) {
@@ -51,7 +51,7 @@ impl RecentChanges {
                 continue;
             }
             if change.version.0 != recent.complete_through.0 + 1 {
-                // A gap: older changes were pruned or too many. What lies before it cannot be vouched for.
+                // A gap: older changes were pruned or too many. Nothing can be said about versions before it.
                 recent.changes.clear();
             }
             recent.complete_through = change.version;
@@ -60,7 +60,7 @@ impl RecentChanges {
                 recent.changes.pop_front();
             }
             if let Some(subscribers) = &recent.subscribers {
-                // No receiver is left: they have all gone.
+                // No receiver is left.
                 if subscribers.send(change.clone()).is_err() {
                     recent.subscribers = None;
                 }
@@ -68,8 +68,9 @@ impl RecentChanges {
         }
     }
 
-    /// Whether `basis` still holds at `head`, given changes beyond the mirror that the caller's own transaction is about
-    /// to make. The mirror must be complete to `head`; when it does not reach back to the basis, the answer is no.
+    /// Whether a read set is current at version `head` and after the `pending` changes of the caller's own
+    /// transaction. The changes up to `head` must have been loaded. If they do not reach back to the read set's
+    /// version, the answer is no.
     pub(crate) fn is_current(
         &self,
         tenant: &TenantId,
@@ -102,7 +103,7 @@ impl RecentChanges {
             .any(|change| read_set.is_invalidated_by(&change.tags))
     }
 
-    /// Changes of one tenant after `head`, which the caller has just read.
+    /// Subscribes to the changes of one tenant after `head`, which the caller has just read.
     pub(crate) fn subscribe(&self, tenant: &TenantId, head: Version) -> broadcast::Receiver<Arc<Change>> {
         let mut tenants = self.tenants();
         let recent = tenants.entry(tenant.clone()).or_insert_with(|| TenantChanges {
@@ -120,7 +121,7 @@ impl RecentChanges {
         }
     }
 
-    /// The tenants that somebody listens to, and how far each is known.
+    /// The tenants with subscribers, and the version up to which each is known.
     pub(crate) fn subscribed_tenants(&self) -> Vec<(TenantId, Version)> {
         let tenants = self.tenants();
         let subscribed = tenants.iter().filter(|(_, recent)| recent.has_subscribers());
@@ -165,8 +166,11 @@ mod tests {
         assert!(is_current(&read_set(6, "a"), &[]));
         assert!(!is_current(&read_set(5, "a"), &[]));
         assert!(is_current(&read_set(5, "c"), &[]));
-        assert!(!is_current(&read_set(4, "c"), &[]), "older than the mirror reaches: not vouched for");
-        assert!(!is_current(&read_set(7, "c"), &[change(8, "c")]), "touched by the group's own change");
+        assert!(!is_current(&read_set(4, "c"), &[]), "older than the first change in memory");
+        assert!(
+            !is_current(&read_set(7, "c"), &[change(8, "c")]),
+            "invalidated by a pending change of the same batch"
+        );
         let mut expired = read_set(7, "c");
         expired.valid_until = Some(Timestamp(0));
         assert!(!is_current(&expired, &[]));

@@ -1,59 +1,67 @@
-//! What a closure sees of the database: a snapshot to read, or a transaction to write.
+//! What a closure sees of the database: a [`Snapshot`] to read from, or a transaction ([`Tx`]) to write in.
 
-use std::any::Any;
 use std::borrow::Cow;
-use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use quad_core::audit_fields::{AuditFields, AuditValue};
 use quad_core::{EventDraft, Tag, TenantId, Timestamp, Version};
 
 use crate::connection::Connection;
-use crate::connection::deferred_rows::TenantRows;
-use crate::rows_by_id::{self, IdQuery};
+use crate::fast_path::DirectConnection;
+use crate::fast_path::deferred_rows::{self, DeferredRowStack};
 use crate::{Backend, DbError, Row, Value, limits, params};
 
-/// Somebody to whom rows are shown, and who says whether that is enough.
-pub type RowVisitor<'s> = &'s mut dyn FnMut(&Row) -> quad_core::Result<ControlFlow<()>>;
-
-/// Reading, in a snapshot or in a transaction.
+/// Queries in a snapshot or in a transaction.
 pub trait Sql {
     /// Which database it is.
     fn backend(&self) -> Backend;
-    /// Whose rows.
+    /// The tenant whose rows the closure works on. Every statement names it: the database does not add it.
     fn tenant(&self) -> &TenantId;
-    /// The tenant's version in this snapshot, or when this transaction began.
+    /// The tenant's version in this snapshot, or before this transaction.
     fn version(&self) -> Version;
     /// All rows of a query.
     fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError>;
     /// The first row of a query.
     fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, DbError>;
-    /// Shows the rows of a query one after the other, until it is told that this is enough. Each is lent only, so that the next can
-    /// use its place: for those who make something else of many rows.
-    fn for_each_row(&mut self, sql: &str, params: &[Value], visit: RowVisitor<'_>) -> quad_core::Result<()> {
-        visit_all(&self.query(sql, params)?, visit)
-    }
-    /// The rows of these numbers, as far as there are any, in no order.
-    fn rows_by_id(&mut self, id_query: &IdQuery, ids: &[i64]) -> Result<Vec<Row>, DbError> {
-        rows_by_id::rows_by_id_lists(self, id_query, ids)
+
+    /// For [`fast_path`](crate::fast_path) only. `None` where queries must pass [`query`](Sql::query), as in tests
+    /// that explain each of them.
+    #[doc(hidden)]
+    fn direct_connection(&mut self) -> Result<Option<DirectConnection<'_>>, DbError> {
+        Ok(None)
     }
 }
 
-/// Shows rows that are there already.
-pub(crate) fn visit_all(rows: &[Row], visit: RowVisitor<'_>) -> quad_core::Result<()> {
-    for row in rows {
-        if visit(row)?.is_break() {
-            break;
-        }
+/// Remembers whether a statement failed for a reason that a new attempt at the transaction can fix. The closure may
+/// turn the error into one of its own, which no longer shows this.
+pub(crate) fn track_error<T>(saw_retryable: &mut bool, result: Result<T, DbError>) -> Result<T, DbError> {
+    if let Err(error) = &result {
+        *saw_retryable |= error.is_retryable();
     }
-    Ok(())
+    result
 }
 
 /// One consistent view of the data.
 pub struct Snapshot<'c> {
-    pub(crate) connection: &'c mut Connection,
-    pub(crate) tenant: &'c TenantId,
-    pub(crate) version: Version,
+    connection: &'c mut Connection,
+    tenant: &'c TenantId,
+    version: Version,
+    saw_retryable: bool,
+}
+
+impl<'c> Snapshot<'c> {
+    /// The snapshot that the connection has open, which shows this version.
+    pub(crate) fn new(
+        connection: &'c mut Connection,
+        tenant: &'c TenantId,
+        version: Version,
+    ) -> Snapshot<'c> {
+        Snapshot { connection, tenant, version, saw_retryable: false }
+    }
+
+    /// Whether a statement failed for a reason that a new snapshot can fix.
+    pub(crate) fn saw_retryable(&self) -> bool {
+        self.saw_retryable
+    }
 }
 
 impl Sql for Snapshot<'_> {
@@ -70,118 +78,135 @@ impl Sql for Snapshot<'_> {
     }
 
     fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
-        self.connection.query(sql, params)
+        track_error(&mut self.saw_retryable, self.connection.query(sql, params))
     }
 
     fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, DbError> {
-        self.connection.query_opt(sql, params)
+        track_error(&mut self.saw_retryable, self.connection.query_opt(sql, params))
     }
 
-    fn for_each_row(&mut self, sql: &str, params: &[Value], visit: RowVisitor<'_>) -> quad_core::Result<()> {
-        self.connection.for_each_row(sql, params, visit)
-    }
-
-    fn rows_by_id(&mut self, id_query: &IdQuery, ids: &[i64]) -> Result<Vec<Row>, DbError> {
-        match self.connection {
-            Connection::Sqlite(conn) => conn.rows_by_id(self.tenant, id_query, ids),
-            Connection::Postgres(_) => rows_by_id::rows_by_id_lists(self, id_query, ids),
-        }
+    fn direct_connection(&mut self) -> Result<Option<DirectConnection<'_>>, DbError> {
+        let Snapshot { connection, tenant, saw_retryable, .. } = self;
+        Ok(Some(DirectConnection { connection, tenant, saw_retryable }))
     }
 }
 
-/// One transaction in the making. Nothing of it is visible, announced or audited until it commits.
+/// One open transaction of one tenant. Until it commits, nothing of it is visible, published or audited.
 pub struct Tx<'c> {
-    pub(crate) connection: &'c mut Connection,
-    pub(crate) tenant: &'c TenantId,
-    pub(crate) version: Version,
-    pub(crate) now: Timestamp,
+    connection: &'c mut Connection,
+    deferred_rows: &'c mut DeferredRowStack,
+    tenant: &'c TenantId,
+    version: Version,
+    now: Timestamp,
+    saw_retryable: bool,
+    effects: TxEffects,
+}
+
+/// What a closure has declared in its transaction, besides the rows that it wrote.
+#[derive(Default)]
+pub(crate) struct TxEffects {
     pub(crate) tags: Vec<Tag>,
     pub(crate) outputs: AuditFields,
     pub(crate) events: Vec<EventDraft>,
 }
 
-/// Rows that the jobs of one transaction gather, so that they are written together and not job by job.
-///
-/// Nobody can tell the difference: they are written before the commit and before any statement of a [`Tx`], and of a job that
-/// fails nothing stays gathered. Whoever [takes](Tx::take_gathered) them knows what they say, and may go on with that instead of
-/// asking the database.
-pub trait DeferredRows: Any + Send + Sync {
-    /// Writes all of them.
-    fn write(&self, tx: &mut Tx<'_>) -> quad_core::Result<()>;
-}
-
-impl Tx<'_> {
-    /// What earlier jobs of this transaction have gathered for this tenant, if it is of that kind and nothing has made it be
-    /// written. It is for the caller to gather it again, or to write it.
-    pub fn take_deferred_rows<T: DeferredRows>(&mut self) -> Option<Arc<T>> {
-        match self.connection {
-            Connection::Sqlite(conn) => conn.deferred_rows.take_typed(self.tenant),
-            Connection::Postgres(_) => None,
+impl<'c> Tx<'c> {
+    pub(crate) fn new(
+        connection: &'c mut Connection,
+        deferred_rows: &'c mut DeferredRowStack,
+        tenant: &'c TenantId,
+        version: Version,
+        now: Timestamp,
+    ) -> Tx<'c> {
+        Tx {
+            connection,
+            deferred_rows,
+            tenant,
+            version,
+            now,
+            saw_retryable: false,
+            effects: TxEffects::default(),
         }
     }
 
-    /// Lets these rows wait for those of the next job. What was gathered before and has not been taken is written.
-    pub fn defer_rows(&mut self, rows: Arc<impl DeferredRows>) -> quad_core::Result<()> {
-        self.connection.write_deferred_rows()?;
-        match self.connection {
-            Connection::Sqlite(conn) => {
-                conn.deferred_rows.put(TenantRows { tenant: self.tenant.clone(), rows });
-                Ok(())
-            }
-            // Here a job is alone in its transaction.
-            Connection::Postgres(_) => rows.write(self),
-        }
-    }
-
-    /// Runs a statement and says how many rows it changed.
+    /// Runs a statement; returns how many rows it changed.
     pub fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError> {
-        self.connection.write_deferred_rows()?;
-        self.connection.execute(sql, params)
+        self.write_deferred_rows()?;
+        track_error(&mut self.saw_retryable, self.connection.execute(sql, params))
     }
 
-    /// Runs DDL. It waits only briefly for a table in use; the whole transaction is then tried again.
+    /// Runs DDL. It waits at most [`DDL_LOCK_TIMEOUT_SECONDS`](limits::DDL_LOCK_TIMEOUT_SECONDS) for a table that is
+    /// in use; then the whole transaction is run again.
     pub fn execute_ddl(&mut self, sql: &str) -> Result<(), DbError> {
-        self.connection.write_deferred_rows()?;
-        if self.backend() == Backend::Postgres {
-            self.connection.execute_script(&format!(
-                "SET LOCAL lock_timeout = '{}s'",
-                limits::DDL_LOCK_TIMEOUT_SECONDS
-            ))?;
-        }
-        self.connection.execute_script(sql)
+        self.write_deferred_rows()?;
+        let timeout = format!("SET LOCAL lock_timeout = '{}s'", limits::DDL_LOCK_TIMEOUT_SECONDS);
+        let result = match self.connection.backend() {
+            Backend::Sqlite => Ok(()),
+            Backend::Postgres => self.connection.execute_script(&timeout),
+        };
+        let result = result.and_then(|()| self.connection.execute_script(sql));
+        track_error(&mut self.saw_retryable, result)
     }
 
-    /// Says that this commit changes what `tag` names.
+    /// Declares that this commit changes what `tag` names: it invalidates every read set with that tag.
     pub fn invalidate(&mut self, tag: Tag) {
-        if !self.tags.contains(&tag) {
-            self.tags.push(tag);
+        if !self.effects.tags.contains(&tag) {
+            self.effects.tags.push(tag);
         }
     }
 
-    /// Waits for every other transaction of this tenant that holds a lock of the same name. Take it first: what was read
-    /// before it may be old.
+    /// Waits for every other transaction of this tenant that holds a lock of the same name, and holds it until the
+    /// end of this transaction. Take it first: rows that were read before may be outdated.
     pub fn lock(&mut self, name: &str) -> Result<(), DbError> {
+        // On SQLite a write transaction is alone anyway.
         if self.backend() == Backend::Postgres {
             let name = format!("{}/{name}", self.tenant);
-            self.connection.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 1))", params![name])?;
+            let sql = "SELECT pg_advisory_xact_lock(hashtextextended($1, 1))";
+            track_error(&mut self.saw_retryable, self.connection.query(sql, params![name]))?;
         }
         Ok(())
     }
 
     /// Adds to the outputs of the call's audit event: ids and hashes, never contents.
     pub fn audit_output(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<AuditValue>) {
-        self.outputs.set(name, value);
+        self.effects.outputs.set(name, value);
     }
 
-    /// Tells an event of work that tells its own (`Store::write_told`). What was said by [`Tx::output`] since the last is its output.
+    /// Emits one event of a transaction that emits its own
+    /// ([`Store::write_with_events`](crate::Store::write_with_events)). Its outputs are those that were added with
+    /// [`audit_output`](Tx::audit_output) since the last event.
     pub fn emit_event(&mut self, mut event: EventDraft) {
-        event.outputs.extend(std::mem::take(&mut self.outputs));
-        self.events.push(event);
+        event.outputs.extend(std::mem::take(&mut self.effects.outputs));
+        self.effects.events.push(event);
     }
 
     /// The time of this transaction.
     pub fn now(&self) -> Timestamp {
         self.now
+    }
+
+    /// Whether a statement failed for a reason that a new transaction can fix.
+    pub(crate) fn saw_retryable(&self) -> bool {
+        self.saw_retryable
+    }
+
+    /// Ends the closure's use of the transaction.
+    pub(crate) fn into_effects(self) -> TxEffects {
+        self.effects
+    }
+
+    /// The stack of deferred rows, together with what a later write of them needs to know.
+    pub(crate) fn deferred_rows_mut(&mut self) -> (&mut DeferredRowStack, &TenantId, Version, Timestamp) {
+        (self.deferred_rows, self.tenant, self.version, self.now)
+    }
+
+    /// Called before every statement, so that no statement can miss deferred rows.
+    pub(crate) fn write_deferred_rows(&mut self) -> Result<(), DbError> {
+        if self.deferred_rows.is_empty() {
+            return Ok(());
+        }
+        let result = deferred_rows::write(self.connection, self.deferred_rows);
+        track_error(&mut self.saw_retryable, result)
     }
 }
 
@@ -199,25 +224,18 @@ impl Sql for Tx<'_> {
     }
 
     fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
-        self.connection.write_deferred_rows()?;
-        self.connection.query(sql, params)
+        self.write_deferred_rows()?;
+        track_error(&mut self.saw_retryable, self.connection.query(sql, params))
     }
 
     fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, DbError> {
-        self.connection.write_deferred_rows()?;
-        self.connection.query_opt(sql, params)
+        self.write_deferred_rows()?;
+        track_error(&mut self.saw_retryable, self.connection.query_opt(sql, params))
     }
 
-    fn for_each_row(&mut self, sql: &str, params: &[Value], visit: RowVisitor<'_>) -> quad_core::Result<()> {
-        self.connection.write_deferred_rows()?;
-        self.connection.for_each_row(sql, params, visit)
-    }
-
-    fn rows_by_id(&mut self, id_query: &IdQuery, ids: &[i64]) -> Result<Vec<Row>, DbError> {
-        self.connection.write_deferred_rows()?;
-        match self.connection {
-            Connection::Sqlite(conn) => conn.rows_by_id(self.tenant, id_query, ids),
-            Connection::Postgres(_) => rows_by_id::rows_by_id_lists(self, id_query, ids),
-        }
+    fn direct_connection(&mut self) -> Result<Option<DirectConnection<'_>>, DbError> {
+        self.write_deferred_rows()?;
+        let Tx { connection, tenant, saw_retryable, .. } = self;
+        Ok(Some(DirectConnection { connection, tenant, saw_retryable }))
     }
 }

@@ -1,4 +1,4 @@
-//! Tenants: who owns rows.
+//! Tenants: the owners of all rows.
 
 use quad_core::{Error, EventDraft, Kind, Result, TenantId, Timestamp, id};
 
@@ -9,23 +9,23 @@ use crate::{Sql, Store, WriteContext, params};
 pub struct Tenant {
     /// `tnt_` and a ULID.
     pub id: TenantId,
-    /// The name that people use.
+    /// Its unique name, as used on the command line.
     pub name: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
 }
 
 /// The tenant that every data directory has.
 pub const LOCAL: &str = "local";
 
-/// Makes a tenant. A name that is taken is a conflict.
+/// Creates a tenant. A name that exists is a conflict.
 pub async fn create(store: &Store, name: &str) -> Result<Tenant> {
     check_name(name)?;
     let id = TenantId::new(format!("tnt_{}", id::ulid()?));
     let event = EventDraft::system("identity", "tenant.created", "system").input("name", name);
-    let writer = WriteContext::from(&id);
+    let context = WriteContext::from(&id);
     let name = name.to_owned();
-    let created = store.write(&writer, event, move |tx| {
+    let created = store.write(&context, event, move |tx| {
         if tx.query_opt("SELECT id FROM tenant WHERE name = $1", params![name.as_str()])?.is_some() {
             return Err(name_taken(&name));
         }
@@ -35,7 +35,7 @@ pub async fn create(store: &Store, name: &str) -> Result<Tenant> {
             params![id.as_str(), name.as_str(), now],
         );
         match inserted {
-            // Two processes met here at the same moment.
+            // Another process has inserted the name after the query above.
             Err(crate::DbError::Unique { .. }) => return Err(name_taken(&name)),
             inserted => inserted?,
         };
@@ -48,7 +48,7 @@ pub async fn create(store: &Store, name: &str) -> Result<Tenant> {
     Ok(created.await?.0)
 }
 
-/// The tenant of that name.
+/// The tenant with this name.
 pub async fn find(store: &Store, name: &str) -> Result<Option<Tenant>> {
     let name = name.to_owned();
     store
@@ -62,7 +62,7 @@ pub async fn find(store: &Store, name: &str) -> Result<Option<Tenant>> {
         .await
 }
 
-/// The tenant of that name, made if it is not there: what every start does for the local one.
+/// The tenant with this name; creates it if it does not exist. Every start does this for [`LOCAL`].
 pub async fn ensure(store: &Store, name: &str) -> Result<Tenant> {
     if let Some(tenant) = find(store, name).await? {
         return Ok(tenant);
@@ -70,7 +70,7 @@ pub async fn ensure(store: &Store, name: &str) -> Result<Tenant> {
     match create(store, name).await {
         Err(error) if error.kind() == Kind::Conflict => find(store, name)
             .await?
-            .ok_or_else(|| Error::internal("a tenant vanished while it was being made")),
+            .ok_or_else(|| Error::internal("a tenant disappeared while it was created")),
         created => created,
     }
 }
@@ -101,10 +101,10 @@ fn check_name(name: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::bad_input(
-        "A tenant's name is 1 to 64 lower-case letters, digits and hyphens, and not \"system\"",
+        "A tenant's name must be 1 to 64 lower-case letters, digits and hyphens, and not \"system\"",
     ))
 }
 
 fn name_taken(name: &str) -> Error {
-    Error::new(Kind::Conflict, "CONFLICT", format!("There is a tenant named {name} already"))
+    Error::new(Kind::Conflict, "CONFLICT", format!("A tenant named {name} already exists"))
 }

@@ -1,21 +1,21 @@
-//! Values on their way into and out of the database.
+//! Parameters and results of statements.
 
 use quad_core::Timestamp;
 
 use crate::DbError;
 
-/// One parameter or one cell.
+/// One parameter, or one cell of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Nothing.
+    /// SQL `NULL`.
     Null,
     /// A 64-bit integer.
     Int(i64),
     /// A 64-bit float.
     Real(f64),
-    /// A truth value; SQLite stores 0 or 1 and gives an `Int` back.
+    /// A boolean. SQLite stores 0 or 1 and returns an `Int`.
     Bool(bool),
-    /// Text. On PostgreSQL also the spelling of JSON and of instants.
+    /// Text. PostgreSQL also returns `jsonb` and `timestamptz` as text.
     Text(String),
     /// Bytes.
     Blob(Vec<u8>),
@@ -76,22 +76,22 @@ macro_rules! params {
     ($($value:expr),+ $(,)?) => { &[$($crate::Value::from($value)),+] };
 }
 
-/// One row of a result, by column position. Statements name their columns, so positions are the statement's own.
+/// One row of a result. Cells are accessed by position: every statement lists its columns, so it defines the order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row(pub(crate) Vec<Value>);
 
 impl Row {
-    /// How many columns.
+    /// The number of columns.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True without columns.
+    /// True if there are no columns.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The cell itself.
+    /// The cell; [`Value::Null`] past the end.
     pub fn value(&self, index: usize) -> &Value {
         self.0.get(index).unwrap_or(&Value::Null)
     }
@@ -101,7 +101,7 @@ impl Row {
         self.opt_text(index)?.ok_or(DbError::Column { index, expected: "text" })
     }
 
-    /// Text or nothing.
+    /// Text, or `None` for `NULL`.
     pub fn opt_text(&self, index: usize) -> Result<Option<&str>, DbError> {
         match self.value(index) {
             Value::Null => Ok(None),
@@ -115,7 +115,7 @@ impl Row {
         self.opt_int(index)?.ok_or(DbError::Column { index, expected: "an integer" })
     }
 
-    /// An integer or nothing.
+    /// An integer, or `None` for `NULL`.
     pub fn opt_int(&self, index: usize) -> Result<Option<i64>, DbError> {
         match self.value(index) {
             Value::Null => Ok(None),
@@ -125,7 +125,7 @@ impl Row {
         }
     }
 
-    /// A number.
+    /// A float; an integer is converted.
     pub fn real(&self, index: usize) -> Result<f64, DbError> {
         match self.value(index) {
             Value::Real(number) => Ok(*number),
@@ -139,7 +139,7 @@ impl Row {
         self.opt_blob(index)?.ok_or(DbError::Column { index, expected: "bytes" })
     }
 
-    /// Bytes or nothing.
+    /// Bytes, or `None` for `NULL`.
     pub fn opt_blob(&self, index: usize) -> Result<Option<&[u8]>, DbError> {
         match self.value(index) {
             Value::Null => Ok(None),

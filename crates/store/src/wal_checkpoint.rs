@@ -1,9 +1,10 @@
-//! The write-ahead log of SQLite, copied into the database file off the commit path.
+//! The checkpoint thread: copies SQLite's write-ahead log (WAL) into the database file, off the commit path.
 //!
-//! A passive checkpoint waits for nobody. But while somebody keeps writing it never reaches the log's end, and only a log that was
-//! copied to its end begins anew: it would grow without limit, and each commit would pay for fresh space on the disk. So where the
-//! log has become long the writer is asked to copy what is left, which is little, between two commits. Its next commit then
-//! begins at the log's start, in space that the disk has given already.
+//! A passive checkpoint does not block writers. But under constant writes it never reaches the end of the log, and
+//! SQLite restarts the log at its beginning only after it was copied completely. The log would grow without limit,
+//! and every commit would need new disk space. So when the log is longer than
+//! [`WAL_PAGES_MAX`](limits::WAL_PAGES_MAX), the commit thread copies the short rest itself, between two commits. Its
+//! next commit then reuses the space at the start of the log.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -14,10 +15,10 @@ use quad_core::{Error, Result};
 use crate::connection::Connection;
 use crate::{DbError, limits};
 
-/// How long the checkpointer sleeps at most before it looks whether the store is still there.
+/// Longest sleep of the checkpoint thread before it checks whether the store still exists.
 const IDLE_POLL: Duration = Duration::from_secs(5);
 
-/// What the writer and the checkpointer tell each other.
+/// State shared by the commit thread and the checkpoint thread.
 #[derive(Default)]
 pub(crate) struct CheckpointSignal {
     dirty: Mutex<bool>,
@@ -26,18 +27,18 @@ pub(crate) struct CheckpointSignal {
 }
 
 impl CheckpointSignal {
-    /// Tells that something was committed; copies the log's end if it has become too long.
+    /// Called after each commit. Copies the rest of the log if the checkpoint thread has asked for it.
     pub(crate) fn on_commit(&self, connection: &mut Connection) {
         *self.dirty.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_one();
         if self.checkpoint_requested.swap(false, Ordering::Relaxed)
             && let Err(error) = checkpoint_passive(connection)
         {
-            tracing::debug!(%error, "the end of the log could not be copied");
+            tracing::debug!(%error, "checkpoint by the commit thread failed");
         }
     }
 
-    /// Waits until something was written, or for a while; says whether anything was.
+    /// Waits for a commit, at most [`IDLE_POLL`]; returns whether there was one.
     fn wait_for_commit(&self) -> bool {
         let dirty = self.dirty.lock().unwrap_or_else(PoisonError::into_inner);
         let result = self.changed.wait_timeout_while(dirty, IDLE_POLL, |dirty| !*dirty);
@@ -46,7 +47,7 @@ impl CheckpointSignal {
     }
 }
 
-/// Starts the checkpointer. It ends when the log's other holders are gone.
+/// Starts the checkpoint thread. It ends when the store is dropped.
 pub(crate) fn start(
     connect: impl Fn() -> Result<Connection> + Send + 'static,
     signal: &Arc<CheckpointSignal>,
@@ -67,7 +68,8 @@ pub(crate) fn start(
             }
             let Some(connection) = connection.as_mut() else { continue };
             match checkpoint_passive(connection) {
-                // The second time only what came in during the first is left to copy, and even less to the writer.
+                // The second run copies only what was written during the first, so little is left to the commit
+                // thread.
                 Ok(pages) if pages >= limits::WAL_PAGES_MAX => {
                     if checkpoint_passive(connection).is_ok()
                         && let Some(signal) = weak_signal.upgrade()
@@ -76,7 +78,7 @@ pub(crate) fn start(
                     }
                 }
                 Ok(_) => {}
-                Err(error) => tracing::debug!(%error, "a checkpoint failed"),
+                Err(error) => tracing::debug!(%error, "checkpoint failed"),
             }
         }
     };
@@ -84,7 +86,7 @@ pub(crate) fn start(
     Ok(())
 }
 
-/// Copies what can be copied without waiting for anybody; returns the length of the log in pages.
+/// Copies what can be copied without blocking; returns the length of the log in pages.
 fn checkpoint_passive(connection: &mut Connection) -> Result<i64, DbError> {
     let row = connection.query_opt("PRAGMA wal_checkpoint(PASSIVE)", &[])?;
     row.map_or(Ok(0), |row| row.int(1))

@@ -1,6 +1,6 @@
-//! The store's promises, on every backend that this machine offers.
+//! Integration tests of the store, on every available database.
 
-// A failed expectation in a helper is a failed test.
+// A panic in a helper fails the test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod audit_query;
@@ -36,7 +36,7 @@ async fn add_note(store: &Store, tenant: &TenantId, id: i64, text: &str) -> quad
     let text = text.to_owned();
     let work = move |tx: &mut quad_store::Tx<'_>| {
         let tenant = tx.tenant().as_str().to_owned();
-        // Out of order on purpose: a parameter goes by its number, not by its first appearance.
+        // Out of order on purpose: a parameter is bound by its number, not by its first appearance.
         tx.execute(
             "INSERT INTO note (text, id, tenant_id) VALUES ($3, $2, $1)",
             params![tenant.as_str(), id, text.as_str()],
@@ -60,7 +60,7 @@ async fn notes(store: &Store, tenant: &TenantId) -> Vec<(i64, String)> {
         .unwrap()
 }
 
-/// The whole chain of a tenant as stored, checked link by link.
+/// All events of a tenant as stored. Checks sequences, hashes and the head row.
 async fn checked_chain(store: &Store, tenant: &TenantId) -> Vec<serde_json::Value> {
     let (blocks, head) = store
         .read(tenant, |snapshot| {
@@ -75,7 +75,7 @@ async fn checked_chain(store: &Store, tenant: &TenantId) -> Vec<serde_json::Valu
     let mut previous: Option<String> = None;
     let mut events = Vec::new();
     for block in &blocks {
-        assert_eq!(block.first_sequence, events.len() as i64 + 1, "blocks follow each other without a gap");
+        assert_eq!(block.first_sequence, events.len() as i64 + 1, "blocks have no gap between them");
         assert_eq!(block.records().count() as i64, block.event_count);
         for (_, line) in block.records() {
             let record: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -111,7 +111,7 @@ async fn concurrent_events_are_stored_compressed_and_readable() {
             rows.iter().map(|row| Ok((row.text(0)?.len(), row.opt_blob(1)?.is_some()))).collect()
         });
         let stored: Vec<(usize, bool)> = stored.await.unwrap();
-        assert!(stored.iter().any(|(_, is_packed)| *is_packed), "three hundred at once share commits");
+        assert!(stored.iter().any(|(_, is_packed)| *is_packed), "300 concurrent appends share commits");
         for (plain, is_packed) in stored {
             let fits = if is_packed { plain == 0 } else { plain <= limits::BLOCK_UNCOMPRESSED_MAX };
             assert!(fits, "{plain} bytes of text, packed: {is_packed}");
@@ -130,7 +130,7 @@ async fn write_commits_rows_change_and_event_atomically() {
         assert_eq!(refused.kind(), Kind::Internal);
         assert_eq!(notes(store, tenant).await, [(1, "one".to_owned()), (2, "two".to_owned())]);
         let events = checked_chain(store, tenant).await;
-        assert_eq!(events.len(), before + 2, "the refused write left no event");
+        assert_eq!(events.len(), before + 2, "the failed write left no event");
         assert_eq!(events[before]["outputs"]["version"], first.0);
         assert_eq!(store.read(tenant, |snapshot| Ok(snapshot.version())).await.unwrap(), second);
     }
@@ -173,7 +173,7 @@ async fn write_with_events_commits_each_event_and_needs_at_least_one() {
             store.write_with_events(&WriteContext::from(tenant), without_event).await.unwrap_err().kind(),
             Kind::Internal
         );
-        assert_eq!(notes(store, tenant).await.len(), 3, "what nobody tells is not done");
+        assert_eq!(notes(store, tenant).await.len(), 3, "without an event nothing is committed");
         assert_eq!(checked_chain(store, tenant).await.len(), events.len());
     }
 }
@@ -214,23 +214,23 @@ async fn append_is_stale_when_a_read_set_is_invalidated() {
         let events = checked_chain(store, tenant).await.len();
         match record(vec![read_set("note:1"), read_set("note:2")]).await {
             Err(AppendError::Stale(1)) => {}
-            other => panic!("expected the second basis to be stale, got {other:?}"),
+            other => panic!("expected the second read set to be stale, got {other:?}"),
         }
         assert_eq!(checked_chain(store, tenant).await.len(), events, "a stale read leaves no event");
     }
 }
 
-/// An errand that counts in a note: its text is a number.
+/// A side effect that increments a counter, which is the text of a note.
 fn counting_side_effect(id: i64) -> quad_core::SideEffect {
-    quad_store::side_effect(id, move |tx| {
+    quad_store::fast_path::side_effect(id, move |tx| {
         let tenant = tx.tenant().as_str().to_owned();
-        // In one statement: two processes may count at the same moment.
+        // In one statement: two processes may run it at the same time.
         let counted = tx.execute(
             "UPDATE note SET text = CAST(CAST(text AS BIGINT) + 1 AS TEXT) WHERE tenant_id = $1 AND id = $2",
             params![tenant.as_str(), id],
         )?;
         if counted == 0 {
-            return Err(quad_core::Error::internal("there is no such note"));
+            return Err(quad_core::Error::internal("note not found"));
         }
         Ok(())
     })
@@ -246,7 +246,7 @@ async fn side_effect_commits_with_event_and_its_failure_keeps_event() {
         let record =
             |side_effect, read_sets| store.append(tenant, event("note.read"), read_sets, Some(side_effect));
         let before = checked_chain(store, tenant).await.len();
-        // Two processes, many at once: each counts exactly once.
+        // Two processes, concurrent appends: each counts exactly once.
         let at_once = (0..20).map(|number| {
             let (store, tenant) =
                 (if number % 2 == 0 { store.clone() } else { other_store.clone() }, tenant.clone());
@@ -258,14 +258,16 @@ async fn side_effect_commits_with_event_and_its_failure_keeps_event() {
             })
         });
         for counted in at_once.collect::<Vec<_>>() {
-            assert_eq!(counted.await.unwrap().version, version, "no version is made");
+            assert_eq!(counted.await.unwrap().version, version, "a side effect advances no version");
         }
         assert_eq!(notes(store, tenant).await, [(1, "20".to_owned())]);
-        // One that fails or panics leaves nothing behind but its event.
+        // A side effect that fails or panics leaves only its event.
         record(counting_side_effect(9), ReadSets::new()).await.unwrap();
-        record(quad_store::side_effect(0, |_| panic!("on purpose")), ReadSets::new()).await.unwrap();
+        record(quad_store::fast_path::side_effect(0, |_| panic!("on purpose")), ReadSets::new())
+            .await
+            .unwrap();
         assert_eq!(checked_chain(store, tenant).await.len(), before + 22);
-        // An answer that is stale is computed again, and its errand is not run for it.
+        // A stale append does not run its side effect.
         add_note(&other_store, tenant, 2, "0").await.unwrap();
         let stale = record(counting_side_effect(1), read_set("note:2")).await;
         assert!(matches!(stale, Err(AppendError::Stale(0))), "{stale:?}");
@@ -297,7 +299,7 @@ async fn write_fails_when_credential_is_invalidated() {
             credential_read_set: Some(Arc::new(ReadSet::at_version(version).with_tag(Tag::new("note:2")))),
         };
         store.write(&context, event("allowed"), |_| Ok(())).await.unwrap();
-        add_note(store, tenant, 2, "this touches the proof").await.unwrap();
+        add_note(store, tenant, 2, "invalidates the credential").await.unwrap();
         let refused = store.write(&context, event("refused"), |_| Ok(())).await.unwrap_err();
         assert_eq!(refused.kind(), Kind::Credential);
     }
@@ -314,7 +316,7 @@ async fn other_process_is_notified_and_rejects_stale_reads() {
         assert_eq!(change.tags, [Tag::new("note:2")]);
         assert_eq!(change.version.0, version.0 + 1);
         add_note(store, tenant, 3, "three").await.unwrap();
-        // No waiting here: the audit commit itself finds the newer change.
+        // No wait for the poller: the audit commit itself finds the newer change.
         let read_set = Arc::new(ReadSet::at_version(change.version).with_tag(Tag::new("note:3")));
         let stale =
             other_store.append(tenant, event("note.read"), ReadSets::from_iter([read_set]), None).await;
@@ -325,7 +327,7 @@ async fn other_process_is_notified_and_rejects_stale_reads() {
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_tenant_does_not_fail_the_batch() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
-        let unknown_tenant = TenantId::new("tnt_nobody");
+        let unknown_tenant = TenantId::new("tnt_unknown");
         let (unknown_write, unknown_append, known_write) = tokio::join!(
             add_note(store, &unknown_tenant, 1, "theirs"),
             store.append(&unknown_tenant, event("note.read"), ReadSets::new(), None),
@@ -351,7 +353,7 @@ async fn unaudited_write_adds_no_version_or_event() {
                 .execute("INSERT INTO note (tenant_id, id, text) VALUES ($1, 9, $2)", params![tenant, "x"])?)
         });
         assert_eq!(inserted.await.unwrap(), 1);
-        // What others read is not changed behind their backs.
+        // It must not invalidate what others have read.
         let with_tag = store.write_unaudited(tenant, |tx| {
             let tenant = tx.tenant().as_str().to_owned();
             tx.invalidate(Tag::new("note:8"));
@@ -365,7 +367,7 @@ async fn unaudited_write_adds_no_version_or_event() {
     }
 }
 
-/// PostgreSQL drops a table under the snapshots that still see it in the catalogue.
+/// PostgreSQL drops a table even while an open snapshot still sees it in the catalogue.
 #[tokio::test(flavor = "multi_thread")]
 async fn read_is_retried_when_a_table_is_missing() {
     let Some(TestStore { store, tenant, .. }) = quad_store::testing::postgres(&[NOTES]).await.unwrap() else {
@@ -383,7 +385,38 @@ async fn read_is_retried_when_a_table_is_missing() {
     assert_eq!(result.await.unwrap(), 2);
     let missing =
         store.read(&tenant, |snapshot| Ok(snapshot.query("SELECT 1 FROM dropped", params![])?.len()));
-    assert_eq!(missing.await.unwrap_err().kind(), Kind::Internal, "what stays away is our fault");
+    assert_eq!(
+        missing.await.unwrap_err().kind(),
+        Kind::Internal,
+        "a table that stays missing is an internal error"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn write_is_retried_when_its_closure_hides_the_conflict() {
+    let Some(TestStore { store, tenant, .. }) = quad_store::testing::postgres(&[NOTES]).await.unwrap() else {
+        eprintln!("skipped on PostgreSQL: QUAD_TEST_POSTGRES_URL is not set");
+        return;
+    };
+    let before = checked_chain(&store, &tenant).await.len();
+    let mut attempts = 0;
+    let work = move |tx: &mut quad_store::Tx<'_>| {
+        attempts += 1;
+        if attempts == 1 {
+            // The error of the missing table can be retried; the error of the closure does not show that.
+            tx.query("SELECT 1 FROM dropped", params![])
+                .map_err(|_| quad_core::Error::bad_input("another error"))?;
+        }
+        Ok(attempts)
+    };
+    let (attempts, _) = store.write(&WriteContext::from(&tenant), event("note.added"), work).await.unwrap();
+    assert_eq!(attempts, 2);
+    assert_eq!(checked_chain(&store, &tenant).await.len(), before + 1);
+    let refused = |_: &mut quad_store::Tx<'_>| -> quad_core::Result<()> {
+        Err(quad_core::Error::bad_input("not retried"))
+    };
+    let error = store.write(&WriteContext::from(&tenant), event("note.added"), refused).await.unwrap_err();
+    assert_eq!(error.message(), "not retried");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -402,7 +435,7 @@ async fn panic_in_a_transaction_fails_only_that_transaction() {
             .unwrap_err();
         assert_eq!(refused.kind(), Kind::Internal);
         assert!(notes(store, tenant).await.is_empty());
-        add_note(store, tenant, 1, "the writer lives on").await.unwrap();
+        add_note(store, tenant, 1, "the commit thread still runs").await.unwrap();
     }
 }
 
@@ -454,7 +487,7 @@ async fn open_rejects_data_from_newer_version() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn backup_opens_as_a_database_and_never_overwrites() {
+async fn backup_opens_as_a_database() {
     let TestStore { store, tenant, .. } = &quad_store::testing::sqlite(&[NOTES]).await.unwrap();
     add_note(store, tenant, 1, "kept").await.unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -462,6 +495,15 @@ async fn backup_opens_as_a_database_and_never_overwrites() {
     store.backup(&file, |_, _| {}).await.unwrap();
     let copy = Store::open(quad_store::Location::Sqlite(file.clone()), &[NOTES]).await.unwrap();
     assert_eq!(notes(&copy, tenant).await, [(1, "kept".to_owned())]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn backup_never_overwrites_a_file() {
+    let TestStore { store, .. } = &quad_store::testing::sqlite(&[NOTES]).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("backup.db");
+    std::fs::write(&file, "older").unwrap();
     let refused = store.backup(&file, |_, _| {}).await.unwrap_err();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "older");
     assert_eq!(refused.kind(), Kind::BadInput, "a backup never overwrites");
 }

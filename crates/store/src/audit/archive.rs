@@ -1,18 +1,19 @@
-//! Where the stored chain begins, once its older part lies in a file.
+//! Where the stored chain begins, after its older part was archived to a file.
 //!
-//! The row comes first and the blocks leave after it, in small transactions. Whoever reads the chain begins at the row,
-//! so a process that is killed in between leaves nothing but blocks that nobody looks at; the next archive takes them out.
+//! The row in `audit_archive` is written first; the archived blocks are deleted after it, in small transactions.
+//! Readers start at that row. So if the process is killed in between, the remaining old blocks are never read, and
+//! the next archive deletes them.
 
 use quad_core::{Result, Timestamp};
 
 use crate::{Sql, Tx, limits, params};
 
-/// The end of what was archived.
+/// The end of the archived part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveEnd {
-    /// The last place that lies in a file.
+    /// The sequence of the last archived event.
     pub last_sequence: i64,
-    /// The tree's open right edge at that size, from which it grows on.
+    /// The right edge of the hash tree at that size, from which it is extended.
     pub frontier: Vec<u8>,
     /// A signed statement about the chain up to there.
     pub body: String,
@@ -33,7 +34,7 @@ pub fn archive_end(sql: &mut dyn Sql) -> Result<Option<ArchiveEnd>> {
     }))
 }
 
-/// The last archived place; 0 when nothing was archived.
+/// The sequence of the last archived event; 0 if nothing was archived.
 pub fn last_sequence(sql: &mut dyn Sql) -> Result<i64> {
     let tenant = sql.tenant().as_str().to_owned();
     let row =
@@ -41,7 +42,7 @@ pub fn last_sequence(sql: &mut dyn Sql) -> Result<i64> {
     Ok(row.map(|row| row.int(0)).transpose()?.unwrap_or(0))
 }
 
-/// Moves the beginning of the stored chain, provided that it still lies at `from`. Says whether it did.
+/// Moves the beginning of the stored chain, if it is still at `from`. Returns whether it was.
 pub fn advance(tx: &mut Tx<'_>, from: i64, end: &ArchiveEnd) -> Result<bool> {
     let tenant = tx.tenant().as_str().to_owned();
     tx.lock("audit archive")?;
@@ -58,8 +59,8 @@ pub fn advance(tx: &mut Tx<'_>, from: i64, end: &ArchiveEnd) -> Result<bool> {
     Ok(true)
 }
 
-/// Takes out some blocks and checkpoints before the beginning of the stored chain. Says how many rows; 0 when none is
-/// left.
+/// Deletes some blocks and checkpoints from before the beginning of the stored chain. Returns the number of rows; 0
+/// when nothing is left to delete.
 pub fn prune(tx: &mut Tx<'_>) -> Result<u64> {
     let tenant = tx.tenant().as_str().to_owned();
     let last = last_sequence(tx)?;
@@ -68,7 +69,7 @@ pub fn prune(tx: &mut Tx<'_>) -> Result<u64> {
          WHERE tenant_id = $1 AND first_sequence <= $2 ORDER BY first_sequence LIMIT $3)",
         params![tenant.as_str(), last, limits::AUDIT_ROWS_PRUNED_MAX],
     )?;
-    // The newest stays whatever its size: the next is numbered after it and grows from it.
+    // The newest checkpoint always stays: the next one takes its number and its tree from it.
     let checkpoints = tx.execute(
         "DELETE FROM audit_checkpoint WHERE tenant_id = $1 AND number IN (SELECT number FROM audit_checkpoint \
          WHERE tenant_id = $1 AND size <= $2 AND number < (SELECT MAX(number) FROM audit_checkpoint WHERE tenant_id = $1) \

@@ -1,4 +1,4 @@
-//! Blocks: the events of one commit, consecutive, one record a line.
+//! Blocks: the consecutive events of one commit, one record per line.
 
 use std::borrow::Cow;
 
@@ -10,33 +10,33 @@ use crate::{Row, Sql, params};
 /// The events of one commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The place of its first event.
+    /// The sequence of its first event.
     pub first_sequence: i64,
-    /// How many events it says it has.
+    /// The number of events, as stored. A damaged block may have more or fewer.
     pub event_count: i64,
     /// When its transaction began.
     pub created_at: Timestamp,
     body: String,
 }
 
-/// Where the chain ends.
+/// The end of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainEnd {
-    /// The place of the last event; 0 before the first.
+    /// The sequence of the last event; 0 if there is none.
     pub sequence: i64,
     /// Its hash.
     pub hash: Option<String>,
 }
 
 impl Block {
-    /// The place of its last event.
+    /// The sequence of its last event.
     pub fn last_sequence(&self) -> i64 {
         self.first_sequence + self.event_count - 1
     }
 
-    /// Its records with their places, oldest first. A damaged block may have more or fewer than it says.
+    /// Its records with their sequences, oldest first. A damaged block may have more or fewer than `event_count`.
     pub fn records(&self) -> impl DoubleEndedIterator<Item = (i64, &str)> {
-        // Counted first: an iterator that can be walked backwards must know where it ends.
+        // Collected, because `enumerate` can be reversed only with a known length.
         let lines: Vec<&str> = self.body.split('\n').collect();
         let first = self.first_sequence;
         lines.into_iter().enumerate().map(move |(index, record)| (first + index as i64, record))
@@ -54,7 +54,7 @@ fn block_from_row(row: &Row) -> Result<Block> {
     })
 }
 
-/// Where the tenant's chain ends.
+/// The end of the tenant's chain.
 pub fn chain_end(sql: &mut dyn Sql) -> Result<ChainEnd> {
     let tenant = sql.tenant().as_str().to_owned();
     let row = sql.query_opt("SELECT sequence, hash FROM head WHERE tenant_id = $1", params![tenant])?;
@@ -62,7 +62,7 @@ pub fn chain_end(sql: &mut dyn Sql) -> Result<ChainEnd> {
     Ok(ChainEnd { sequence: row.int(0)?, hash: row.opt_text(1)?.map(str::to_owned) })
 }
 
-/// The blocks that begin after `sequence`, oldest first, at most `most`. What has been archived is not there.
+/// The blocks that begin after `sequence`, oldest first, at most `limit`. Archived blocks are not included.
 pub fn blocks_after(sql: &mut dyn Sql, sequence: i64, limit: i64) -> Result<Vec<Block>> {
     let archived_through = archive::last_sequence(sql)?.max(sequence);
     let tenant = sql.tenant().as_str().to_owned();
@@ -72,7 +72,7 @@ pub fn blocks_after(sql: &mut dyn Sql, sequence: i64, limit: i64) -> Result<Vec<
     sql.query(&select, params![tenant, archived_through, limit])?.iter().map(block_from_row).collect()
 }
 
-/// The blocks that begin at or before `sequence`, newest first, at most `most`.
+/// The blocks that begin at or before `sequence`, newest first, at most `limit`. Archived blocks are not included.
 pub fn blocks_up_to(sql: &mut dyn Sql, sequence: i64, limit: i64) -> Result<Vec<Block>> {
     let archived_through = archive::last_sequence(sql)?;
     let tenant = sql.tenant().as_str().to_owned();
@@ -86,14 +86,14 @@ pub fn blocks_up_to(sql: &mut dyn Sql, sequence: i64, limit: i64) -> Result<Vec<
         .collect()
 }
 
-/// The records from place `first` to place `last`, oldest first. The caller bounds the range.
+/// The records with sequence `first` to `last`, oldest first. The caller bounds the range.
 pub fn records_between(sql: &mut dyn Sql, first: i64, last: i64) -> Result<Vec<(i64, String)>> {
     let tenant = sql.tenant().as_str().to_owned();
     let select = format!(
         "SELECT {COLUMNS} FROM audit_block WHERE tenant_id = $1 AND first_sequence > $2 AND first_sequence <= $3 \
          ORDER BY first_sequence"
     );
-    // A block that holds `first` begins at most one group before it.
+    // The block that contains `first` begins at most one batch before it.
     let earliest = (first - crate::limits::BATCH_JOBS_MAX as i64).max(archive::last_sequence(sql)?);
     let mut records = Vec::new();
     for row in &sql.query(&select, params![tenant, earliest, last])? {
@@ -104,12 +104,12 @@ pub fn records_between(sql: &mut dyn Sql, first: i64, last: i64) -> Result<Vec<(
     Ok(records)
 }
 
-/// The record at one place.
+/// The record with this sequence.
 pub fn record_at(sql: &mut dyn Sql, sequence: i64) -> Result<Option<String>> {
     Ok(records_between(sql, sequence, sequence)?.pop().map(|(_, record)| record))
 }
 
-/// The `prev_event_hash` of a record, or none if it is the first or cannot be read.
+/// The `prev_event_hash` of a record. `None` for the first record and for one that cannot be parsed.
 pub fn previous_hash(record: &str) -> Option<Cow<'_, str>> {
     if let Some(hash) = previous_hash_fast(record) {
         return Some(Cow::Borrowed(hash));
@@ -121,11 +121,11 @@ pub fn previous_hash(record: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str::<PreviousHash>(record).ok()?.prev_event_hash.map(Cow::Owned)
 }
 
-/// The same from where it stands in a record of the usual form: before `severity` and `tenant_id`, which hold no more than a
-/// name. Nothing else can end a record like that, since a quote within a text is escaped.
+/// The same without parsing, for a record in canonical form: the hash is followed only by `severity` and `tenant_id`.
+/// No other value can look like this, because quotes inside of strings are escaped.
 fn previous_hash_fast(record: &str) -> Option<&str> {
-    // From the end, value by value: a quote that is found first begins the last text, unless it is an escaped one, and then what
-    // stands before it is no key.
+    // From the end, one value at a time. The last quote before the end starts the last string. If it is an escaped
+    // quote instead, no key precedes it, and the function returns `None`.
     let (rest, tenant) = record.strip_suffix("\"}")?.rsplit_once('"')?;
     let (rest, severity) = rest.strip_suffix("\",\"tenant_id\":")?.rsplit_once('"')?;
     let rest = rest.strip_suffix("\",\"severity\":")?;
@@ -135,7 +135,7 @@ fn previous_hash_fast(record: &str) -> Option<&str> {
     (is_usual_form && before.ends_with("\"prev_event_hash\":\"")).then_some(hash)
 }
 
-/// The `id` of a record, if it can be read.
+/// The `id` of a record.
 pub fn record_id(record: &str) -> Result<String> {
     #[derive(serde::Deserialize)]
     struct RecordId {
@@ -164,7 +164,7 @@ mod tests {
             None,
             found,
         );
-        // A text that looks like the end of a record.
+        // A string that looks like the end of a record.
         let spoofed = format!(r#"{{"id":"\"prev_event_hash\":\"{hash}","severity":"info","tenant_id":"t"}}"#);
         check(spoofed, None, None);
         check("{".to_owned(), None, None);

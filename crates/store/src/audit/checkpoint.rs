@@ -1,4 +1,4 @@
-//! Checkpoints and the tree above the events, as rows.
+//! Checkpoints, and the tiles of the hash tree above the events, as rows.
 
 use quad_core::{Result, TenantId, Timestamp};
 
@@ -7,15 +7,15 @@ use crate::{Row, Sql, Tx, limits, params};
 /// A checkpoint as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointRow {
-    /// Its place among the tenant's checkpoints, from 1.
+    /// Its number among the tenant's checkpoints, from 1.
     pub number: i64,
-    /// How many events it covers: all from the first to this place.
+    /// The number of events that it covers: the first `size` of the chain.
     pub size: i64,
-    /// The tree's open right edge at that size, from which it grows on.
+    /// The right edge of the hash tree at that size, from which it is extended.
     pub frontier: Vec<u8>,
-    /// What was signed, with the signature.
+    /// The signed text with its signature.
     pub body: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
 }
 
@@ -36,7 +36,7 @@ pub fn latest(sql: &mut dyn Sql) -> Result<Option<CheckpointRow>> {
     latest_within(sql, i64::MAX)
 }
 
-/// The newest checkpoint that covers no more than `size` events.
+/// The newest checkpoint that covers at most `size` events.
 pub fn latest_within(sql: &mut dyn Sql, size: i64) -> Result<Option<CheckpointRow>> {
     let tenant = sql.tenant().as_str().to_owned();
     let select = format!(
@@ -45,7 +45,7 @@ pub fn latest_within(sql: &mut dyn Sql, size: i64) -> Result<Option<CheckpointRo
     sql.query_opt(&select, params![tenant, size])?.as_ref().map(checkpoint_from_row).transpose()
 }
 
-/// The checkpoints of sizes after `above` up to `size`, smallest first, at most `most`.
+/// The checkpoints with sizes after `after_size` up to `size`, smallest first, at most `limit`.
 pub fn between(sql: &mut dyn Sql, after_size: i64, size: i64, limit: i64) -> Result<Vec<CheckpointRow>> {
     let tenant = sql.tenant().as_str().to_owned();
     let select = format!(
@@ -54,7 +54,8 @@ pub fn between(sql: &mut dyn Sql, after_size: i64, size: i64, limit: i64) -> Res
     sql.query(&select, params![tenant, after_size, size, limit])?.iter().map(checkpoint_from_row).collect()
 }
 
-/// Keeps a checkpoint, unless somebody else has made the one of that number. Says whether it was kept.
+/// Inserts a checkpoint, unless another process has inserted one with this number or size. Returns whether it was
+/// inserted.
 pub fn insert(tx: &mut Tx<'_>, row: &CheckpointRow) -> Result<bool> {
     let tenant = tx.tenant().as_str().to_owned();
     let inserted = tx.execute(
@@ -65,7 +66,7 @@ pub fn insert(tx: &mut Tx<'_>, row: &CheckpointRow) -> Result<bool> {
     Ok(inserted == 1)
 }
 
-/// The hashes of one tile, end to end.
+/// The hashes of one tile, concatenated.
 pub fn tile(sql: &mut dyn Sql, level: i64, number: i64) -> Result<Option<Vec<u8>>> {
     let tenant = sql.tenant().as_str().to_owned();
     let row = sql.query_opt(
@@ -75,7 +76,7 @@ pub fn tile(sql: &mut dyn Sql, level: i64, number: i64) -> Result<Option<Vec<u8>
     Ok(row.map(|row| row.blob(0).map(<[u8]>::to_vec)).transpose()?)
 }
 
-/// Keeps the hashes of one tile.
+/// Writes the hashes of one tile.
 pub fn put_tile(tx: &mut Tx<'_>, level: i64, number: i64, hashes: Vec<u8>) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
     tx.execute(
@@ -86,8 +87,8 @@ pub fn put_tile(tx: &mut Tx<'_>, level: i64, number: i64, hashes: Vec<u8>) -> Re
     Ok(())
 }
 
-/// The tenants that need a checkpoint: those with `events` events since their last, and those with any event since a
-/// last one that was made before `stale`. Over all tenants, since it is the server that asks.
+/// The tenants that need a checkpoint: those with at least `events` events since their last checkpoint, and those
+/// with any event since a checkpoint from before `made_before`. Covers all tenants: only the server itself calls it.
 pub fn tenants_due(sql: &mut dyn Sql, events: i64, made_before: Timestamp) -> Result<Vec<TenantId>> {
     let rows = sql.query(
         "SELECT head.tenant_id FROM head LEFT JOIN audit_checkpoint AS last ON last.tenant_id = head.tenant_id \

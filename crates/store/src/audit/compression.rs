@@ -1,11 +1,11 @@
-//! How the text of a block lies in the database: as it is while it is short, packed once it would not fit a page.
+//! The stored form of a block: plain text while it is short, LZ4 when it would not fit a page.
 //!
-//! The records of one commit are alike but for their hashes, so an eighth of the space is enough for a block of readings. What that
-//! saves, since a block is written twice, into the log and into the file, is more than it costs to pack.
+//! The records of one commit differ in little but their hashes, so a block of reads shrinks to an eighth. A block is
+//! written twice, to the log and to the file; compressing it costs less than that writing.
 
 use crate::limits;
 
-/// The text as it is stored: itself, or nothing and its packed form.
+/// The stored form of a text: itself, or an empty text and its compressed bytes.
 pub(crate) fn compress(text: &str) -> (&str, Option<Vec<u8>>) {
     if text.len() <= limits::BLOCK_UNCOMPRESSED_MAX {
         return (text, None);
@@ -13,7 +13,7 @@ pub(crate) fn compress(text: &str) -> (&str, Option<Vec<u8>>) {
     ("", Some(lz4_flex::compress_prepend_size(text.as_bytes())))
 }
 
-/// The text of what is stored. Of a damaged block it is empty, and so no record that any check would take.
+/// The text of a stored block. Empty for a damaged block, which fails every check of the chain.
 pub(crate) fn decompress(text: &str, packed: Option<&[u8]>) -> String {
     let Some(packed) = packed else { return text.to_owned() };
     let decompressed = lz4_flex::block::uncompressed_size(packed)

@@ -1,16 +1,16 @@
-//! Finding one event by its id.
+//! Finds one event by its id, without an index on ids.
 //!
-//! An id is `evt_` and a ULID, whose first ten characters are a time. That narrows the search to the blocks around that
-//! time; among them the database looks for the id's own text. The search is bounded: an event whose process had a clock
-//! that was wrong by more than [`AUDIT_CLOCK_SKEW_MS`](limits::AUDIT_CLOCK_SKEW_MS) may not be found by its id, only by
-//! walking.
+//! An id is `evt_` and a ULID, whose first ten characters are a time. So only the blocks around that time are
+//! searched for the text of the id. The search is bounded: if the clock of the event's process was wrong by more than
+//! [`AUDIT_CLOCK_SKEW_MS`](limits::AUDIT_CLOCK_SKEW_MS), the event may not be found by its id, but an [audit
+//! query](crate::audit::query) still finds it.
 
 use quad_core::{Result, Timestamp};
 
 use crate::audit::{block, time_search};
 use crate::{AuditEvent, Sql, hash_record, limits, params};
 
-/// The event of that id.
+/// The event with this id.
 pub fn event_by_id(sql: &mut dyn Sql, id: &str) -> Result<Option<AuditEvent>> {
     let Some(time) = id.strip_prefix("evt_").and_then(ulid_time) else { return Ok(None) };
     let first = time_search::last_sequence_before(sql, time.plus_ms(-limits::AUDIT_CLOCK_SKEW_MS))?;
@@ -19,7 +19,7 @@ pub fn event_by_id(sql: &mut dyn Sql, id: &str) -> Result<Option<AuditEvent>> {
     let (first, last) = if last - first <= limits::AUDIT_ID_SEARCH_EVENTS_MAX {
         (first, last)
     } else {
-        // A busy chain has more events in that time than can be looked at: only those next to the time itself.
+        // A busy chain has too many events in that range: search only those nearest to the time.
         (
             first.max(middle - limits::AUDIT_ID_SEARCH_EVENTS_MAX / 2),
             last.min(middle + limits::AUDIT_ID_SEARCH_EVENTS_MAX / 2),
@@ -34,12 +34,13 @@ pub fn event_by_id(sql: &mut dyn Sql, id: &str) -> Result<Option<AuditEvent>> {
         params![tenant, earliest, last, format!("%{id_pattern}%")],
     )?;
     let mut candidates = rows.iter().map(|row| row.int(0)).collect::<Result<Vec<_>, _>>()?;
-    // Into a packed block one must look, and an event lies where its time says, but for clocks that differ.
+    // The database cannot search compressed blocks, so they are all candidates. Nearest to the expected position
+    // first.
     candidates.sort_by_key(|first| (first - middle).abs());
     for first in candidates {
         for block in block::blocks_up_to(sql, first, 1)? {
             for (sequence, record) in block.records().filter(|(_, record)| record.contains(&id_pattern)) {
-                // The text may also stand among the inputs of another event.
+                // The text may also occur in the inputs of another event.
                 if block::record_id(record).is_ok_and(|record_id| record_id == id) {
                     let hash = hash_record(record);
                     return Ok(Some(AuditEvent {
@@ -73,7 +74,7 @@ mod tests {
     #[test]
     fn ulid_time_decodes_the_timestamp() {
         assert_eq!(ulid_time("00000000000000000000000000"), Some(Timestamp(0)));
-        // The example of the ULID specification's own text.
+        // The example of the ULID specification.
         assert_eq!(ulid_time("01ARYZ6S41TSV4RRFFQ69G5FAV"), Some(Timestamp(1_469_918_176_385)));
         for bad in ["", "01ARYZ6S41", "01ARYZ6S41TSV4RRFFQ69G5FAU", "81ARYZ6S41TSV4RRFFQ69G5FAV", "é"] {
             assert_eq!(ulid_time(bad), None, "{bad}");

@@ -1,11 +1,12 @@
-//! The audit chain as it lies in the database: its blocks, forwards and backwards, and what is kept about it.
+//! Reading the stored audit chain, and the rows about it.
 //!
-//! [`walk`] pages backwards under a filter, [`find`] looks one event up by its id, [`block`] reads ranges, [`checkpoint`]
-//! keeps the signed statements and the tree above the events, and [`archive`] remembers where the stored chain begins.
-//! There is no secondary index over events: what a read costs in commits would be paid by every call, and what an index
-//! would save is paid only by those who look back.
+//! [`query`] pages backwards with a filter, [`lookup`] finds one event by its id, [`time_search`] finds a position by
+//! time, [`block`] reads ranges, [`checkpoint`] stores signed checkpoints and the tiles of the hash tree, and
+//! [`archive`] records where the stored chain begins. Events are written by `crate::chain`, during the commit.
 //!
-//! What a checkpoint says and how it is signed is not known here; its text is stored as given.
+//! Events have no secondary index: every call would pay for it, and only audit queries would use it.
+//!
+//! This module does not know what a checkpoint says or how it is signed; it stores the text as given.
 
 pub mod archive;
 pub mod block;

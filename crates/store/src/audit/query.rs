@@ -1,4 +1,4 @@
-//! Walking the chain backwards under a filter, in pages of bounded work.
+//! Audit queries: scans the chain backwards with a filter, in pages of bounded work.
 
 use std::borrow::Cow;
 
@@ -8,16 +8,16 @@ use serde::Deserialize;
 use crate::audit::{Block, block, time_search};
 use crate::{AuditEvent, Sql, hash_record, limits};
 
-/// Which events are wanted. Each field that is set must match.
+/// A filter for events. Every field that is set must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Who acted.
+    /// The actor.
     pub actor: Option<String>,
-    /// The address that was asked for, as it was asked for.
+    /// The requested URI, exactly as requested.
     pub uri: Option<String>,
-    /// What was done.
+    /// The action.
     pub action: Option<String>,
-    /// How it went: `ok`, `refused` or `failed`.
+    /// The outcome: `ok`, `refused` or `failed`.
     pub outcome: Option<String>,
     /// From this time on.
     pub since: Option<Timestamp>,
@@ -25,16 +25,16 @@ pub struct Filter {
     pub until: Option<Timestamp>,
 }
 
-/// A part of the walk.
+/// One page of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     /// The events that match, newest first.
     pub events: Vec<AuditEvent>,
-    /// The walk goes on below this place; `None` at its end. A page can be empty and yet not be the last.
+    /// Pass it as `before` to get the next page; `None` on the last page. A page can be empty without being the last.
     pub next: Option<i64>,
 }
 
-/// What a filter looks at.
+/// The fields of a record that a filter compares.
 #[derive(Deserialize)]
 struct FilterFields<'r> {
     #[serde(borrow)]
@@ -78,18 +78,18 @@ impl Filter {
         })
     }
 
-    /// Whether nothing at or below this block can match.
+    /// Whether neither this block nor an older one can match.
     fn ends_before(&self, block: &Block) -> bool {
         self.since.is_some_and(|since| block.created_at < since.plus_ms(-limits::AUDIT_CLOCK_SKEW_MS))
     }
 }
 
-/// The events below place `below` (or from the newest on) that match, at most `most`, after a look at no more than
-/// [`AUDIT_EVENTS_SCANNED_MAX`](limits::AUDIT_EVENTS_VISITED).
+/// The matching events with a sequence below `before` (by default all), newest first, at most `limit`. Scans at most
+/// [`AUDIT_EVENTS_SCANNED_MAX`](limits::AUDIT_EVENTS_SCANNED_MAX) events.
 pub fn page(sql: &mut dyn Sql, filter: &Filter, before: Option<i64>, limit: usize) -> Result<Page> {
     let mut from_sequence = match (before, filter.until) {
         (Some(before), _) => before - 1,
-        // Nobody wants what is newer; it is skipped, not visited.
+        // Skip newer events without scanning them.
         (None, Some(until)) => {
             let last = time_search::last_sequence_before(sql, until.plus_ms(limits::AUDIT_CLOCK_SKEW_MS))?;
             last.min(block::chain_end(sql)?.sequence)
@@ -113,7 +113,7 @@ pub fn page(sql: &mut dyn Sql, filter: &Filter, before: Option<i64>, limit: usiz
                     return Ok(Page { events, next: Some(sequence + 1) });
                 }
                 scanned += 1;
-                // A record that cannot be read matches nothing; finding it is what verification is for.
+                // A damaged record matches nothing. Verification reports it.
                 let Ok(fields) = serde_json::from_str::<FilterFields<'_>>(record) else { continue };
                 if filter.matches(&fields) {
                     let id = fields.id.into_owned();

@@ -1,15 +1,15 @@
-//! Finding a place in the chain by time, without an index over times.
+//! Finds a position in the chain by time, without an index on times.
 //!
-//! Places are in commit order, and so, nearly, are the times of blocks: a process takes the time when its transaction
-//! begins and waits for the head afterwards, and the clocks of nodes differ a little. A binary search is therefore right
-//! to within that noise, and whoever uses it looks [`AUDIT_CLOCK_SKEW_MS`](crate::limits::AUDIT_CLOCK_SKEW_MS) further.
+//! Sequences are in commit order. The times of blocks nearly are: a process takes the time when its transaction
+//! begins and waits for the head row afterwards, and the clocks of nodes differ. So a binary search is exact up to
+//! that difference, and callers extend their range by [`AUDIT_CLOCK_SKEW_MS`](crate::limits::AUDIT_CLOCK_SKEW_MS).
 
 use quad_core::{Result, Timestamp};
 
 use crate::audit::{archive, block};
 use crate::{Sql, params};
 
-/// The place of the last event in the blocks before `time`; where the stored chain begins if there is none.
+/// The sequence of the last event in the blocks before `time`. Without such a block, the last archived sequence.
 pub fn last_sequence_before(sql: &mut dyn Sql, time: Timestamp) -> Result<i64> {
     let tenant = sql.tenant().as_str().to_owned();
     let archived_through = archive::last_sequence(sql)?;
@@ -23,7 +23,7 @@ pub fn last_sequence_before(sql: &mut dyn Sql, time: Timestamp) -> Result<i64> {
             params![tenant.as_str(), middle, archived_through],
         )?;
         let Some(row) = row else {
-            // Only a damaged chain has nothing here; what is there lies above.
+            // Only a damaged chain has no block here. Search above it.
             low = middle + 1;
             continue;
         };

@@ -1,22 +1,27 @@
-//! One synchronous connection, whichever database is behind it.
+//! One synchronous connection to either database.
 
-pub(crate) mod deferred_rows;
 pub(crate) mod postgres;
 pub(crate) mod sqlite;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use quad_core::audit_fields::AuditFields;
-use quad_core::{Error, Timestamp, Version};
-
-use crate::sql::{RowVisitor, Tx, visit_all};
+use crate::fast_path::RowVisitor;
+use crate::fast_path::row_visitor::visit_all;
 use crate::{Backend, DbError, Row, Value};
 
-/// A connection to either backend. All code above it is written once.
+/// A connection to either backend, so that all code above it is written once.
 pub(crate) enum Connection {
     Sqlite(sqlite::Conn),
     Postgres(postgres::Conn),
+}
+
+/// The savepoints that the store uses. Their statements are constants, so SQLite keeps them prepared.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Savepoint {
+    /// Around one job of a batch.
+    Job,
+    /// Around the side effect of one audit event.
+    SideEffect,
 }
 
 impl Connection {
@@ -34,16 +39,16 @@ impl Connection {
         }
     }
 
-    /// Shows each row of a query in turn: see [`crate::Sql::each`].
+    /// Calls `visit` with each row of a query. The outer error is the database's, the inner one the visitor's.
     pub(crate) fn for_each_row(
         &mut self,
         sql: &str,
         params: &[Value],
         visit: RowVisitor<'_>,
-    ) -> quad_core::Result<()> {
+    ) -> Result<quad_core::Result<()>, DbError> {
         match self {
             Connection::Sqlite(conn) => conn.for_each_row(sql, params, visit),
-            Connection::Postgres(conn) => visit_all(&conn.query(sql, params)?, visit),
+            Connection::Postgres(conn) => Ok(visit_all(&conn.query(sql, params)?, visit)),
         }
     }
 
@@ -66,19 +71,16 @@ impl Connection {
         }
     }
 
-    /// A statement that steers a transaction. SQLite keeps it prepared, since every commit runs a handful of them; on
-    /// PostgreSQL the simple protocol takes one round trip, and works where a transaction has failed.
-    pub(crate) fn transaction_control(&mut self, sql: &str) -> Result<(), DbError> {
+    /// A statement that begins or ends a transaction or a savepoint. SQLite keeps it prepared, since every commit
+    /// runs several. On PostgreSQL the simple protocol takes one round trip and also works in a failed transaction.
+    fn transaction_control(&mut self, sql: &'static str) -> Result<(), DbError> {
         match self {
-            Connection::Sqlite(conn) => {
-                conn.deferred_rows.on_control(sql);
-                conn.execute(sql, &[]).map(drop)
-            }
+            Connection::Sqlite(conn) => conn.execute(sql, &[]).map(drop),
             Connection::Postgres(conn) => conn.execute_script(sql),
         }
     }
 
-    /// Whether commits from now on wait for the disk. Not inside a transaction.
+    /// Whether commits from now on wait for the disk. Must not be called inside a transaction.
     pub(crate) fn set_sync_commit(&mut self, enabled: bool) -> Result<(), DbError> {
         match self {
             Connection::Sqlite(conn) => conn.set_sync_commit(enabled),
@@ -86,8 +88,8 @@ impl Connection {
         }
     }
 
-    /// Gives the queries that follow so much time in all, or as much as they want; says whether it can. PostgreSQL cannot: its
-    /// queries wait for a network.
+    /// Limits the total time of the queries that follow; `None` removes the limit. Returns false on PostgreSQL, whose
+    /// queries wait for the network.
     pub(crate) fn set_time_budget(&mut self, budget: Option<Duration>) -> bool {
         match self {
             Connection::Sqlite(conn) => {
@@ -98,7 +100,7 @@ impl Connection {
         }
     }
 
-    /// Whether a query has failed for want of time since this was last asked.
+    /// Whether a query has exceeded the time limit since the last call.
     pub(crate) fn take_timed_out(&mut self) -> bool {
         match self {
             Connection::Sqlite(conn) => conn.take_timed_out(),
@@ -106,7 +108,7 @@ impl Connection {
         }
     }
 
-    /// How much of the database this connection keeps in memory. PostgreSQL has its own.
+    /// Sets the size of this connection's page cache. PostgreSQL has one of its own.
     pub(crate) fn set_page_cache(&mut self, kib: u32) -> Result<(), DbError> {
         match self {
             Connection::Sqlite(conn) => conn.execute_script(&format!("PRAGMA cache_size = -{kib}")),
@@ -114,16 +116,17 @@ impl Connection {
         }
     }
 
-    /// Begins a transaction that will write.
+    /// Begins a write transaction.
     pub(crate) fn begin_write(&mut self) -> Result<(), DbError> {
         match self {
-            // Immediate: a deferred transaction that finds the lock taken at its first write cannot wait for it.
+            // IMMEDIATE takes the write lock here. A deferred transaction takes it at its first write, and cannot
+            // wait for it then.
             Connection::Sqlite(_) => self.transaction_control("BEGIN IMMEDIATE"),
             Connection::Postgres(_) => self.transaction_control("BEGIN"),
         }
     }
 
-    /// Begins a snapshot.
+    /// Begins a read-only snapshot.
     pub(crate) fn begin_read(&mut self) -> Result<(), DbError> {
         match self {
             Connection::Sqlite(_) => self.transaction_control("BEGIN"),
@@ -133,57 +136,46 @@ impl Connection {
         }
     }
 
+    pub(crate) fn savepoint(&mut self, savepoint: Savepoint) -> Result<(), DbError> {
+        self.transaction_control(match savepoint {
+            Savepoint::Job => "SAVEPOINT job",
+            Savepoint::SideEffect => "SAVEPOINT side_effect",
+        })
+    }
+
+    /// Ends a savepoint and keeps what was written since.
+    pub(crate) fn release(&mut self, savepoint: Savepoint) -> Result<(), DbError> {
+        self.transaction_control(match savepoint {
+            Savepoint::Job => "RELEASE job",
+            Savepoint::SideEffect => "RELEASE side_effect",
+        })
+    }
+
+    /// Undoes what was written since a savepoint, which stays open.
+    pub(crate) fn rollback_to(&mut self, savepoint: Savepoint) -> Result<(), DbError> {
+        self.transaction_control(match savepoint {
+            Savepoint::Job => "ROLLBACK TO job",
+            Savepoint::SideEffect => "ROLLBACK TO side_effect",
+        })
+    }
+
     pub(crate) fn commit(&mut self) -> Result<(), DbError> {
-        self.write_deferred_rows()?;
         self.transaction_control("COMMIT")
     }
 
-    /// Writes what the jobs of this transaction have [gathered](crate::Gathered).
-    pub(crate) fn write_deferred_rows(&mut self) -> Result<(), DbError> {
-        let Connection::Sqlite(conn) = self else { return Ok(()) };
-        let Some(entry) = conn.deferred_rows.take() else { return Ok(()) };
-        let mut tx = Tx {
-            connection: &mut *self,
-            tenant: &entry.tenant,
-            version: Version(0),
-            now: Timestamp::now(),
-            tags: Vec::new(),
-            outputs: AuditFields::default(),
-            events: Vec::new(),
-        };
-        // As a job would: a panic must not end the thread that writes for all.
-        let result = catch_unwind(AssertUnwindSafe(|| entry.rows.write(&mut tx)))
-            .unwrap_or_else(|_| Err(Error::internal("gathered rows panicked when they were to be written")))
-            .map_err(|error| DbError::other(error.cause_chain()));
-        if let (Err(_), Connection::Sqlite(conn)) = (&result, self) {
-            // Not lost where somebody goes on regardless: the commit fails as well.
-            conn.deferred_rows.put(entry);
-        }
-        result
-    }
-
-    /// Gives up the transaction. A failure here means that the connection is gone, and so is the transaction.
+    /// Undoes the transaction. If this fails, the connection is gone, and the transaction with it.
     pub(crate) fn rollback(&mut self) {
-        // It is not work that may take too long: interrupted, it would leave the transaction open.
+        // No time limit: an interrupted ROLLBACK would leave the transaction open.
         self.set_time_budget(None);
         if let Err(error) = self.transaction_control("ROLLBACK") {
-            tracing::debug!(%error, "a rollback failed");
+            tracing::debug!(%error, "rollback failed");
         }
     }
 
-    /// Whether the last failure of a statement was one that trying again can mend. Reading it clears it: the error itself
-    /// may by then have been turned into something else by the code in between.
-    pub(crate) fn take_retryable(&mut self) -> bool {
-        match self {
-            Connection::Sqlite(conn) => std::mem::take(&mut conn.retryable),
-            Connection::Postgres(conn) => std::mem::take(&mut conn.retryable),
-        }
-    }
-
-    /// Whether it can still be used.
+    /// Whether the connection can still be used.
     pub(crate) fn is_alive(&self) -> bool {
         match self {
-            // One that could not end its transaction has to be closed.
+            // A connection that could not end its transaction must be closed.
             Connection::Sqlite(conn) => conn.inner.is_autocommit(),
             Connection::Postgres(conn) => conn.is_alive(),
         }

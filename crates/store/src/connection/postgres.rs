@@ -1,7 +1,7 @@
-//! A connection to PostgreSQL, driven synchronously from a blocking thread.
+//! A connection to PostgreSQL, used synchronously from a blocking thread.
 //!
-//! The connection's own task runs on the runtime; a closure on a blocking thread waits for each answer. So the same
-//! synchronous code serves both backends, and no transaction is ever held across an `await` of somebody else's.
+//! The driver's task runs on the tokio runtime; the blocking thread waits for each result. So the same synchronous
+//! code serves both backends, and no transaction stays open across an `await` of other code.
 
 use std::collections::HashMap;
 use std::error::Error as StdError;
@@ -19,12 +19,11 @@ pub(crate) struct Conn {
     client: Client,
     runtime: Handle,
     statements: HashMap<String, Statement>,
-    pub(crate) retryable: bool,
     sync_commit: bool,
 }
 
 impl Conn {
-    /// Connects. Must not be called on a runtime's own worker thread.
+    /// Connects. Must not be called on a worker thread of the runtime: it blocks.
     pub(crate) fn open(url: &str, runtime: &Handle) -> Result<Conn, DbError> {
         let config: tokio_postgres::Config =
             url.parse().map_err(|error| DbError::other(format!("the URL: {error}")))?;
@@ -32,16 +31,11 @@ impl Conn {
             runtime.block_on(config.connect(NoTls)).map_err(|error| classify(&error))?;
         runtime.spawn(async move {
             if let Err(error) = connection.await {
-                tracing::debug!(%error, "a PostgreSQL connection ended");
+                tracing::debug!(%error, "PostgreSQL connection ended");
             }
         });
-        let mut conn = Conn {
-            client,
-            runtime: runtime.clone(),
-            statements: HashMap::new(),
-            retryable: false,
-            sync_commit: true,
-        };
+        let mut conn =
+            Conn { client, runtime: runtime.clone(), statements: HashMap::new(), sync_commit: true };
         conn.execute_script(&format!(
             "SET application_name = 'quad'; SET statement_timeout = '{}s'; SET timezone = 'UTC'; \
              SET client_min_messages = warning; SET extra_float_digits = 3",
@@ -58,7 +52,7 @@ impl Conn {
         let statement = self.prepare(sql)?;
         let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|value| value as _).collect();
         let result = self.runtime.block_on(self.client.query(&statement, &params));
-        let rows = self.track_error(result)?;
+        let rows = self.check(result)?;
         rows.iter().map(from_postgres).collect()
     }
 
@@ -66,16 +60,16 @@ impl Conn {
         let statement = self.prepare(sql)?;
         let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|value| value as _).collect();
         let result = self.runtime.block_on(self.client.execute(&statement, &params));
-        self.track_error(result)
+        self.check(result)
     }
 
     pub(crate) fn execute_script(&mut self, sql: &str) -> Result<(), DbError> {
         let result = self.runtime.block_on(self.client.batch_execute(sql));
-        self.track_error(result)
+        self.check(result)
     }
 
-    /// `off` means that the server's log is written a moment after the commit; nothing older is at risk. Waiting again goes
-    /// back to what the server is set to, which may be more than its own disk.
+    /// `off`: the server flushes its log shortly after the commit, so a crash may lose the last commits. `RESET` goes
+    /// back to the server's own setting, which may also wait for replicas.
     pub(crate) fn set_sync_commit(&mut self, enabled: bool) -> Result<(), DbError> {
         if enabled != self.sync_commit {
             self.execute_script(if enabled {
@@ -93,7 +87,7 @@ impl Conn {
             return Ok(statement.clone());
         }
         let result = self.runtime.block_on(self.client.prepare(sql));
-        let statement = self.track_error(result)?;
+        let statement = self.check(result)?;
         if self.statements.len() >= limits::PREPARED_STATEMENTS_MAX {
             self.statements.clear();
         }
@@ -101,21 +95,19 @@ impl Conn {
         Ok(statement)
     }
 
-    fn track_error<T>(&mut self, result: Result<T, tokio_postgres::Error>) -> Result<T, DbError> {
+    fn check<T>(&mut self, result: Result<T, tokio_postgres::Error>) -> Result<T, DbError> {
         result.map_err(|error| {
             if error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED) {
-                // "cached plan must not change result type": the table changed under a prepared statement.
+                // "cached plan must not change result type": the table changed after the statement was prepared.
                 self.statements.clear();
             }
-            let error = classify(&error);
-            self.retryable |= matches!(error, DbError::Retryable(_) | DbError::SchemaChanged(_));
-            error
+            classify(&error)
         })
     }
 }
 
-/// Parameters travel as text, and the server reads them as the type that the statement needs: one `Value` serves `jsonb`,
-/// `timestamptz` and `boolean` columns of user tables alike.
+/// Parameters are sent as text, and the server parses them as the type that the statement needs. So one `Value`
+/// serves `jsonb`, `timestamptz` and `boolean` columns of user tables alike.
 impl ToSql for Value {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
         match self {
@@ -140,7 +132,7 @@ impl ToSql for Value {
     to_sql_checked!();
 }
 
-/// Results travel in binary.
+/// A cell of a result, which is sent in binary.
 struct Cell(Value);
 
 impl<'a> FromSql<'a> for Cell {

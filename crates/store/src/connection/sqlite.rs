@@ -1,4 +1,4 @@
-//! A connection to the one SQLite file.
+//! A connection to a SQLite file.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -12,24 +12,21 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, Statement, ToSql};
 
-use super::deferred_rows::SavepointStack;
-use crate::rows_by_id::{IdQuery, RowidPredictor};
-use crate::sql::RowVisitor;
+use crate::fast_path::RowVisitor;
+use crate::fast_path::rows_by_id::{IdQuery, RowidPredictor};
 use crate::{DbError, Row, Value, limits};
 
 pub(crate) struct Conn {
     pub(crate) inner: rusqlite::Connection,
-    pub(crate) retryable: bool,
-    pub(crate) deferred_rows: SavepointStack,
     sync_commit: bool,
     time_budget: Arc<TimeBudget>,
     rowid_predictor: RowidPredictor,
 }
 
-/// How long the statements of a connection may take, if there is a limit.
+/// The time limit of a connection's statements, if there is one.
 struct TimeBudget {
     epoch: Instant,
-    /// Nanoseconds since the epoch; the greatest number where there is no limit.
+    /// Nanoseconds since the epoch; `u64::MAX` without a limit.
     deadline_nanos: AtomicU64,
     timed_out: AtomicBool,
 }
@@ -48,7 +45,7 @@ impl TimeBudget {
         self.deadline_nanos.store(deadline, Ordering::Relaxed);
     }
 
-    /// Whether the time is up; it is remembered until somebody asks.
+    /// Whether the time is up. Sets `timed_out`, which stays set until it is read.
     fn is_exceeded(&self) -> bool {
         let deadline = self.deadline_nanos.load(Ordering::Relaxed);
         let exceeded = deadline != u64::MAX && self.elapsed() > deadline;
@@ -68,7 +65,7 @@ fn nanos(time: Duration) -> u64 {
 }
 
 impl Conn {
-    /// Opens the file, making it if it is not there.
+    /// Opens the file; creates it if it does not exist.
     pub(crate) fn open(file: &Path) -> Result<Conn, DbError> {
         create_private(file)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -79,22 +76,17 @@ impl Conn {
             rusqlite::Connection::open_with_flags(file, flags).map_err(|error| classify(&error))?;
         inner.busy_handler(Some(busy_handler())).map_err(|error| classify(&error))?;
         inner.set_prepared_statement_cache_capacity(limits::PREPARED_STATEMENTS_MAX);
-        // A statement is planned once. Without this one whose parameters meet a partial index is planned anew at every use.
+        // Each statement is planned once. Without this setting, a statement whose parameters matter for a partial
+        // index is planned again at every use.
         inner.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(|error| classify(&error))?;
         let time_budget = Arc::new(TimeBudget::new());
         let handler_budget = time_budget.clone();
         inner
             .progress_handler(limits::SQLITE_PROGRESS_STEPS, Some(move || handler_budget.is_exceeded()))
             .map_err(|error| classify(&error))?;
-        let mut conn = Conn {
-            inner,
-            retryable: false,
-            deferred_rows: SavepointStack::default(),
-            sync_commit: true,
-            time_budget,
-            rowid_predictor: RowidPredictor::default(),
-        };
-        // Checkpoints are the checkpointer's, off the commit path. Foreign keys are declared and so they are enforced.
+        let mut conn =
+            Conn { inner, sync_commit: true, time_budget, rowid_predictor: RowidPredictor::default() };
+        // The checkpoint thread copies the log, so commits do not. Foreign keys are enforced only if asked for.
         conn.execute_script(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
              PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;",
@@ -102,40 +94,38 @@ impl Conn {
         Ok(conn)
     }
 
-    /// Gives the statements that follow so much time in all; past it they fail. `None`: as much as they want.
+    /// Limits the total time of the statements that follow; past it they fail. `None` removes the limit.
     pub(crate) fn set_time_budget(&mut self, budget: Option<Duration>) {
         self.time_budget.set(budget);
     }
 
-    /// Whether a statement has failed for want of time since this was last asked.
+    /// Whether a statement has exceeded the time limit since the last call.
     pub(crate) fn take_timed_out(&mut self) -> bool {
         self.time_budget.timed_out.swap(false, Ordering::Relaxed)
     }
 
     pub(crate) fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
-        // A statement that ends before SQLite looks at the time is none of the many that together take too long.
+        // SQLite checks the time only within long statements. This check stops many short ones.
         if self.time_budget.is_exceeded() {
             return Err(budget_exceeded());
         }
-        let result = query(&self.inner, sql, params);
-        self.track_error(result)
+        query(&self.inner, sql, params).map_err(|error| classify(&error))
     }
 
-    /// Shows each row of a query in turn: see [`crate::Sql::each`].
+    /// See [`FastSql::for_each_row`](crate::fast_path::FastSql::for_each_row).
     pub(crate) fn for_each_row(
         &mut self,
         sql: &str,
         params: &[Value],
         visit: RowVisitor<'_>,
-    ) -> quad_core::Result<()> {
+    ) -> Result<quad_core::Result<()>, DbError> {
         if self.time_budget.is_exceeded() {
-            return Err(budget_exceeded().into());
+            return Err(budget_exceeded());
         }
-        let result = for_each_row(&self.inner, sql, params, visit);
-        self.track_error(result)?
+        for_each_row(&self.inner, sql, params, visit).map_err(|error| classify(&error))
     }
 
-    /// The rows of these numbers, one after the other.
+    /// The rows with these ids, one query per id.
     pub(crate) fn rows_by_id(
         &mut self,
         tenant: &TenantId,
@@ -143,23 +133,20 @@ impl Conn {
         ids: &[i64],
     ) -> Result<Vec<Row>, DbError> {
         self.rowid_predictor.reset_for(id_query, tenant);
-        let result =
-            rows_by_id(&self.inner, &mut self.rowid_predictor, &self.time_budget, tenant, id_query, ids);
-        let result_rows = self.track_error(result)?;
-        result_rows.ok_or_else(budget_exceeded)
+        rows_by_id(&self.inner, &mut self.rowid_predictor, &self.time_budget, tenant, id_query, ids)
+            .map_err(|error| classify(&error))?
+            .ok_or_else(budget_exceeded)
     }
 
     pub(crate) fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError> {
-        let result = execute(&self.inner, sql, params);
-        self.track_error(result)
+        execute(&self.inner, sql, params).map_err(|error| classify(&error))
     }
 
     pub(crate) fn execute_script(&mut self, sql: &str) -> Result<(), DbError> {
-        let result = self.inner.execute_batch(sql);
-        self.track_error(result)
+        self.inner.execute_batch(sql).map_err(|error| classify(&error))
     }
 
-    /// In the write-ahead log a commit is whole either way; without the wait a power failure may take the last ones.
+    /// Whether commits wait for the disk. If not, a power failure may lose the last commits, each as a whole.
     pub(crate) fn set_sync_commit(&mut self, enabled: bool) -> Result<(), DbError> {
         if enabled != self.sync_commit {
             self.execute_script(if enabled {
@@ -172,22 +159,15 @@ impl Conn {
         Ok(())
     }
 
-    /// A number that changes when another connection, of this process or any other, has committed.
+    /// A number that changes when another connection, of this or any other process, has committed.
     pub(crate) fn data_version(&mut self) -> Result<i64, DbError> {
         let rows = self.query("PRAGMA data_version", &[])?;
         rows.first().map_or(Ok(0), |row| row.int(0))
     }
-
-    fn track_error<T>(&mut self, result: rusqlite::Result<T>) -> Result<T, DbError> {
-        result.map_err(|error| {
-            let error = classify(&error);
-            self.retryable |= matches!(error, DbError::Retryable(_));
-            error
-        })
-    }
 }
 
-/// Makes an empty file that only its owner can read; SQLite would ask the umask. The files beside it take after it.
+/// Creates an empty file that only its owner can read; SQLite would use the umask. The `-wal` and `-shm` files get
+/// the same mode.
 fn create_private(file: &Path) -> Result<(), DbError> {
     use std::os::unix::fs::OpenOptionsExt as _;
     match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
@@ -197,10 +177,10 @@ fn create_private(file: &Path) -> Result<(), DbError> {
 }
 
 fn budget_exceeded() -> DbError {
-    DbError::other("there is no time left")
+    DbError::other("the time limit of an inline read is exceeded")
 }
 
-/// Nothing, if the time is up before the last of them.
+/// `None` if the time is up before the last id.
 fn rows_by_id(
     inner: &rusqlite::Connection,
     predictor: &mut RowidPredictor,
@@ -214,7 +194,7 @@ fn rows_by_id(
         statement.raw_bind_parameter(1, tenant.as_str())?;
         Ok::<_, rusqlite::Error>(statement)
     };
-    // Mostly only one of them is needed.
+    // Prepared on first use: usually only one of the two is needed.
     let (mut by_rowid, mut by_id) = (None, None);
     let mut result_rows = Vec::with_capacity(ids.len());
     for id in ids {
@@ -247,7 +227,7 @@ fn rows_by_id(
     Ok(Some(result_rows))
 }
 
-/// The one row of a statement whose first column is the row's place.
+/// The one row of a statement whose first column is the `rowid`.
 fn row_with_rowid(statement: &mut Statement<'_>) -> rusqlite::Result<Option<(i64, Row)>> {
     let columns = statement.column_count();
     let mut rows = statement.raw_query();
@@ -275,7 +255,7 @@ fn query(inner: &rusqlite::Connection, sql: &str, params: &[Value]) -> rusqlite:
     Ok(result_rows)
 }
 
-/// Fails where SQLite does, and otherwise as whoever sees the rows does.
+/// The outer error is SQLite's, the inner one the visitor's.
 fn for_each_row(
     inner: &rusqlite::Connection,
     sql: &str,
@@ -284,7 +264,7 @@ fn for_each_row(
 ) -> rusqlite::Result<quad_core::Result<()>> {
     let mut statement = inner.prepare_cached(&to_sqlite_params(sql))?;
     bind(&mut statement, params)?;
-    // One row for all of them, and one text for all in a column.
+    // One row buffer for all rows, and one string buffer per column.
     let mut row_buffer = Row(vec![Value::Null; statement.column_count()]);
     let mut rows = statement.raw_query();
     while let Some(row) = rows.next()? {
@@ -311,7 +291,7 @@ fn execute(inner: &rusqlite::Connection, sql: &str, params: &[Value]) -> rusqlit
     statement.raw_execute().map(|rows| rows as u64)
 }
 
-/// Binds each parameter at its number.
+/// Binds each parameter by its number.
 fn bind(statement: &mut Statement<'_>, params: &[Value]) -> rusqlite::Result<()> {
     for position in 1..=statement.parameter_count() {
         let value =
@@ -321,8 +301,8 @@ fn bind(statement: &mut Statement<'_>, params: &[Value]) -> rusqlite::Result<()>
     Ok(())
 }
 
-/// `$3` as SQLite has it: `?3`. To SQLite `$3` is a name, numbered by its first appearance, and to find the name of a number it
-/// looks through all names, which in a statement of many rows costs more than the statement.
+/// Rewrites `$3` to SQLite's `?3`. To SQLite `$3` is a name. Names are numbered by first appearance, and finding the
+/// name of a number searches all names: in a statement of many rows that costs more than the statement.
 fn to_sqlite_params(sql: &str) -> Cow<'_, str> {
     let bytes = sql.as_bytes();
     if memchr::memchr(b'$', bytes).is_none() {
@@ -330,7 +310,7 @@ fn to_sqlite_params(sql: &str) -> Cow<'_, str> {
     }
     let mut converted = bytes.to_vec();
     if memchr::memchr2(b'\'', b'"', bytes).is_none() {
-        // Every statement of every commit comes by here, and few of them hold a quote: without branches this is many bytes at a time.
+        // The hot path: few statements contain a quote. Without branches the compiler vectorises this loop.
         for (byte, next) in converted.iter_mut().zip(bytes.iter().skip(1)) {
             *byte = if (*byte == b'$') & next.is_ascii_digit() { b'?' } else { *byte };
         }
@@ -347,7 +327,7 @@ fn to_sqlite_params(sql: &str) -> Cow<'_, str> {
             }
         }
     }
-    // One letter of ASCII in the place of another.
+    // One ASCII byte has replaced another, so this is still UTF-8.
     String::from_utf8(converted).map_or(Cow::Borrowed(sql), Cow::Owned)
 }
 
@@ -374,13 +354,14 @@ fn from_sqlite(cell: ValueRef<'_>) -> Value {
     }
 }
 
-/// SQLite does not look at what texts are made of; we have put in none that is not UTF-8. To see that costs less than to mend it.
+/// SQLite does not check the encoding of text. All text that the store has written is UTF-8, so the lossy copy is
+/// rare.
 fn as_text(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// Waits for a lock that another process has, with short naps. SQLite's own grow to 100 ms, in which a process that commits all the
-/// while takes the lock a hundred times.
+/// Waits for a lock that another process holds, with short sleeps. The sleeps of SQLite's own handler grow to 100 ms;
+/// a process that commits constantly takes the lock a hundred times in that time.
 fn busy_handler() -> impl FnMut(i32) -> bool + Send + 'static {
     let mut started = Instant::now();
     move |attempts| {

@@ -1,4 +1,4 @@
-//! Query plans: which index a database uses.
+//! Records the query plan of every query, so that tests can check which index is used.
 
 use quad_core::{TenantId, Version};
 
@@ -6,14 +6,14 @@ use crate::{Backend, DbError, Row, Sql, Value};
 
 /// Explains every query before it runs it.
 pub struct ExplainSql<'s> {
-    /// The connection under it.
+    /// Runs the queries.
     pub sql: &'s mut dyn Sql,
-    /// Each query with its plan, in the order in which they ran.
+    /// Each query and its plan, in the order in which they ran.
     pub plans: Vec<(String, String)>,
 }
 
 impl<'s> ExplainSql<'s> {
-    /// Explains the queries of this connection.
+    /// Explains the queries that `sql` runs.
     pub fn new(sql: &'s mut dyn Sql) -> ExplainSql<'s> {
         ExplainSql { sql, plans: Vec::new() }
     }

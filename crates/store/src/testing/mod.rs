@@ -1,4 +1,4 @@
-//! Empty databases for tests: SQLite always, PostgreSQL where `QUAD_TEST_POSTGRES_URL` names a server.
+//! Empty databases for tests: SQLite always, PostgreSQL if `QUAD_TEST_POSTGRES_URL` names a server.
 
 mod explain_sql;
 mod test_env;
@@ -12,18 +12,18 @@ pub use explain_sql::ExplainSql;
 pub use test_env::{TestEnv, agent};
 pub use test_rng::TestRng;
 
-/// A database that is empty but for its tables and a tenant named `local`.
+/// A database with tables but no rows, except for a tenant named `local`.
 pub struct TestStore {
     /// The store.
     pub store: Store,
     /// Its tenant.
     pub tenant: TenantId,
-    /// Where it is, to open it a second time.
+    /// Its location, to open it a second time.
     pub location: Location,
     _folder: Option<tempfile::TempDir>,
 }
 
-/// One empty store for each backend that this machine offers. Says so when PostgreSQL is skipped.
+/// One empty store per available database. Prints a line if PostgreSQL is skipped.
 pub async fn stores(components: &[Component]) -> Result<Vec<TestStore>> {
     let mut stores = vec![sqlite(components).await?];
     match postgres(components).await? {
@@ -40,7 +40,7 @@ pub async fn sqlite(components: &[Component]) -> Result<TestStore> {
     test_store(location, components, Some(folder)).await
 }
 
-/// An empty PostgreSQL database of its own, if there is a server.
+/// A new, empty PostgreSQL database, if there is a server.
 pub async fn postgres(components: &[Component]) -> Result<Option<TestStore>> {
     let Some(url) = postgres_database().await? else { return Ok(None) };
     test_store(Location::Postgres(url), components, None).await.map(Some)
@@ -55,7 +55,7 @@ pub async fn postgres_database() -> Result<Option<String>> {
     let driver = tokio::spawn(connection);
     client.batch_execute(&format!("CREATE DATABASE {name}")).await.map_err(quad_core::Error::internal)?;
     drop(client);
-    // The driver ends with the client.
+    // The driver task ends when the client is dropped.
     let _ = driver.await;
     let (base, _) = server.rsplit_once('/').unwrap_or((server.as_str(), ""));
     Ok(Some(format!("{base}/{name}")))

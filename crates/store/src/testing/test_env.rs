@@ -17,11 +17,11 @@ use super::TestStore;
 pub struct TestEnv<S> {
     /// The database.
     pub test_store: Arc<TestStore>,
-    /// The scheme itself, for what has no address.
+    /// The scheme itself, for calls that have no URI.
     pub scheme: Arc<S>,
     /// The resolver over this one scheme.
     pub resolver: Resolver,
-    /// Who calls, unless another caller is given.
+    /// The default caller.
     pub caller: Principal,
 }
 
@@ -40,7 +40,7 @@ pub fn agent(tenant: &TenantId, subject: &str, scopes: &str) -> Principal {
 fn object(arguments: Value) -> Result<Map<String, Value>> {
     match arguments {
         Value::Object(arguments) => Ok(arguments),
-        _ => Err(Error::internal("the arguments of a test are an object")),
+        _ => Err(Error::internal("test arguments must be a JSON object")),
     }
 }
 
@@ -76,7 +76,7 @@ impl<S: Scheme + 'static> TestEnv<S> {
         self.read_as(&self.caller, uri).await
     }
 
-    /// What a read depends on.
+    /// The read set of a read.
     pub async fn read_set(&self, uri: &str) -> Result<ReadSet> {
         Ok(self.resolver.read_set_of(&self.caller, View::All, uri).await?.as_ref().clone())
     }

@@ -1,4 +1,4 @@
-//! Reading the audit chain backwards, by time and by id, with bounded work, on every backend that this machine offers.
+//! Audit queries with filters, by time and by id, with bounded work, on every available database.
 
 use quad_core::{TenantId, Timestamp};
 use quad_store::audit::{Filter, lookup, query, time_search};
@@ -8,7 +8,7 @@ use quad_store::{Sql, Store, Tx, limits, params};
 const EVENTS: i64 = 20_000;
 const START: i64 = 1_770_000_000_000;
 
-/// One event in what the tests write: its time goes up and down by some seconds, as between nodes.
+/// An event of the test chain. Times are out of order by up to two seconds, as between nodes.
 #[derive(Clone)]
 struct ExpectedEvent {
     id: String,
@@ -37,7 +37,7 @@ fn record(sequence: i64) -> String {
     )
 }
 
-/// Fills the chain as the store would, without its commits: blocks of one to two hundred events.
+/// Writes the chain directly, in blocks of 1 to 200 events.
 async fn fill_chain(store: &Store, tenant: &TenantId) {
     let insert_blocks = |tx: &mut Tx<'_>| {
         let tenant = tx.tenant().as_str().to_owned();
@@ -59,7 +59,7 @@ async fn fill_chain(store: &Store, tenant: &TenantId) {
     store.write_unaudited(tenant, insert_blocks).await.unwrap();
 }
 
-/// Every place that a filter finds, and in how many pages.
+/// The sequences of all matching events, and the number of pages.
 async fn all_pages(store: &Store, tenant: &TenantId, filter: Filter, limit: usize) -> (Vec<i64>, usize) {
     let (mut sequences, mut pages, mut before) = (Vec::new(), 0, None);
     loop {
@@ -70,9 +70,9 @@ async fn all_pages(store: &Store, tenant: &TenantId, filter: Filter, limit: usiz
         pages += 1;
         match page.next {
             Some(next) => {
-                // The first page of a bounded time begins where that ends, without a look at what is newer.
+                // With `until`, the first page starts at that time and does not scan newer events.
                 let scanned = before.map_or(0, |before| before - next);
-                assert!(scanned <= limits::AUDIT_EVENTS_SCANNED_MAX, "a page looked at {scanned} events");
+                assert!(scanned <= limits::AUDIT_EVENTS_SCANNED_MAX, "a page scanned {scanned} events");
                 before = Some(next);
             }
             None => return (sequences, pages),
@@ -108,7 +108,7 @@ async fn time_filter_tolerates_out_of_order_timestamps() {
             let inside = |sequence: &i64| (since..until).contains(&expected_event(*sequence).time);
             let expect: Vec<i64> = (1..=EVENTS).rev().filter(inside).collect();
             assert_eq!(found, expect);
-            // Five minutes either way are three thousand events here; the rest is not looked at.
+            // Five minutes on either side are 3,000 events here. No others are scanned.
             let bound = (until.0 - since.0).max(0) / 100 + 2 * 3_000 + 1_000;
             assert!(pages as i64 <= bound / limits::AUDIT_EVENTS_SCANNED_MAX + 1, "{pages} pages");
         }
@@ -118,7 +118,7 @@ async fn time_filter_tolerates_out_of_order_timestamps() {
                 store.read(tenant, move |sql| time_search::last_sequence_before(sql, time)).await.unwrap();
             assert!(
                 (found_sequence - sequence).abs() <= 300,
-                "{found_sequence} for {sequence}: within the noise and a block"
+                "{found_sequence} for {sequence}: further away than the clock noise and one block"
             );
         }
     }

@@ -1,9 +1,9 @@
-//! The cache, under generated principals and writes: two with different views never share an answer, and no answer outlives a
-//! change of what it rests on.
+//! Property test of the read cache: callers with different views never share an answer, and no cached answer is
+//! served after a change of its read set.
 //!
-//! The resolver, the cache and the store are the real ones; two of each on one database stand for two processes. Every answer
-//! is compared with a model that has no cache, and how often the scheme was asked is compared with what a cache must save and
-//! must not: a test in which nothing is ever found in the cache would prove nothing.
+//! Resolver, cache and store are the real ones. Two of each on one database stand for two processes. Every answer is
+//! compared with a model without a cache. The number of reads that the scheme computes is compared with the number
+//! that a correct cache leaves: without that check, a cache that never hits would pass.
 
 mod model;
 mod scheme;
@@ -21,10 +21,10 @@ use quad_store::{Store, tenant};
 use model::{Caller, Model, Step, ToyResource, Update};
 use scheme::{ROWS, TABLES, ToyScheme};
 
-/// Enough for three entries: what does not fit must go, and go in order.
+/// Room for three entries, so that entries are evicted.
 const SMALL_CACHE_BYTES: usize = 2_048;
 
-/// Runs of one property. Each is some dozen commits to a disk.
+/// Cases per property. Each makes some dozen durable commits.
 const CASES: u32 = 32;
 
 /// One resolver with its own cache, on its own handle of the database.
@@ -46,7 +46,7 @@ impl Process {
     }
 }
 
-/// What happened over all runs.
+/// Counts over all cases.
 #[derive(Debug, Default)]
 struct Totals {
     hits: AtomicU64,
@@ -97,7 +97,7 @@ async fn run_steps(
     steps: &[(usize, Step)],
     totals: &Totals,
 ) -> Result<(), TestCaseError> {
-    // Nobody has ever read or written anything of these two.
+    // New tenants, so that no cache has entries of theirs.
     let mut tenants = Vec::new();
     for _ in 0..2 {
         let name = quad_core::id::ulid().unwrap().to_lowercase();
@@ -123,7 +123,7 @@ async fn run_steps(
                     (process.toy.reads_computed(), process.resolver.cache_stats());
                 let answer = process.resolver.read(&principal, View::All, &resource.uri()).await;
                 let computed = process.toy.reads_computed() - computed_before;
-                // Only whoever is asked can be overtaken.
+                // A scheduled write that was not taken has not happened: the scheme was not asked.
                 let conflict = conflicting_update.as_ref().filter(|_| !process.toy.has_scheduled_write());
                 let expected_cached = model.is_cached(*index, caller, resource);
                 if let Some(update) = conflict {
@@ -131,7 +131,7 @@ async fn run_steps(
                 }
                 if !caller.can_read {
                     prop_assert_eq!(answer.unwrap_err().kind(), Kind::Scope);
-                    prop_assert_eq!(computed, 0, "somebody who may not read made the scheme work");
+                    prop_assert_eq!(computed, 0, "the scheme computed a read that the caller may not see");
                     totals.denied.fetch_add(1, Relaxed);
                     process.toy.clear_scheduled_write();
                     continue;
@@ -142,17 +142,17 @@ async fn run_steps(
                 let invalidated = conflict.is_some_and(|update| model.invalidates(update, caller, resource));
                 match (expected_cached, cache_bytes) {
                     (true, None) => {
-                        prop_assert_eq!(computed, 0, "what nobody had changed was computed again");
+                        prop_assert_eq!(computed, 0, "an unchanged answer was computed again");
                         totals.computations_saved.fetch_add(1, Relaxed);
                     }
-                    // It may have made room for others.
+                    // It may have been evicted.
                     (true, Some(_)) => prop_assert!(computed <= 1 + u64::from(invalidated)),
                     (false, _) => prop_assert_eq!(computed, 1 + u64::from(invalidated)),
                 }
                 let stats_after = process.resolver.cache_stats();
                 totals.hits.fetch_add(stats_after.hits - stats_before.hits, Relaxed);
                 totals.conflicts.fetch_add(u64::from(invalidated), Relaxed);
-                // Found, but no longer right: the commit sent it back.
+                // A hit that was stale: the audit commit rejected it.
                 let stale_hit = !expected_cached && stats_after.hits > stats_before.hits;
                 totals.stale_hits.fetch_add(u64::from(stale_hit), Relaxed);
                 totals.evicted.fetch_add(u64::from(expected_cached && computed > 0), Relaxed);
@@ -166,7 +166,7 @@ async fn run_steps(
     Ok(())
 }
 
-/// Tries the property on each backend, and returns what happened over all runs of all of them.
+/// Checks the property on each database; returns the counts over all of them.
 fn check_backends(cache_bytes: Option<usize>) -> Totals {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let totals = Totals::default();
@@ -188,13 +188,10 @@ fn check_backends(cache_bytes: Option<usize>) -> Totals {
 fn cache_never_serves_other_views_or_stale_answers() {
     let totals = check_backends(None);
     let happened = |count: &AtomicU64| count.load(Relaxed) > 0;
-    assert!(
-        happened(&totals.hits) && happened(&totals.computations_saved),
-        "nothing was found in the cache: {totals:?}"
-    );
+    assert!(happened(&totals.hits) && happened(&totals.computations_saved), "no cache hit: {totals:?}");
     assert!(
         happened(&totals.stale_hits) && happened(&totals.conflicts),
-        "nothing changed under an answer: {totals:?}"
+        "no conflict and no stale hit: {totals:?}"
     );
     assert!(happened(&totals.denied), "{totals:?}");
 }
@@ -202,6 +199,6 @@ fn cache_never_serves_other_views_or_stale_answers() {
 #[test]
 fn small_cache_stays_bounded_and_correct() {
     let totals = check_backends(Some(SMALL_CACHE_BYTES));
-    assert!(totals.hits.load(Relaxed) > 0, "nothing was found in the cache: {totals:?}");
-    assert!(totals.evicted.load(Relaxed) > 0, "nothing had to make room: {totals:?}");
+    assert!(totals.hits.load(Relaxed) > 0, "no cache hit: {totals:?}");
+    assert!(totals.evicted.load(Relaxed) > 0, "nothing was evicted: {totals:?}");
 }

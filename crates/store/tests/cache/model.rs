@@ -1,4 +1,4 @@
-//! What every answer must be, without a cache: a map, and rules that are short enough to be seen right.
+//! The model: what every answer must be, and which answers a process must have cached.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,27 +7,27 @@ use serde_json::{Value, json};
 
 use crate::cache::scheme::is_odd;
 
-/// Somebody who reads.
+/// A caller of a read.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub tenant: usize,
-    /// Whether it may read at all.
+    /// Whether it has the scope to read.
     pub can_read: bool,
-    /// Whether it sees what odd rows hold.
+    /// Whether it sees the values of odd rows.
     pub sees_odd: bool,
-    /// Whether it has a scope that means nothing here.
+    /// Whether it has a scope without effect here.
     pub has_extra_scope: bool,
     pub is_user: bool,
 }
 
-/// Some rows, perhaps with a word about the reader.
+/// A resource: some rows, and optionally the kind of the reader.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ToyResource {
     pub shows_reader: bool,
     pub rows: Vec<i64>,
 }
 
-/// A commit that sets some rows, perhaps none.
+/// A commit that sets zero or more rows.
 #[derive(Clone, Debug)]
 pub struct Update {
     pub tenant: usize,
@@ -35,11 +35,11 @@ pub struct Update {
     pub value: i64,
 }
 
-/// Something that happens.
+/// One step of a test case.
 #[derive(Clone, Debug)]
 pub enum Step {
     Write(Update),
-    /// A read; with an update, that is committed after the scheme has looked and before the answer is given.
+    /// A read. An update with it is committed after the scheme has read and before it returns.
     Read(Caller, ToyResource, Option<Update>),
 }
 
@@ -66,7 +66,7 @@ impl ToyResource {
     }
 }
 
-/// What makes two answers one: the tenant, the address, and what the reader sees of it.
+/// What identifies a cached answer: tenant, resource, and what the resource shows of the caller.
 type View = (usize, ToyResource, Option<bool>, Option<bool>);
 
 fn view(caller: &Caller, resource: &ToyResource) -> View {
@@ -74,7 +74,7 @@ fn view(caller: &Caller, resource: &ToyResource) -> View {
     (caller.tenant, resource.clone(), odd, resource.shows_reader.then_some(caller.is_user))
 }
 
-/// The rows, and which process must still hold which answer.
+/// The rows, and the answers that each process must have cached.
 #[derive(Debug, Default)]
 pub struct Model {
     rows: [BTreeMap<i64, i64>; 2],
@@ -91,7 +91,7 @@ impl Model {
         }
     }
 
-    /// Whether an update changes what an answer rests on.
+    /// Whether an update invalidates an answer.
     pub fn invalidates(&self, update: &Update, caller: &Caller, resource: &ToyResource) -> bool {
         update_invalidates(update, caller.tenant, resource, Some(caller.sees_odd))
     }
@@ -104,7 +104,7 @@ impl Model {
         self.cached[process].insert(view(caller, resource));
     }
 
-    /// The answer.
+    /// The correct answer.
     pub fn expected_answer(&self, caller: &Caller, resource: &ToyResource) -> String {
         let rows = &self.rows[caller.tenant];
         let values: Vec<Value> = resource
@@ -123,7 +123,7 @@ impl Model {
     }
 }
 
-/// A row that is hidden is not looked at, so its change changes nothing.
+/// A hidden row is not read, so a change of it invalidates nothing.
 fn update_invalidates(
     update: &Update,
     tenant: usize,

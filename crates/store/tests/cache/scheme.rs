@@ -1,4 +1,4 @@
-//! A scheme whose answers depend on everything that a cache must heed: the tenant, what the reader may see, and rows.
+//! A scheme whose answers depend on everything that a cache key must cover: tenant, scopes, kind of caller, rows.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::cache::model::Update;
 
-/// Rows that a tenant can have.
+/// The number of rows that a tenant can have.
 pub const ROWS: i64 = 5;
 
 pub const TABLES: Component = Component {
@@ -22,12 +22,12 @@ pub const TABLES: Component = Component {
                    PRIMARY KEY (tenant_id, id))"],
 };
 
-/// What odd rows hold is for those who may see it.
+/// The values of odd rows are visible only with the scope `toy:odd`.
 pub fn is_odd(row: i64) -> bool {
     row % 2 == 1
 }
 
-/// The scheme.
+/// The scheme under test.
 pub struct ToyScheme {
     store: Store,
     reads_computed: AtomicU64,
@@ -39,7 +39,7 @@ impl ToyScheme {
         ToyScheme { store, reads_computed: AtomicU64::new(0), scheduled_write: Mutex::default() }
     }
 
-    /// How often it had to compute an answer.
+    /// How many reads it has computed.
     pub fn reads_computed(&self) -> u64 {
         self.reads_computed.load(Relaxed)
     }
@@ -59,14 +59,14 @@ impl ToyScheme {
                 )?;
                 tx.invalidate(tag(*row));
             }
-            // Every commit is a change, also one that concerns nobody here.
+            // Every commit advances the version, even if it sets no row.
             tx.invalidate(Tag::new("toy:clock"));
             Ok(())
         });
         result.await.unwrap();
     }
 
-    /// Has the next answer overtaken by an update.
+    /// Commits an update during the next read, so that the read conflicts with it.
     pub fn schedule_write(&self, tenant: &TenantId, update: &Update) {
         *self.scheduled_write() = Some((tenant.clone(), update.clone()));
     }
@@ -123,7 +123,7 @@ impl Scheme for ToyScheme {
         Ok(vec![route("toy://rows/{rows}"), route("toy://signed/{rows}")])
     }
 
-    /// Only what the address really shows of the reader: those who see the same share an answer.
+    /// Only what the resource shows of the caller, so that callers with equal views share an answer.
     fn cache_key_part(&self, caller: &Principal, address: &Address) -> String {
         let mut key_part = String::new();
         if rows_of(address).into_iter().any(is_odd) {
@@ -147,7 +147,7 @@ impl Scheme for ToyScheme {
                     values.push(Value::from("hidden"));
                     continue;
                 }
-                // Both kinds of tags make an answer stale.
+                // Both kinds of tags invalidate a read set.
                 let tags = if is_odd(*row) { &mut read_set.silent_tags } else { &mut read_set.tags };
                 tags.insert(tag(*row));
                 let stored = sql.query_opt(

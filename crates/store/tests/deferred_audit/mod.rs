@@ -1,14 +1,14 @@
-//! `audit = "async"`: calls that are answered ahead of their events.
+//! `audit = "async"`: calls that are answered before their audit events are committed.
 
 use quad_core::Receipt;
 use quad_store::AuditMode;
 
 use super::*;
 
-/// Records and answers ahead of the event.
+/// Appends an event and returns before its commit.
 async fn append_async(store: &Store, tenant: &TenantId, read_sets: Vec<Arc<ReadSet>>) -> Receipt {
     let receipt = store.append(tenant, event("note.read"), read_sets.into(), None).await.unwrap();
-    assert_eq!(receipt.sequence, None, "the event has no place yet");
+    assert_eq!(receipt.sequence, None, "the event has no sequence yet");
     receipt
 }
 
@@ -22,14 +22,14 @@ async fn deferred_events_are_flushed_soon_and_in_order() {
         store.set_audit_mode(AuditMode::Async);
         let before = checked_chain(store, tenant).await.len();
         let mut event_ids = Vec::new();
-        // More than one commit takes.
+        // More than one batch.
         for _ in 0..2 * quad_store::limits::BATCH_JOBS_MAX + 3 {
             event_ids.push(append_async(store, tenant, Vec::new()).await.event_id);
         }
         store.flush_audit().await.unwrap();
         let chain = checked_chain(store, tenant).await;
         assert_eq!(ids(&chain[before..]), event_ids.iter().map(|id| &**id).collect::<Vec<_>>());
-        // By itself, and along with whatever is written.
+        // An event is flushed alone, and together with a write.
         let alone = append_async(store, tenant, Vec::new()).await.event_id;
         while checked_chain(store, tenant).await.len() == chain.len() {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -64,7 +64,7 @@ async fn async_append_rejects_stale_read_sets() {
             store.flush_audit().await.unwrap();
             assert_eq!(checked_chain(store, tenant).await.len(), events + 1, "a stale read leaves no event");
         }
-        let unknown_tenant = TenantId::new("tnt_nobody");
+        let unknown_tenant = TenantId::new("tnt_unknown");
         let refused = store.append(&unknown_tenant, event("note.read"), ReadSets::new(), None).await;
         assert!(matches!(refused, Err(AppendError::Failed(error)) if error.code() == "UNKNOWN_TENANT"));
     }
@@ -105,7 +105,7 @@ async fn dropped_store_flushes_deferred_events() {
     }
 }
 
-/// Moves the table of the chain away, or back.
+/// Renames a table, so that commits fail until it is renamed back.
 async fn rename_table(store: &Store, tenant: &TenantId, from: &'static str, to: &'static str) {
     let rename =
         move |tx: &mut quad_store::Tx<'_>| Ok(tx.execute_ddl(&format!("ALTER TABLE {from} RENAME TO {to}"))?);

@@ -1,4 +1,4 @@
-//! Holds: an answer that others overtake is computed while nobody may change anything.
+//! Head leases: a read that conflicted with a write is computed again while no write can commit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use quad_store::{AuditMode, Sql, Store, WriteContext};
 
 use crate::{NOTES, add_note, checked_chain, counting_side_effect, event, notes};
 
-/// Runs work as a call: in a task of its own.
+/// Runs a future in a task of its own, like a call.
 async fn in_task<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> T {
     tokio::time::timeout(Duration::from_secs(60), tokio::spawn(future)).await.unwrap().unwrap()
 }
@@ -19,7 +19,7 @@ async fn lease_head(store: &Store, tenant: &TenantId) -> Box<dyn HeadLease> {
     store.lease_head(tenant, None).await.unwrap().unwrap()
 }
 
-/// Records an answer that anything would touch, as it was at that version.
+/// Appends a read of this version that any write invalidates.
 async fn append_leased(lease: Box<dyn HeadLease>, version: Version) -> Result<Receipt, AppendError> {
     let read_set = ReadSet::at_version(version).with_tag(Tag::new("everything"));
     lease.append(event("note.read"), ReadSets::from_iter([Arc::new(read_set)])).await
@@ -34,7 +34,7 @@ async fn invalidate_everything(store: &Store, tenant: &TenantId) {
         tx.invalidate(Tag::new("everything"));
         Ok(())
     };
-    store.write(&WriteContext::from(tenant), event("touched"), work).await.unwrap();
+    store.write(&WriteContext::from(tenant), event("invalidated"), work).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -42,7 +42,7 @@ async fn leased_reads_commit_despite_constant_writes() {
     for TestStore { store, tenant, location, .. } in &stores(&[NOTES]).await.unwrap() {
         let other_store = Store::open(location.clone(), &[NOTES]).await.unwrap();
         let stopped = Arc::new(AtomicBool::new(false));
-        // More than there are connections, in the reader's own process and in another.
+        // More writers than connections, in the reader's process and in another.
         let writers = (0..40).map(|number| {
             let (store, tenant) =
                 (if number % 2 == 0 { store } else { &other_store }.clone(), tenant.clone());
@@ -64,11 +64,11 @@ async fn leased_reads_commit_despite_constant_writes() {
                     Ok(receipt) => {
                         assert_eq!(
                             receipt.version, version_read,
-                            "nothing was changed between the answer and its event"
+                            "no write was committed between the read and its event"
                         );
                         committed += 1;
                     }
-                    // On a machine that stood still for so long.
+                    // The machine was stalled for longer than a lease lasts.
                     Err(AppendError::Stale(0)) => {}
                     Err(other) => panic!("{other:?}"),
                 }
@@ -98,17 +98,13 @@ async fn unused_lease_ends_soon_and_dropped_lease_at_once() {
             in_task(async move { invalidate_everything(&store, &tenant).await }).await;
             let late = append_leased(lease, version_read).await;
             assert!(matches!(late, Err(AppendError::Stale(0))), "{late:?}");
-            // Dropped, it is over at once.
+            // Dropping a lease ends it at once.
             for _ in 0..1_000 {
                 drop(crate::head_lease::lease_head(&lease_store, &lease_tenant).await);
             }
         })
         .await;
-        assert_eq!(
-            checked_chain(store, tenant).await.len(),
-            before + 1,
-            "only what was touched has an event"
-        );
+        assert_eq!(checked_chain(store, tenant).await.len(), before + 1, "only the write has an event");
     }
 }
 
@@ -117,7 +113,7 @@ async fn writing_releases_the_callers_own_lease() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let (store, tenant) = (store.clone(), tenant.clone());
         in_task(async move {
-            // Were each to wait until its hold is over, this would take longer than a test may.
+            // If each write waited for its lease to expire, this would exceed the test's timeout.
             for number in 0..1_300 {
                 let lease = lease_head(&store, &tenant).await;
                 let version_read = current_version(&store, &tenant).await;
@@ -142,7 +138,7 @@ async fn side_effect_commits_only_with_its_leased_event() {
             let (store, tenant) = (store.clone(), tenant.clone());
             tokio::spawn(async move {
                 let lease = store.lease_head(&tenant, Some(counting_side_effect(number % 4))).await.unwrap();
-                // Some find that there is nothing to answer.
+                // Some calls drop the lease without an event.
                 match lease {
                     Some(lease) if number % 16 != 5 => {
                         let version_read = current_version(&store, &tenant).await;
@@ -162,7 +158,7 @@ async fn side_effect_commits_only_with_its_leased_event() {
         assert_eq!(stored, counted);
         let of = (store.clone(), tenant.clone());
         in_task(async move {
-            // Once more where the machine stood still for longer than a hold lasts.
+            // Repeat if the machine was stalled for longer than a lease lasts.
             loop {
                 let lease = of.0.lease_head(&of.1, Some(counting_side_effect(0))).await.unwrap().unwrap();
                 let version_read = current_version(&of.0, &of.1).await;
@@ -190,7 +186,7 @@ async fn leased_append_rejects_invalidated_credential() {
                 let credential = ReadSet::at_version(before).with_tag(Tag::new("everything"));
                 let read_sets = ReadSets::from_iter([Arc::new(answer), Arc::new(credential)]);
                 match lease.append(event("note.read"), read_sets).await {
-                    // Once more where the machine stood still for longer than a hold lasts.
+                    // Repeat if the machine was stalled for longer than a lease lasts.
                     Err(AppendError::Stale(0)) => {}
                     refused => break refused,
                 }

@@ -1,10 +1,11 @@
-//! Readings on the thread that asks for them.
+//! Reads on the calling thread (`Store::read_inline`).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
-/// Counts to a million in one statement, or in so many statements, which takes longer than a glance may; and how often it began.
+/// Counts to a million in this many statements, which exceeds the budget of an inline read. Returns the count and how
+/// often the closure ran.
 async fn slow_count(store: &Store, tenant: &TenantId, statements: i64) -> (i64, usize) {
     const COUNT: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < CAST($1 AS BIGINT)) \
                          SELECT COUNT(*) FROM n";
@@ -24,16 +25,16 @@ async fn slow_count(store: &Store, tenant: &TenantId, statements: i64) -> (i64, 
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_inline_read_restarts_on_blocking_thread() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
-        // Now there is a connection that waits to be used.
+        // Leaves an idle connection in the pool.
         assert!(notes(store, tenant).await.is_empty());
         let expected_runs = match store.backend() {
             quad_store::Backend::Sqlite => 2,
             quad_store::Backend::Postgres => 1,
         };
-        // One statement that SQLite interrupts, and many of which none is long enough for that.
+        // One statement that SQLite interrupts, and many statements that are each too short for that.
         assert_eq!(slow_count(store, tenant, 1).await, (1_000_000, expected_runs));
         assert_eq!(slow_count(store, tenant, 20_000).await, (1_000_000, expected_runs));
-        // The connection has all the time it wants again.
+        // The time limit is removed from the connection.
         add_note(store, tenant, 1, "one").await.unwrap();
         assert_eq!(notes(store, tenant).await, [(1, "one".to_owned())]);
     }
@@ -55,13 +56,13 @@ async fn failed_inline_read_does_not_affect_later_reads() {
     }
 }
 
-/// Whatever is cut short, the connection has no transaction left open.
 #[tokio::test(flavor = "multi_thread")]
 async fn timed_out_inline_read_leaves_no_open_transaction() {
     for TestStore { store, tenant, .. } in &stores(&[NOTES]).await.unwrap() {
         let version = add_note(store, tenant, 1, "one").await.unwrap();
         assert_eq!(notes(store, tenant).await.len(), 1);
-        // SQLite looks at the time every so many steps of a statement, and counts those of all its runs.
+        // SQLite counts the steps of a statement over all its runs, so even a short one, such as ROLLBACK, can be the
+        // one that reaches the check.
         for _ in 0..1_000 {
             let mut is_first = true;
             let slow = move |snapshot: &mut quad_store::Snapshot<'_>| {

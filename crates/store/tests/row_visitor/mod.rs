@@ -1,17 +1,18 @@
-//! Rows that are shown one after the other are those that a query gives.
+//! `for_each_row` visits exactly the rows that `query` returns.
 
 use std::ops::ControlFlow;
 
 use quad_core::Error;
+use quad_store::fast_path::FastSql as _;
 use quad_store::testing::stores;
 use quad_store::{Row, Sql, WriteContext, params};
 
 use crate::{NOTES, add_note, event};
 
-/// Texts of all lengths, every third of them missing.
+/// Texts of different lengths, every third `NULL`.
 const QUERY: &str = "SELECT id, CASE WHEN id % 3 = 0 THEN NULL ELSE text END, text FROM note WHERE tenant_id = $1 ORDER BY id";
 
-/// Checks in a snapshot or in a transaction.
+/// Checks in any kind of snapshot or transaction.
 fn check_row_visitor(sql: &mut dyn Sql) -> quad_core::Result<()> {
     let tenant = sql.tenant().as_str().to_owned();
     let rows = sql.query(QUERY, params![tenant.as_str()])?;
@@ -28,11 +29,12 @@ fn check_row_visitor(sql: &mut dyn Sql) -> quad_core::Result<()> {
         count += 1;
         Ok(if count == 4 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
-    assert_eq!(count, 4, "nothing is shown to whoever has seen enough");
+    assert_eq!(count, 4, "no row is visited after `Break`");
 
-    let refused =
-        sql.for_each_row(QUERY, params![tenant.as_str()], &mut |_| Err(Error::bad_input("not this one")));
-    assert_eq!(refused.unwrap_err().message(), "not this one");
+    let refused = sql.for_each_row(QUERY, params![tenant.as_str()], &mut |_| {
+        Err(Error::bad_input("stopped by the visitor"))
+    });
+    assert_eq!(refused.unwrap_err().message(), "stopped by the visitor");
     Ok(())
 }
 
@@ -47,8 +49,9 @@ async fn for_each_row_visits_the_rows_of_the_query() {
         let context = WriteContext::from(&test.tenant);
         test.store.write(&context, event("note.checked"), |tx| check_row_visitor(tx)).await.unwrap();
         let failed = test.store.read(&test.tenant, |snapshot| {
-            snapshot
-                .for_each_row("SELECT nothing FROM nowhere", params![], &mut |_| panic!("a row of nothing"))
+            snapshot.for_each_row("SELECT nothing FROM nowhere", params![], &mut |_| {
+                panic!("a row of a missing table")
+            })
         });
         assert_eq!(failed.await.unwrap_err().kind(), quad_core::Kind::Internal);
     }

@@ -1,14 +1,16 @@
-//! Rows by their numbers: whoever's rows came in between, whatever has gone, each is found and no other.
+//! `rows_by_id` returns exactly the requested rows, whatever their rowids are.
 
 use quad_core::TenantId;
+use quad_store::fast_path::{FastSql as _, IdQuery};
 use quad_store::testing::{TestStore, stores};
-use quad_store::{IdQuery, Sql, Store, Tx, params, tenant};
+use quad_store::{Sql, Store, Tx, params, tenant};
 
 use crate::NOTES;
 
 static NOTES_BY_ID: IdQuery = IdQuery::new("note", "id", "id, text");
 
-/// Two tenants' notes in turn, in stretches that grow, with gaps; then some go and one comes anew.
+/// Inserts notes of two tenants in turn, in runs of growing length and with gaps, so that rowid predictions fail
+/// sometimes. Then deletes some and inserts one of them again.
 fn write_notes(tx: &mut Tx<'_>, tenants: &[TenantId; 3]) -> quad_core::Result<()> {
     let mut next = [0, 1_000];
     for run_length in 1..12 {
@@ -23,7 +25,7 @@ fn write_notes(tx: &mut Tx<'_>, tenants: &[TenantId; 3]) -> quad_core::Result<()
             *next += i64::from(run_length % 3 == 0);
         }
     }
-    // The last falls into a gap.
+    // Id 22 does not exist: it is in a gap.
     let first_tenant = tenants[0].as_str();
     tx.execute("DELETE FROM note WHERE tenant_id = $1 AND id IN (20, 21, 40, 22)", params![first_tenant])?;
     tx.execute("INSERT INTO note (tenant_id, id, text) VALUES ($1, 21, 'again')", params![first_tenant])?;

@@ -1,4 +1,4 @@
-//! The write-ahead log stays short, however long somebody writes without a pause.
+//! The write-ahead log stays short under constant writes.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -10,16 +10,16 @@ use quad_store::{Location, testing};
 
 use super::{NOTES, add_note};
 
-/// Rows that fill some pages each.
+/// Size of a note: some pages.
 const NOTE_BYTES: usize = 16 * 1024;
 
-/// Rows after which a log that has never begun anew is longer than anybody would like: 240 MiB.
+/// Notes after which a log that never restarts is too long: 240 MiB.
 const NOTES_MAX: i64 = 15_000;
 
-/// Writers at a time, so that there is always one more commit to be made.
+/// Concurrent writers, so that there is always another commit.
 const WRITERS: usize = 8;
 
-/// What the log's header holds anew each time that the log begins.
+/// The salt in the log's header, which changes each time the log restarts.
 fn wal_salt(wal_path: &Path) -> Option<[u8; 8]> {
     let mut header = [0; 24];
     std::fs::File::open(wal_path).ok()?.read_exact(&mut header).ok()?;
@@ -29,7 +29,7 @@ fn wal_salt(wal_path: &Path) -> Option<[u8; 8]> {
 #[tokio::test(flavor = "multi_thread")]
 async fn wal_restarts_under_constant_writes() {
     let store = testing::sqlite(&[NOTES]).await.unwrap();
-    let Location::Sqlite(file) = &store.location else { panic!("SQLite was asked for") };
+    let Location::Sqlite(file) = &store.location else { panic!("not a SQLite store") };
     let wal_path = file.with_file_name("quad.db-wal");
     let text = "x".repeat(NOTE_BYTES);
     let next = Arc::new(AtomicI64::new(0));
@@ -49,7 +49,7 @@ async fn wal_restarts_under_constant_writes() {
     }
     let (mut restarts, mut last_salt) = (0, wal_salt(&wal_path));
     while restarts < 2 {
-        assert!(next.load(Ordering::Relaxed) < NOTES_MAX, "the log has begun anew {restarts} times");
+        assert!(next.load(Ordering::Relaxed) < NOTES_MAX, "the log has restarted only {restarts} times");
         tokio::time::sleep(Duration::from_millis(20)).await;
         let current_salt = wal_salt(&wal_path);
         if current_salt != last_salt {

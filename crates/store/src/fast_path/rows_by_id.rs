@@ -1,8 +1,8 @@
-//! Rows that a tenant finds by a number, many at a time: the nodes of a graph by their ids.
+//! Rows of one table by their integer ids, many at once.
 //!
-//! PostgreSQL is asked for many at once, since each question is a journey. SQLite is asked for one after the other, which costs
-//! less than a list: a list becomes a table of its own, made and thrown away. And where it keeps rows under numbers of its own
-//! (`rowid`) it is asked for those: its index of our numbers is a second tree, as deep as the first.
+//! PostgreSQL is asked for up to 64 at a time, since each statement is a round trip. SQLite is asked for one at a
+//! time: a list of ids becomes a temporary table, which costs more. Where SQLite's own row number (`rowid`) can be
+//! predicted, the row is looked up by it, because the index on our ids is a second tree, as deep as the table.
 
 use std::sync::OnceLock;
 
@@ -10,7 +10,7 @@ use quad_core::TenantId;
 
 use crate::{DbError, Row, Sql, Value, batch};
 
-/// Some columns of a table that has a `tenant_id` and, within a tenant, unique numbers.
+/// A query for some columns of a table that has a `tenant_id` and an integer id that is unique within a tenant.
 pub struct IdQuery {
     table: &'static str,
     id_column: &'static str,
@@ -18,7 +18,7 @@ pub struct IdQuery {
     statements: OnceLock<IdQuerySql>,
 }
 
-/// The statements, put together once; the last two are SQLite's alone.
+/// The statements, built once. The last two are for SQLite only.
 struct IdQuerySql {
     by_id_lists: [String; batch::SIZES.len()],
     by_id: String,
@@ -26,7 +26,7 @@ struct IdQuerySql {
 }
 
 impl IdQuery {
-    /// These columns of the rows of `table`, which are found by the column `number`.
+    /// `columns` of the rows of `table`, found by `id_column`.
     pub const fn new(table: &'static str, id_column: &'static str, columns: &'static str) -> IdQuery {
         IdQuery { table, id_column, columns, statements: OnceLock::new() }
     }
@@ -45,19 +45,20 @@ impl IdQuery {
         })
     }
 
-    /// The row of a number with its place before the columns: parameters are the tenant and the number.
+    /// SQLite: the `rowid`, then the columns. Parameters: tenant, id.
     pub(crate) fn by_id_sql(&self) -> &str {
         &self.statements().by_id
     }
 
-    /// The same where the place is known, or believed to be: parameters are the tenant, the number and the place.
+    /// SQLite: the same by a predicted `rowid`. Parameters: tenant, id, rowid. Without a row if the prediction is
+    /// wrong.
     pub(crate) fn by_rowid_sql(&self) -> &str {
         &self.statements().by_rowid
     }
 }
 
-/// Asks for many rows at once.
-pub(crate) fn rows_by_id_lists<S: Sql + ?Sized>(
+/// One query per chunk of ids, through [`Sql::query`].
+pub(crate) fn query_in_chunks<S: Sql + ?Sized>(
     sql: &mut S,
     id_query: &IdQuery,
     ids: &[i64],
@@ -75,20 +76,20 @@ pub(crate) fn rows_by_id_lists<S: Sql + ?Sized>(
     Ok(result_rows)
 }
 
-/// Where the row of a number lies, as far as one can tell from those that were found before it. SQLite gives out places in the
-/// order in which rows come, and so does a tenant its numbers: where nobody else's rows came in between, a row's place is as far from
-/// its number as its neighbour's is. It is only a guess, and whoever looks there asks for the number as well.
+/// Predicts the `rowid` of a row from its id. SQLite assigns rowids in insertion order, and a tenant assigns its ids
+/// in the same order: as long as no other tenant inserts in between, the difference of the two is constant. The
+/// statement that uses a prediction checks the id as well.
 #[derive(Default)]
 pub(crate) struct RowidPredictor {
     table: &'static str,
     tenant: Option<TenantId>,
     offset: i64,
-    /// Whether two rows running were as far from their numbers; otherwise it is not worth looking.
+    /// True if the last two rows had the same offset. Otherwise a prediction is not worth a query.
     is_confident: bool,
 }
 
 impl RowidPredictor {
-    /// Turns to the rows of a table and a tenant. What is known of others is forgotten.
+    /// Starts again if the table or the tenant differs from that of the last call.
     pub(crate) fn reset_for(&mut self, id_query: &IdQuery, tenant: &TenantId) {
         if self.table != id_query.table || self.tenant.as_ref() != Some(tenant) {
             *self = RowidPredictor {
@@ -100,17 +101,17 @@ impl RowidPredictor {
         }
     }
 
-    /// Where the row may be.
+    /// The likely `rowid`, if there is one.
     pub(crate) fn predict(&self, id: i64) -> Option<i64> {
         id.checked_add(self.offset).filter(|_| self.is_confident)
     }
 
-    /// The row was not where it might have been.
+    /// The prediction was wrong.
     pub(crate) fn miss(&mut self) {
         self.is_confident = false;
     }
 
-    /// The row is here.
+    /// The row with this id has this `rowid`.
     pub(crate) fn learn(&mut self, id: i64, rowid: i64) {
         let offset = rowid.wrapping_sub(id);
         self.is_confident = offset == self.offset;
@@ -122,7 +123,7 @@ impl RowidPredictor {
 mod tests {
     use super::*;
 
-    /// What SQLite intends to do.
+    /// SQLite's query plan.
     fn query_plan(database: &rusqlite::Connection, text: &str) -> String {
         let explained = format!("EXPLAIN QUERY PLAN {text}");
         database.query_row(&explained, ["t", "1", "1"].map(Some), |row| row.get(3)).unwrap()
