@@ -1,5 +1,7 @@
 //! Counterparties: whom money comes from and goes to.
 
+use std::collections::BTreeSet;
+
 use quad_core::{Result, Timestamp};
 use quad_statements::{Amount, Currency};
 use quad_store::{Sql, Tx, params};
@@ -131,22 +133,44 @@ pub(crate) fn paid_totals(sql: &mut dyn Sql, id: &str) -> Result<Vec<(i64, Amoun
     Ok(outflows.map(|total| (total.count, total.amount, total.currency)).collect())
 }
 
-/// Adds a counterparty; false if its id, or its name and type, are there.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &Counterparty, touched: &mut TouchedTags) -> Result<bool> {
-    if !entity::insert(tx, new)? {
+/// Inserts a counterparty, or replaces `old` by it. False if an insert finds its id, or its name and type, taken.
+pub(crate) fn save(
+    tx: &mut Tx<'_>,
+    old: Option<&Counterparty>,
+    new: &Counterparty,
+    touched: &mut TouchedTags,
+) -> Result<bool> {
+    if !entity::insert_or_update(tx, old, new)? {
         return Ok(false);
     }
-    let tenant = tx.tenant().as_str().to_owned();
-    for alias in &new.aliases {
-        tx.execute(
-            "INSERT INTO brain_alias (tenant_id, alias, counterparty_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-            params![tenant.as_str(), normalize(alias), new.id.as_str()],
-        )?;
-    }
+    save_aliases(tx, old.map_or(&[], |old| &old.aliases), new)?;
     crate::raw::mark_cited(tx, &new.meta)?;
     touched.row(Counterparty::KIND, new.id.as_str());
-    touched.listing();
+    if old.is_none_or(|old| old.title() != new.title()) {
+        touched.listing();
+    }
     Ok(true)
+}
+
+/// Brings the alias index in line with the aliases of a counterparty.
+fn save_aliases(tx: &mut Tx<'_>, old: &[String], new: &Counterparty) -> Result<()> {
+    let tenant = tx.tenant().as_str().to_owned();
+    let normalized =
+        |aliases: &[String]| aliases.iter().map(|alias| normalize(alias)).collect::<BTreeSet<_>>();
+    let (before, after) = (normalized(old), normalized(&new.aliases));
+    for alias in before.difference(&after) {
+        tx.execute(
+            "DELETE FROM brain_alias WHERE tenant_id = $1 AND alias = $2 AND counterparty_id = $3",
+            params![tenant.as_str(), alias.as_str(), new.id.as_str()],
+        )?;
+    }
+    for alias in after.difference(&before) {
+        tx.execute(
+            "INSERT INTO brain_alias (tenant_id, alias, counterparty_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+            params![tenant.as_str(), alias.as_str(), new.id.as_str()],
+        )?;
+    }
+    Ok(())
 }
 
 /// The counterparty of a normalized name or alias, whatever its type.

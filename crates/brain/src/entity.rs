@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use quad_core::{Result, Timestamp};
-use quad_store::{Row, Sql, Tx, Value as Cell, batch};
+use quad_store::{DbError, Row, Sql, Tx, Value as Cell, batch};
 use serde_json::{Map, Value};
 
 use crate::errors::{self, invalid};
@@ -455,6 +455,25 @@ pub(crate) fn find_many<N: Entity>(sql: &mut dyn Sql, ids: &[String]) -> Result<
     Ok(rows)
 }
 
+/// Those of several ids that a row has.
+pub(crate) fn existing_ids<N: Entity>(sql: &mut dyn Sql, ids: &[String]) -> Result<HashSet<String>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let mut existing = HashSet::with_capacity(ids.len());
+    for chunk in batch::chunks(ids) {
+        let query = format!(
+            "SELECT id FROM {} WHERE tenant_id = $1 AND id IN ({})",
+            N::TABLE,
+            batch::placeholders(chunk.len(), 2)
+        );
+        let mut cells: Vec<Cell> = vec![tenant.as_str().into()];
+        cells.extend(chunk.iter().map(|id| id.as_str().into()));
+        for row in &sql.query(&query, &cells)? {
+            existing.insert(row.text(0)?.to_owned());
+        }
+    }
+    Ok(existing)
+}
+
 /// Adds a row; false if its id, or whatever else must be unique, is there already.
 pub(crate) fn insert<N: Entity>(tx: &mut Tx<'_>, row: &N) -> Result<bool> {
     Ok(insert_all(tx, std::slice::from_ref(row), IdSource::Supplied)? == [true])
@@ -510,7 +529,17 @@ pub(crate) fn insert_all<N: Entity>(tx: &mut Tx<'_>, rows: &[N], id_source: IdSo
     Ok(is_new)
 }
 
-/// Puts a row in the place of the one of its id.
+/// Inserts `new`, or updates the row of its id when `old` is that row. False if an insert finds a row with the same id or the
+/// same unique key; then nothing has changed.
+pub(crate) fn insert_or_update<N: Entity>(tx: &mut Tx<'_>, old: Option<&N>, new: &N) -> Result<bool> {
+    if old.is_none() {
+        return insert(tx, new);
+    }
+    update(tx, new)?;
+    Ok(true)
+}
+
+/// Replaces all columns of the row that has this id. A row that would equal another in a unique key is a conflict.
 pub(crate) fn update<N: Entity>(tx: &mut Tx<'_>, row: &N) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
     let columns: Vec<&str> = N::columns().split(", ").skip(1).collect();
@@ -520,6 +549,15 @@ pub(crate) fn update<N: Entity>(tx: &mut Tx<'_>, row: &N) -> Result<()> {
         format!("UPDATE {} SET {} WHERE tenant_id = $1 AND id = $2", N::TABLE, assignments.join(", "));
     let mut cells: Vec<Cell> = vec![tenant.into()];
     cells.extend(row.column_values());
-    tx.execute(&statement, &cells)?;
-    Ok(())
+    match tx.execute(&statement, &cells) {
+        Ok(_) => Ok(()),
+        Err(error @ DbError::Unique { .. }) => {
+            let message =
+                format!("Another {} has the same name, number or state as {}", N::KIND, row.id_text());
+            Err(errors::conflict("ledger_row_exists", message)
+                .hint("Change or remove the other row first")
+                .with_cause(error))
+        }
+        Err(error) => Err(error.into()),
+    }
 }

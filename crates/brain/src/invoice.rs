@@ -60,16 +60,27 @@ impl Invoice {
     }
 }
 
-/// Adds an invoice; false if its id, or its counterparty and number, are there.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &Invoice, touched: &mut TouchedTags) -> Result<bool> {
+/// Inserts an invoice, or replaces `old` by it. Its counterparty must exist. False if an insert finds its id, or its number
+/// and counterparty, taken.
+pub(crate) fn save(
+    tx: &mut Tx<'_>,
+    old: Option<&Invoice>,
+    new: &Invoice,
+    touched: &mut TouchedTags,
+) -> Result<bool> {
     entity::get::<Counterparty>(tx, new.counterparty_id.as_str())?;
-    if !entity::insert(tx, new)? {
+    if !entity::insert_or_update(tx, old, new)? {
         return Ok(false);
     }
     crate::raw::mark_cited(tx, &new.meta)?;
     touched.row(Invoice::KIND, new.id.as_str());
-    touched.row(Counterparty::KIND, new.counterparty_id.as_str());
-    touched.listing();
+    // An invoice that moves changes the pages of both counterparties.
+    for row in old.into_iter().chain([new]) {
+        touched.row(Counterparty::KIND, row.counterparty_id.as_str());
+    }
+    if old.is_none_or(|old| old.invoice_number != new.invoice_number) {
+        touched.listing();
+    }
     Ok(true)
 }
 

@@ -5,6 +5,7 @@ use quad_statements::{Amount, Currency};
 use quad_store::{Sql, Tx};
 use serde_json::{Map, Value};
 
+use crate::calendar;
 use crate::counterparty::Counterparty;
 use crate::entity::{self, Entity, Field as _, entity};
 use crate::ids::CounterpartyId;
@@ -13,7 +14,6 @@ use crate::row_meta::RowMeta;
 use crate::string_enum::string_enum;
 use crate::tags::TouchedTags;
 use crate::total::{self, Deltas, Subject};
-use crate::{calendar, errors};
 
 string_enum!(
     /// What sort of obligation.
@@ -104,40 +104,36 @@ impl Obligation {
     }
 }
 
-/// Adds an obligation; false if its id is there.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &Obligation, touched: &mut TouchedTags) -> Result<bool> {
-    if entity::find::<Counterparty>(tx, new.counterparty_id.as_str())?.is_none() {
-        return Err(errors::row_not_found(Counterparty::KIND, new.counterparty_id.as_str()));
+/// Inserts an obligation, or replaces `old` by it, and keeps the totals of open obligations. Its counterparty must exist.
+/// False if an insert finds its id taken.
+pub(crate) fn save(
+    tx: &mut Tx<'_>,
+    old: Option<&Obligation>,
+    new: &Obligation,
+    touched: &mut TouchedTags,
+) -> Result<bool> {
+    if old.is_none_or(|old| old.counterparty_id != new.counterparty_id) {
+        entity::get::<Counterparty>(tx, new.counterparty_id.as_str())?;
     }
-    if !entity::insert(tx, new)? {
+    if !entity::insert_or_update(tx, old, new)? {
         return Ok(false);
     }
     let mut deltas = Deltas::default();
+    if let Some(old) = old {
+        old.add_to_totals(-1, &mut deltas);
+    }
     new.add_to_totals(1, &mut deltas);
     deltas.write(tx)?;
     crate::raw::mark_cited(tx, &new.meta)?;
-    touch(new, touched);
-    touched.listing();
+    for row in old.into_iter().chain([new]) {
+        touched.row(Obligation::KIND, row.id.as_str());
+        touched.row(Counterparty::KIND, row.counterparty_id.as_str());
+    }
+    // The list shows the kind.
+    if old.is_none_or(|old| old.kind != new.kind) {
+        touched.listing();
+    }
     Ok(true)
-}
-
-/// Puts another version of an obligation in its place.
-pub(crate) fn replace(tx: &mut Tx<'_>, changed: &Obligation, touched: &mut TouchedTags) -> Result<()> {
-    let old: Obligation = entity::get(tx, changed.id.as_str())?;
-    let mut deltas = Deltas::default();
-    old.add_to_totals(-1, &mut deltas);
-    changed.add_to_totals(1, &mut deltas);
-    deltas.write(tx)?;
-    entity::update(tx, changed)?;
-    crate::raw::mark_cited(tx, &changed.meta)?;
-    touch(&old, touched);
-    touch(changed, touched);
-    Ok(())
-}
-
-fn touch(row: &Obligation, touched: &mut TouchedTags) {
-    touched.row(Obligation::KIND, row.id.as_str());
-    touched.row(Counterparty::KIND, row.counterparty_id.as_str());
 }
 
 /// Which obligations.

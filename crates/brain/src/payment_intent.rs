@@ -90,21 +90,32 @@ impl PaymentIntent {
     }
 }
 
-/// Adds an intent; false if its id is there. What it names must exist.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &PaymentIntent, touched: &mut TouchedTags) -> Result<bool> {
+/// Inserts an intent, or replaces `old` by it. Its account, counterparty and obligation must exist. False if an insert finds
+/// its id taken.
+pub(crate) fn save(
+    tx: &mut Tx<'_>,
+    old: Option<&PaymentIntent>,
+    new: &PaymentIntent,
+    touched: &mut TouchedTags,
+) -> Result<bool> {
     entity::get::<Account>(tx, new.source_account_id.as_str())?;
     entity::get::<Counterparty>(tx, new.destination_counterparty_id.as_str())?;
     if let Some(obligation) = &new.obligation_id {
         entity::get::<Obligation>(tx, obligation.as_str())?;
-        touched.row(Obligation::KIND, obligation.as_str());
     }
-    if !entity::insert(tx, new)? {
+    if !entity::insert_or_update(tx, old, new)? {
         return Ok(false);
     }
     crate::raw::mark_cited(tx, &new.meta)?;
     touched.row(PaymentIntent::KIND, new.id.as_str());
-    if let Some(agent) = &new.created_by_agent_id {
-        touched.row("agent", agent);
+    // The pages of an obligation and of an agent list their intents.
+    for row in old.into_iter().chain([new]) {
+        if let Some(obligation) = &row.obligation_id {
+            touched.row(Obligation::KIND, obligation.as_str());
+        }
+        if let Some(agent) = &row.created_by_agent_id {
+            touched.row("agent", agent);
+        }
     }
     touched.listing();
     Ok(true)

@@ -45,14 +45,21 @@ impl Policy {
     }
 }
 
-/// Adds a policy; false if its id is there, or if it claims to be active beside another.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &Policy, touched: &mut TouchedTags) -> Result<bool> {
-    if !entity::insert(tx, new)? {
+/// Inserts a policy, or replaces `old` by it. False if an insert finds its id taken, or another policy active beside it.
+pub(crate) fn save(
+    tx: &mut Tx<'_>,
+    old: Option<&Policy>,
+    new: &Policy,
+    touched: &mut TouchedTags,
+) -> Result<bool> {
+    if !entity::insert_or_update(tx, old, new)? {
         return Ok(false);
     }
     raw::mark_cited(tx, &new.meta)?;
     touched.row(Policy::KIND, new.id.as_str());
-    touched.listing();
+    if old.is_none() {
+        touched.listing();
+    }
     Ok(true)
 }
 

@@ -4,7 +4,7 @@ use quad_core::Result;
 use quad_store::Tx;
 
 use crate::entity::{self, Entity, UnitInterval, entity};
-use crate::invoice::Invoice;
+use crate::invoice::{self, Invoice};
 use crate::obligation::{self, Obligation};
 use crate::row_meta::RowMeta;
 use crate::string_enum::string_enum;
@@ -94,17 +94,15 @@ fn apply_match(
         }
         MatchedKind::Obligation => {
             let Some(raised) = raised else { return Ok(()) };
-            let mut row: Obligation = entity::get(tx, id)?;
-            row.meta = raised;
-            obligation::replace(tx, &row, touched)
+            let old: Obligation = entity::get(tx, id)?;
+            let row = Obligation { meta: raised, ..old.clone() };
+            obligation::save(tx, Some(&old), &row, touched).map(|_| ())
         }
         MatchedKind::Invoice => {
             let Some(raised) = raised else { return Ok(()) };
-            let mut row: Invoice = entity::get(tx, id)?;
-            row.meta = raised;
-            entity::update(tx, &row)?;
-            touched.row(Invoice::KIND, id);
-            Ok(())
+            let old: Invoice = entity::get(tx, id)?;
+            let row = Invoice { meta: raised, ..old.clone() };
+            invoice::save(tx, Some(&old), &row, touched).map(|_| ())
         }
     }
 }

@@ -6,7 +6,7 @@ use quad_core::resolver::View;
 use serde_json::{Value, json};
 
 use crate::testing::{FIXTURE, TestEnv, caller, test_envs, test_envs_with_data};
-use crate::{contribution, raw};
+use crate::{contribution, counterparty, raw};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn loaded_rows_are_read_back() {
@@ -587,5 +587,112 @@ async fn exported_journal_has_same_balances() {
                 eprintln!("skipped: hledger does not start ({error}); ./x setup installs it");
             }
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn upsert_of_counterparty_replaces_aliases() {
+    for env in test_envs_with_data().await {
+        let find = async |name: &'static str| {
+            let found = env.test.store.read(&env.test.tenant, move |sql| counterparty::by_name(sql, name));
+            found.await.unwrap().map(|row| row.id.as_str().to_owned())
+        };
+        assert_eq!(find("aws").await.as_deref(), Some("cp_aws"));
+        let edit = r#"{"kind":"counterparty","operation":"upsert","id":"cp_aws","name":"Amazon Web Services","type":"vendor","aliases":["EC2 Bill"]}"#;
+        assert_eq!(env.load(edit).await.unwrap().updated, 1);
+        assert_eq!(find("ec2 bill").await.as_deref(), Some("cp_aws"));
+        assert_eq!(find("aws").await, None);
+        let page = env.call("ledger.counterparties.list", json!({"q": "ec2 bill"})).await.unwrap();
+        assert_eq!(page["items"][0]["id"], "cp_aws");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn upsert_of_invoice_updates_pages_of_both_counterparties() {
+    for env in test_envs_with_data().await {
+        let mentions = async |counterparty: &str| {
+            let page = env.text(&format!("brain://wiki/counterparties/{counterparty}")).await.unwrap();
+            page.contains("brain://ledger/invoices/inv_1")
+        };
+        assert_eq!((mentions("cp_acme").await, mentions("cp_aws").await), (true, false));
+        let edit = r#"{"kind":"invoice","operation":"upsert","id":"inv_1","invoice_number":"INV-1001","counterparty_id":"COUNTERPARTY","amount_due":"900.00","currency":"USD","issue_date":"2025-09-01"}"#;
+        assert_eq!(env.load(&edit.replace("COUNTERPARTY", "cp_aws")).await.unwrap().updated, 1);
+        assert_eq!((mentions("cp_acme").await, mentions("cp_aws").await), (false, true));
+        let unknown = env.load(&edit.replace("COUNTERPARTY", "cp_none")).await.unwrap_err();
+        assert_eq!((unknown.kind(), unknown.detail("line")), (Kind::BadInput, Some(&json!(1))));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn upsert_of_obligation_updates_pages_and_totals_of_both_counterparties() {
+    for env in test_envs_with_data().await {
+        let mentions = async |counterparty: &str| {
+            let page = env.text(&format!("brain://wiki/counterparties/{counterparty}")).await.unwrap();
+            page.contains("brain://ledger/obligations/obl_1")
+        };
+        assert_eq!((mentions("cp_aws").await, mentions("cp_acme").await), (true, false));
+        let edit = r#"{"kind":"obligation","operation":"upsert","id":"obl_1","type":"bill","counterparty_id":"COUNTERPARTY","amount_due":"250.00","currency":"USD","due_date":"2025-09-30","direction":"payable"}"#;
+        assert_eq!(env.load(&edit.replace("COUNTERPARTY", "cp_acme")).await.unwrap().updated, 1);
+        assert_eq!((mentions("cp_aws").await, mentions("cp_acme").await), (false, true));
+        let owed = env.ask("How much do I owe Acme Corp?").await;
+        assert!(owed["answer"].as_str().unwrap().contains("250.00 USD"), "{owed}");
+        let unknown = env.load(&edit.replace("COUNTERPARTY", "cp_none")).await.unwrap_err();
+        assert_eq!(unknown.kind(), Kind::BadInput);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn upsert_of_payment_intent_checks_references_and_updates_pages() {
+    for env in test_envs_with_data().await {
+        let mentions = async |page: &str| {
+            env.text(&format!("brain://wiki/{page}")).await.unwrap().contains("payment-intents/pi_a1b2c3")
+        };
+        let pages = async || {
+            (
+                mentions("obligations/obl_1").await,
+                mentions("obligations/obl_2").await,
+                mentions("agents/agent_1").await,
+                mentions("agents/agent_2").await,
+            )
+        };
+        assert_eq!(pages().await, (true, false, true, false));
+        let edit = r#"{"kind":"payment_intent","operation":"upsert","id":"pi_a1b2c3","created_by_agent_id":"agent_2","action_type":"ach_outbound","source_account_id":"acct_8231","destination_counterparty_id":"cp_aws","amount":"250.00","currency":"USD","obligation_id":"obl_2","status":"pending_approval"}"#;
+        assert_eq!(env.load(edit).await.unwrap().updated, 1);
+        assert_eq!(pages().await, (false, true, false, true));
+        for (known, unknown) in [("acct_8231", "acct_none"), ("cp_aws", "cp_none"), ("obl_2", "obl_none")] {
+            let error = env.load(&edit.replace(known, unknown)).await.unwrap_err();
+            assert_eq!((error.kind(), error.code()), (Kind::BadInput, "ledger_row_not_found"), "{unknown}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn upsert_of_transaction_checks_its_counterparty() {
+    for env in test_envs_with_data().await {
+        let edit = r#"{"kind":"transaction","operation":"upsert","id":"tx_2","account_id":"acct_8231","amount":"100.5","currency":"USD","direction":"outflow","transaction_date":"2025-08-20","counterparty_id":"cp_none"}"#;
+        assert_eq!(env.load(edit).await.unwrap_err().code(), "ledger_row_not_found");
+        let row = env.read("brain://ledger/transactions/tx_2").await.unwrap();
+        assert_eq!(row["counterparty_id"], "cp_aws");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn upsert_that_takes_a_unique_key_is_a_conflict() {
+    for env in test_envs_with_data().await {
+        let policies = r#"
+{"kind":"policy","id":"pol_1","version":1,"state":"active","content":{}}
+{"kind":"policy","id":"pol_2","version":2,"state":"draft","content":{}}
+"#;
+        env.load(policies).await.unwrap();
+        for line in [
+            r#"{"kind":"policy","operation":"upsert","id":"pol_2","version":2,"state":"active","content":{}}"#,
+            r#"{"kind":"counterparty","operation":"upsert","id":"cp_acme","name":"Amazon Web Services","type":"vendor"}"#,
+        ] {
+            let error = env.load(line).await.unwrap_err();
+            assert_eq!((error.kind(), error.code()), (Kind::Conflict, "ledger_row_exists"), "{line}");
+        }
+        let update = r#"{"kind":"policy","operation":"upsert","id":"pol_1","version":3,"state":"active","content":{}}"#;
+        assert_eq!(env.load(update).await.unwrap().updated, 1);
+        assert!(env.text("brain://wiki/policies/active").await.unwrap().contains("ersion"));
     }
 }

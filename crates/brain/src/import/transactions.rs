@@ -171,7 +171,7 @@ fn get_or_create_counterparty(
                 metadata: serde_json::Map::new(),
                 meta: meta.clone(),
             };
-            counterparty::create(tx, &new, touched)?;
+            counterparty::save(tx, None, &new, touched)?;
             new.id
         }
     };
