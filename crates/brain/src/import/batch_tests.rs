@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use quad_core::Kind;
 use quad_store::audit::block;
+use quad_store::{Sql as _, Tx, params};
 use serde_json::{Value, json};
 
 use super::job::{self, ImportJob};
@@ -136,11 +138,37 @@ async fn failed_file_rolls_back_alone() {
         ];
         let (reports, failure) = job::import_batch_or_each(&env.test.store, &env.writer(), jobs).await;
         assert_eq!(reports.iter().map(report_counts).collect::<Vec<_>>(), [(1, 0, 0, (0, 0))]);
-        assert_ne!(failure.unwrap().kind(), quad_core::Kind::Internal);
+        assert_ne!(failure.unwrap().kind(), Kind::Internal);
         let file_actions = ["raw.ingest", "raw.parsed.write", "ledger.imported"];
         assert_eq!(actions_by_commit(&env).await[before..], [file_actions]);
         let counts: Vec<i64> = stored_state(&env).await.0.iter().map(|account| account.3).collect();
         assert_eq!(counts, [1, 0, 0]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn database_error_stops_the_batch_without_a_second_try() {
+    for env in test_envs().await {
+        create_three_accounts(&env).await;
+        let before = actions_by_commit(&env).await;
+        let jobs = vec![
+            parsed_job(&env, 0, None, Defect::None).await,
+            parsed_job(&env, 1, None, Defect::None).await,
+        ];
+        // A row that no program can have written: reading it is an internal error.
+        let damage = |tx: &mut Tx<'_>| {
+            let tenant = tx.tenant().as_str().to_owned();
+            tx.execute(
+                "UPDATE brain_account SET currency = '?' WHERE tenant_id = $1 AND id = 'acct_1'",
+                params![tenant],
+            )?;
+            Ok(())
+        };
+        env.test.store.write_unaudited(&env.test.tenant, damage).await.unwrap();
+        let (reports, failure) = job::import_batch_or_each(&env.test.store, &env.writer(), jobs).await;
+        assert_eq!(failure.unwrap().kind(), Kind::Internal);
+        assert!(reports.is_empty(), "the first file was imported alone, as if the second were bad input");
+        assert_eq!(actions_by_commit(&env).await, before);
     }
 }
 

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use quad_core::{Error, EventDraft, Result, Timestamp, canonical};
+use quad_core::{Error, EventDraft, Kind, Result, Timestamp, canonical};
 use quad_statements::{Amount, Document, Statement};
 use quad_store::{Store, Tx, WriteContext};
 use tokio::task::spawn_blocking;
@@ -411,12 +411,14 @@ pub(super) async fn import_batch_or_each(
     jobs: Vec<Arc<ImportJob>>,
 ) -> (Vec<FileReport>, Option<Error>) {
     let mut done = Vec::with_capacity(jobs.len());
-    if jobs.len() > 1
-        && let Ok(reports) = import_batch(store, writer, jobs.clone()).await
-    {
-        return (reports, None);
+    if jobs.len() > 1 {
+        match import_batch(store, writer, jobs.clone()).await {
+            Ok(reports) => return (reports, None),
+            // The input of one of them is refused; those before it are imported.
+            Err(error) if is_input_error(&error) => {}
+            Err(error) => return (done, Some(error)),
+        }
     }
-    // One of them does not fit; those before it do.
     for job in jobs {
         match import_one(store, writer, job).await {
             Ok(report) => done.push(report),
@@ -424,6 +426,11 @@ pub(super) async fn import_batch_or_each(
         }
     }
     (done, None)
+}
+
+/// Whether an error is about what a file says, so that the other files may still be fine.
+fn is_input_error(error: &Error) -> bool {
+    matches!(error.kind(), Kind::BadInput | Kind::Conflict | Kind::NotFound)
 }
 
 /// Files a small one by itself.
