@@ -3,6 +3,8 @@
 
 use quad_core::Kind;
 use quad_core::resolver::View;
+use quad_store::audit::block;
+use quad_store::{Sql as _, Tx, params};
 use serde_json::{Value, json};
 
 use crate::testing::{FIXTURE, TestEnv, caller, test_envs, test_envs_with_data};
@@ -695,4 +697,53 @@ async fn upsert_that_takes_a_unique_key_is_a_conflict() {
         assert_eq!(env.load(update).await.unwrap().updated, 1);
         assert!(env.text("brain://wiki/policies/active").await.unwrap().contains("ersion"));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contribution_with_failed_extraction_succeeds_with_one_audit_event() {
+    for env in test_envs().await {
+        env.load("{\"kind\":\"account\",\"id\":\"acct_1\",\"name\":\"Giro\",\"currency\":\"EUR\"}")
+            .await
+            .unwrap();
+        contribution::release(&env.test.store, &env.writer(), "test", "agent_1").await.unwrap();
+        // A row that no program can have written: reading it is an internal error.
+        let set_currency = async |currency: &'static str| {
+            let work = move |tx: &mut Tx<'_>| {
+                let tenant = tx.tenant().as_str().to_owned();
+                tx.execute(
+                    "UPDATE brain_account SET currency = $2 WHERE tenant_id = $1 AND id = 'acct_1'",
+                    params![tenant, currency],
+                )?;
+                Ok(())
+            };
+            env.test.store.write_unaudited(&env.test.tenant, work).await.unwrap();
+        };
+        set_currency("?").await;
+        let before = audited_actions(&env).await.len();
+        let statement =
+            json!({"payload": STATEMENT, "mime_type": "text/csv", "source_ref": {"account_id": "acct_1"}});
+        let uploaded = env.call("raw.contribute", statement).await.unwrap();
+        assert_eq!(audited_actions(&env).await[before..], ["agent.mcp.tool_called"]);
+        // The next contribution tries it again.
+        set_currency("EUR").await;
+        env.call("raw.contribute", json!({"payload": "note"})).await.unwrap();
+        let artifact = env.call("raw.artifact.get", json!({"raw_id": uploaded["rawId"]})).await.unwrap();
+        assert_eq!(artifact["projection_status"], "projected");
+        let page = env.call("ledger.transactions.list", json!({})).await.unwrap();
+        assert_eq!(page["items"].as_array().unwrap().len(), 4);
+    }
+}
+
+/// The actions of all audit events of the tenant, in order.
+async fn audited_actions(env: &TestEnv) -> Vec<String> {
+    let blocks =
+        env.test.store.read(&env.test.tenant, |sql| block::blocks_after(sql, 0, 1_000)).await.unwrap();
+    let action = |record: &str| {
+        let record: Value = serde_json::from_str(record).unwrap();
+        record["action"].as_str().unwrap().to_owned()
+    };
+    blocks
+        .iter()
+        .flat_map(|block| block.records().map(|(_, record)| action(record)).collect::<Vec<_>>())
+        .collect()
 }

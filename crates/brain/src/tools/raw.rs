@@ -123,7 +123,15 @@ async fn contribute(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
         }))
     };
     let (value, receipt) = brain.store.write(&writer, event, work).await?;
-    brain.extract_pending(&writer, &contributor).await?;
+    if let Err(error) = brain.extract_pending(&writer, &contributor).await {
+        // The contribution is committed with its audit event; an error now would add a second event for the same call.
+        // What was not extracted stays pending: the next contribution or the release of the agent tries it again.
+        tracing::warn!(
+            agent = contributor,
+            cause = error.cause_chain(),
+            "contributed evidence was not extracted"
+        );
+    }
     let uri = raw::Artifact::uri(value["rawId"].as_str().unwrap_or_default());
     Ok(ToolResult::committed(ToolOutput::structured(value).with_link(uri, "Raw evidence"), receipt))
 }
