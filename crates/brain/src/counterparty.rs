@@ -1,4 +1,4 @@
-//! Counterparties: whom money comes from and goes to.
+//! Counterparties: who pays and who is paid.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::tags::TouchedTags;
 use crate::total::{self, Subject};
 
 string_enum!(
-    /// What sort of counterparty.
+    /// The type of a counterparty.
     CounterpartyType, "counterparty type" {
         Merchant = "merchant", Vendor = "vendor", Customer = "customer", Employer = "employer", Employee = "employee",
         Bank = "bank", Wallet = "wallet", Exchange = "exchange", TaxAuthority = "tax_authority", Agent = "agent",
@@ -24,25 +24,25 @@ string_enum!(
     }
 );
 string_enum!(
-    /// How dangerous it is to pay them.
+    /// The risk of paying a counterparty.
     RiskLevel, "risk level" { Low = "low", Medium = "medium", High = "high", Sanctioned = "sanctioned" }
 );
 string_enum!(
-    /// How well it is known who they are.
+    /// How well the identity of a counterparty is verified.
     VerifiedStatus, "verified status" {
         Unverified = "unverified", SelfAttested = "self_attested", DocumentVerified = "document_verified",
         SanctionsCleared = "sanctions_cleared",
     }
 );
 string_enum!(
-    /// What a person decided about them.
+    /// A person's decision about a counterparty.
     TrustStatus, "trust status" {
         Unreviewed = "unreviewed", Trusted = "trusted", Paused = "paused", Acknowledged = "acknowledged",
     }
 );
 
 entity!(
-    /// A counterparty as stored.
+    /// A stored counterparty.
     Counterparty, "counterparty" in "brain_counterparty" as CounterpartyId {
         name: String,
         display_name: Option<String>,
@@ -60,7 +60,7 @@ entity!(
     }
 );
 
-/// A name without what writers of it disagree about: case, punctuation, doubled spaces.
+/// Normalizes a name: lower case, without punctuation, single spaces.
 pub(crate) fn normalize(name: &str) -> String {
     let mut normalized = String::with_capacity(name.len());
     let mut words = name.split(|c: char| !(c.is_alphanumeric() || c == '&')).filter(|word| !word.is_empty());
@@ -75,17 +75,17 @@ pub(crate) fn normalize(name: &str) -> String {
 }
 
 impl Counterparty {
-    /// Its address.
+    /// The URI of a counterparty.
     pub(crate) fn uri(id: &str) -> String {
         format!("brain://ledger/counterparties/{id}")
     }
 
-    /// What it is called.
+    /// The name to display.
     pub(crate) fn title(&self) -> &str {
         self.display_name.as_deref().unwrap_or(&self.name)
     }
 
-    /// As lists and reads show it, with what was paid to it.
+    /// The JSON of lists and reads, with the total that was paid to it.
     pub(crate) fn to_public_json(&self, sql: &mut dyn Sql) -> Result<Map<String, Value>> {
         let tenant = sql.tenant().as_str().to_owned();
         let mut json = self.to_json(&tenant);
@@ -95,7 +95,7 @@ impl Counterparty {
         let outflows = paid_totals(sql, self.id.as_str())?;
         let count: i64 = outflows.iter().map(|(count, ..)| count).sum();
         json.insert("payment_count".into(), count.into());
-        // Two currencies are never added; with several there is one total each.
+        // Amounts of different currencies are never added; with several currencies there is one total each.
         let total = match outflows.as_slice() {
             [] => Value::from("0.00"),
             [(_, amount, _)] => money::to_wire(*amount).into(),
@@ -110,12 +110,12 @@ impl Counterparty {
         Ok(json)
     }
 
-    /// Its place in the list by name.
+    /// The key in lists by name.
     pub(crate) fn key(&self) -> Key {
         Key { sort: SortValue::Text(self.normalized_name.clone()), id: self.id.as_str().to_owned() }
     }
 
-    /// Reads one from a line of a file.
+    /// Parses a line of a file.
     pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<Counterparty> {
         let mut line = line.clone();
         let name: String = entity::parse_field(&line, "name")?;
@@ -126,7 +126,7 @@ impl Counterparty {
     }
 }
 
-/// What was paid to a counterparty: posted and cleared outflows, by currency.
+/// The total paid to a counterparty (posted and cleared outflows), by currency.
 pub(crate) fn paid_totals(sql: &mut dyn Sql, id: &str) -> Result<Vec<(i64, Amount, Currency)>> {
     let totals = total::for_subject(sql, Subject::Counterparty, id, total::ALL_TIME)?;
     let outflows = totals.into_iter().filter(|total| total.direction == "outflow");
@@ -152,7 +152,7 @@ pub(crate) fn save(
     Ok(true)
 }
 
-/// Brings the alias index in line with the aliases of a counterparty.
+/// Updates the alias index to the aliases of `new`.
 fn save_aliases(tx: &mut Tx<'_>, old: &[String], new: &Counterparty) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
     let normalized =
@@ -173,7 +173,7 @@ fn save_aliases(tx: &mut Tx<'_>, old: &[String], new: &Counterparty) -> Result<(
     Ok(())
 }
 
-/// The counterparty of a normalized name or alias, whatever its type.
+/// The counterparty with this normalized name or alias, of any type.
 pub(crate) fn by_name(sql: &mut dyn Sql, normalized: &str) -> Result<Option<Counterparty>> {
     let tenant = sql.tenant().as_str().to_owned();
     let query = format!(
@@ -193,7 +193,7 @@ pub(crate) fn by_name(sql: &mut dyn Sql, normalized: &str) -> Result<Option<Coun
     }
 }
 
-/// Counterparties by name.
+/// A page of counterparties by name.
 pub(crate) fn page(
     sql: &mut dyn Sql,
     q: Option<&str>,
@@ -217,11 +217,11 @@ pub(crate) fn page(
     )
 }
 
-/// The counterparty that a question names: the longest name that stands in it.
+/// The counterparty that a question names: the longest matching name or alias.
 pub(crate) fn find_mentioned(sql: &mut dyn Sql, words: &str) -> Result<Option<Counterparty>> {
     let words = normalize(words);
     let parts: Vec<&str> = words.split(' ').collect();
-    // Every run of words, the longest first: a name has few, so this is a handful of lookups by name.
+    // Tries every sequence of up to six words, longest first, with one lookup each.
     for length in (1..=parts.len().min(6)).rev() {
         for window in parts.windows(length) {
             let phrase = window.join(" ");

@@ -1,7 +1,7 @@
-//! Exporting: the ledger as a journal that hledger reads, with equal balances.
+//! Export of the ledger as a journal that hledger reads, with equal balances.
 //!
-//! Every account opens with what it held before its first transaction, then follow its posted and cleared transactions by
-//! date. What is pending is not in a balance and not in the journal.
+//! For every account: the balance before its first transaction, then its posted and cleared transactions by date.
+//! Pending transactions are not part of a balance and not exported.
 
 use quad_core::{Error, Result, TenantId, Timestamp};
 use quad_statements::{Amount, JournalPosting, JournalTransaction, Status, write_journal};
@@ -16,7 +16,7 @@ use crate::keyset::{IndexRange, Key, RowSource as _};
 use crate::transaction::{Direction, Effect, Transaction};
 use crate::{limits, listing, money};
 
-/// Writes the journal of a tenant; `write` gets it piece by piece.
+/// Writes the journal of a tenant; `write` gets it in chunks. Returns the number of transactions.
 pub async fn export_journal(
     store: &Store,
     tenant: &TenantId,
@@ -37,7 +37,7 @@ pub async fn export_journal(
     }
 }
 
-/// The account's name in the journal. Two accounts may share a name, so the id is part of it.
+/// The account name in the journal. It contains the id, since two accounts may have the same name.
 fn account_name(account: &Account) -> String {
     use crate::account::AccountType as T;
     let top = match account.account_type {
@@ -93,7 +93,7 @@ async fn write_account(
     Ok(written)
 }
 
-/// Transactions of an account from the oldest on, with the names of their counterparties and categories.
+/// Transactions of an account, oldest first, with the names of their counterparties and categories.
 fn load_page(
     sql: &mut dyn Sql,
     account: &str,
@@ -123,7 +123,7 @@ fn write_opening(
     opening: Amount,
     currency: &str,
 ) -> Result<()> {
-    // Also an account that began with nothing is declared.
+    // An account without an opening balance is declared as well.
     let postings = [
         JournalPosting { account: journal_account, amount: Some((opening, currency)), assertion: None },
         JournalPosting { account: "equity:opening balances", amount: None, assertion: None },
@@ -177,7 +177,7 @@ fn write_entry(
     };
     let mut formatted = String::new();
     write_journal(&mut formatted, [transaction], &[], &[]).map_err(Error::internal)?;
-    // The declaration of the decimal mark stands once, before the first account.
+    // The decimal mark is declared once, before the first account.
     text.push_str(formatted.strip_prefix("decimal-mark .\n").unwrap_or(&formatted));
     Ok(())
 }

@@ -1,18 +1,19 @@
-//! `brain://`: an agent's money. Raw evidence, a ledger that cites it, and a wiki that is made from the ledger.
+//! The scheme `brain://`: an agent's money. Raw evidence, a ledger whose rows cite it, and a wiki rendered from the
+//! ledger.
 //!
 //! ```text
 //! brain://ledger/accounts/{id} · transactions · payment-intents · obligations · counterparties · invoices
-//! brain://wiki/{slug}           pages, every figure with its evidence
-//! brain://raw/{id}              evidence, and what was read from it
+//! brain://wiki/{slug}           pages with citations for every amount
+//! brain://raw/{id}              evidence and its projections
 //! brain://payments/action_types
 //! ```
 //!
-//! Addresses read; commands and a few tools change. Each noun stands in the file of its name: its fields, its lists, its
-//! rules. `posting` is the one way in which transactions enter; it keeps balances (`account`), sums (`total`) and the
-//! largest movements (`peak`) in the same commit. `book` and `load` take rows as they are, `import` makes them from bank
-//! statements, `contribution` takes evidence from agents. `wiki` renders, `question` answers.
+//! Each entity has a file of its name with its fields, queries and rules. Transactions enter the ledger only through
+//! `posting`, which updates balances (`account`), sums (`total`) and the largest transactions per month (`largest`) in
+//! the same commit. `load` and `row_loader` insert rows as given, `import` creates them from bank statements,
+//! `contribution` stores evidence of agents. `wiki` renders pages, `question` answers questions.
 //!
-//! This crate knows no other scheme, no protocol message and no socket.
+//! This crate does not know other schemes, MCP messages or HTTP.
 #![forbid(unsafe_code)]
 
 mod account;
@@ -86,7 +87,7 @@ pub use migrations::COMPONENT;
 pub use posting::PostingCounts;
 pub use row_loader::LoadCounts;
 
-/// Every scope that this scheme knows.
+/// All scopes of this scheme.
 pub const SCOPES: &[&str] = &[
     "ledger:read",
     "wiki:read",
@@ -102,42 +103,42 @@ const INSTRUCTIONS: &str = "brain:// is your principal's money. Read brain://wik
     wiki.question first; list accounts and transactions with ledger.accounts.list and ledger.transactions.list. Every figure \
     cites brain://ledger/… and brain://raw/…. Bring evidence with raw.contribute. No tool moves money.";
 
-/// An agent as the registry has it.
+/// An agent in the registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentSummary {
-    /// Its name.
+    /// The name.
     pub subject: String,
     /// Program or person.
     pub kind: String,
-    /// Whether it may come in.
+    /// Active, paused or revoked, as the registry spells it.
     pub state: String,
-    /// What it is granted.
+    /// The granted scopes.
     pub scopes: Vec<String>,
-    /// Since when it is known.
+    /// The time of its registration.
     pub registered_at: Timestamp,
 }
 
-/// The registry of agents, which belongs to somebody else.
+/// The registry of agents. Another crate implements it.
 #[async_trait::async_trait]
 pub trait AgentDirectory: Send + Sync {
-    /// The tenant's agents, and what the list rests on.
+    /// The agents of a tenant, and the read set of the list.
     async fn list(&self, tenant: &TenantId) -> Result<(Vec<AgentSummary>, ReadSet)>;
 }
 
-/// The provider of `brain://`.
+/// The `brain://` scheme.
 pub struct Brain {
     store: Store,
     agents: Arc<dyn AgentDirectory>,
 }
 
 impl Brain {
-    /// A ledger on this store.
+    /// A scheme on this store.
     pub fn new(store: Store, agents: Arc<dyn AgentDirectory>) -> Brain {
         Brain { store, agents }
     }
 
-    /// Makes what can be made of an agent's evidence that waits; nothing while the agent is held back. Says how many
-    /// artifacts have become rows.
+    /// Extracts the pending contributions of an agent into the ledger; none while the agent is on hold. Returns the
+    /// number of artifacts that became rows.
     pub async fn extract_pending(&self, writer: &WriteContext, agent: &str) -> Result<usize> {
         let name = agent.to_owned();
         let pending = self.store.read(&writer.tenant, move |sql| {
@@ -178,7 +179,7 @@ impl Scheme for Brain {
         Ok(routes::all())
     }
 
-    /// Evidence is shown to whoever brought it, and to others in part or not at all.
+    /// The JSON of an artifact depends on the caller: only its contributor sees all of it.
     fn cache_key_part(&self, caller: &Principal, address: &Address) -> String {
         if address.canonical().starts_with("brain://raw/") {
             caller.subject.as_ref().to_owned()

@@ -1,5 +1,5 @@
-//! `resources/list`: what this caller can read now. Accounts, pages, its own evidence and its own payment intents; not
-//! transactions, of which there is no end.
+//! `resources/list`: what the caller can read now. Accounts, pages, its own artifacts and its own payment intents.
+//! Transactions are not listed: there are too many.
 
 use quad_core::scheme::{ResourceEntry, SchemePage};
 use quad_core::{Principal, ReadSet, Result};
@@ -17,7 +17,7 @@ use crate::raw::Artifact;
 use crate::wiki::PageName;
 use crate::{AgentSummary, Brain, contribution, routes, tags, total};
 
-/// The parts of the list, in their order.
+/// The sections of the list, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Section {
     ActionTypes,
@@ -64,10 +64,10 @@ impl Section {
     }
 }
 
-/// An entry, and its key within its part.
+/// An entry, and its key within its section.
 type KeyedEntry = (String, ResourceEntry);
 
-/// One part of the list.
+/// One page of the list.
 pub(crate) async fn list(
     brain: &Brain,
     caller: &Principal,
@@ -89,7 +89,7 @@ pub(crate) async fn list(
         let mut key = key.as_str();
         for (index, section) in SECTIONS.iter().enumerate().skip(first) {
             if section.need().is_satisfied_by(&scopes) {
-                // One more than there is room for tells whether there are more.
+                // One entry beyond the page shows whether there are more.
                 let remaining = limit + 1 - entries.len();
                 let page = section_entries(sql, *section, key, remaining, &subject, &agents)?;
                 entries.extend(page.into_iter().map(|(key, entry)| (index, key, entry)));
@@ -246,7 +246,7 @@ fn page_entries<N: Entity>(rows: Vec<N>, name: impl Fn(&N) -> (PageName, String)
     rows.iter().map(entry).collect()
 }
 
-/// Rows by id.
+/// Rows by id, after `after`.
 pub(crate) fn page_by_id<N: Entity>(sql: &mut dyn Sql, after: &str, limit: usize) -> Result<Vec<N>> {
     let query = format!(
         "SELECT {} FROM {} WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3",

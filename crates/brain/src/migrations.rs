@@ -1,7 +1,7 @@
 //! The tables of this scheme.
 //!
-//! The indexes are the lists: each list of a tool is a range of one of them. Amounts are two integers. Totals and the largest
-//! movements are kept by the transaction that posts, so that no page and no question adds the ledger up.
+//! Every list of a tool is a range of one index. An amount takes two integer columns. The transaction that posts also
+//! updates totals and the largest transactions per month, so that no page and no question scans the ledger.
 
 use quad_store::Component;
 

@@ -1,7 +1,7 @@
-//! Amounts on the wire and in the database: decimal strings with at least two decimals there, two integers here.
+//! Amounts in JSON (decimal strings with at least two decimals) and in the database (two integer columns).
 //!
-//! A field that holds a magnitude is an [`Amount`] that is never negative; the sign is carried by a direction. Balances are
-//! [`Balance`]: the same, signed. Neither knows a currency, and nothing here adds two of different ones.
+//! An [`Amount`] field is never negative; a direction carries the sign. A [`Balance`] is signed. Neither knows its
+//! currency; callers never add two different ones.
 
 use quad_core::{Error, Result};
 use quad_statements::{Amount, Currency};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::entity::{Field, next_column};
 use crate::errors::invalid;
 
-/// An amount as clients read it: `61404.12`, `5.00`, `0.125`.
+/// The decimal string of an amount: `61404.12`, `5.00`, `0.125`.
 pub(crate) fn to_wire(amount: Amount) -> String {
     let text = amount.to_string();
     match text.split_once('.') {
@@ -21,7 +21,7 @@ pub(crate) fn to_wire(amount: Amount) -> String {
     }
 }
 
-/// An amount for people: thousands apart, with its currency.
+/// An amount for people: with thousands separators and currency.
 pub(crate) fn format_with_currency(amount: Amount, currency: Currency) -> String {
     let text = to_wire(amount);
     let (sign, magnitude) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
@@ -36,13 +36,13 @@ pub(crate) fn format_with_currency(amount: Amount, currency: Currency) -> String
     format!("{sign}{grouped}.{fraction} {currency}")
 }
 
-/// An amount from its two columns; sums of columns may have carried over.
+/// An amount from its two columns, or from sums of them, in which the nanos may exceed one unit.
 pub(crate) fn from_columns(units: i64, nanos: i64) -> Result<Amount> {
     Amount::from_nanos(i128::from(units) * 1_000_000_000 + i128::from(nanos))
         .ok_or_else(|| Error::internal("a sum of money has left the range"))
 }
 
-/// The sum, or the refusal of what cannot be stored.
+/// The sum, or an error if it is out of range.
 pub(crate) fn add(a: Amount, b: Amount) -> Result<Amount> {
     a.checked_add(b).ok_or_else(|| {
         crate::errors::limit("amount_out_of_range", "The sum is larger than can be stored")
@@ -50,13 +50,13 @@ pub(crate) fn add(a: Amount, b: Amount) -> Result<Amount> {
     })
 }
 
-/// The difference, or the refusal of what cannot be stored.
+/// The difference, or an error if it is out of range.
 pub(crate) fn subtract(a: Amount, b: Amount) -> Result<Amount> {
     let negated = b.checked_neg().ok_or_else(|| Error::internal("an amount without a negative"))?;
     add(a, negated)
 }
 
-/// Reads a magnitude: digits and at most one decimal point.
+/// Parses a non-negative amount: digits and at most one decimal point.
 pub(crate) fn parse_unsigned(field: &str, text: &str) -> Result<Amount> {
     if text.starts_with('-') {
         return Err(invalid(field, "must not be negative; the direction carries the sign"));
@@ -94,7 +94,7 @@ impl Field for Amount {
     }
 }
 
-/// A signed amount: what an account holds or lacks.
+/// A signed amount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Balance(pub Amount);
 
@@ -144,7 +144,7 @@ impl Field for Currency {
     }
 }
 
-/// A currency as the database has it.
+/// Decodes a currency of the database.
 pub(crate) fn currency_from_db(text: &str) -> Result<Currency> {
     Currency::parse(text).map_err(|error| Error::internal(format!("the stored currency {text}: {error}")))
 }

@@ -1,4 +1,4 @@
-//! Payment intents: payments that somebody proposed. Here they are stored and read; nothing here decides about them.
+//! Payment intents: proposed payments. This crate stores and reads them; it neither approves nor executes.
 
 use quad_core::Result;
 use quad_statements::{Amount, Currency};
@@ -17,7 +17,7 @@ use crate::string_enum::string_enum;
 use crate::tags::TouchedTags;
 
 string_enum!(
-    /// How a payment is to be made.
+    /// The payment method.
     ActionType, "action type" {
         AchOutbound = "ach_outbound", AchInbound = "ach_inbound", Wire = "wire", OnchainTransfer = "onchain_transfer",
         ErpWriteback = "erp_writeback", CardPayment = "card_payment", X402Settle = "x402_settle",
@@ -25,7 +25,7 @@ string_enum!(
     }
 );
 string_enum!(
-    /// How far it has come.
+    /// The status of a payment intent.
     IntentStatus, "payment intent status" {
         Proposed = "proposed", PendingApproval = "pending_approval", AwaitingSecondApproval = "awaiting_second_approval",
         Approved = "approved", Dispatching = "dispatching", Executed = "executed", Rejected = "rejected",
@@ -33,7 +33,7 @@ string_enum!(
     }
 );
 string_enum!(
-    /// How dangerous it is.
+    /// The risk of a payment intent.
     IntentRisk, "risk level" { Low = "low", Medium = "medium", High = "high", Critical = "critical" }
 );
 
@@ -48,7 +48,7 @@ impl IntentStatus {
 }
 
 entity!(
-    /// A payment intent as stored.
+    /// A stored payment intent.
     PaymentIntent, "payment_intent" in "brain_payment_intent" as PaymentIntentId {
         created_by_agent_id: Option<String>,
         action_type: ActionType,
@@ -68,17 +68,17 @@ entity!(
 );
 
 impl PaymentIntent {
-    /// Its address.
+    /// The URI of a payment intent.
     pub(crate) fn uri(id: &str) -> String {
         format!("brain://ledger/payment-intents/{id}")
     }
 
-    /// Its place in lists by age.
+    /// The key in lists by age.
     pub(crate) fn key(&self) -> Key {
         Key { sort: SortValue::Time(self.meta.created_at.0), id: self.id.as_str().to_owned() }
     }
 
-    /// Reads one from a line of a file.
+    /// Parses a line of a file.
     pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<PaymentIntent> {
         let mut line = line.clone();
         line.entry("status").or_insert_with(|| IntentStatus::Proposed.to_json());
@@ -121,7 +121,7 @@ pub(crate) fn save(
     Ok(true)
 }
 
-/// Intents of one agent, the newest first.
+/// Intents of one agent, newest first.
 pub(crate) fn by_agent(
     sql: &mut dyn Sql,
     agent: &str,
@@ -138,12 +138,12 @@ pub(crate) fn by_agent(
     )
 }
 
-/// Intents of one status, the newest first.
+/// Intents with one status, newest first.
 pub(crate) fn by_status(sql: &mut dyn Sql, status: IntentStatus, limit: usize) -> Result<Vec<PaymentIntent>> {
     IndexRange::order_by("created_at", true).equal("status", status.as_str()).rows(sql, None, limit)
 }
 
-/// Intents that would settle an obligation, the newest first.
+/// Intents that would settle an obligation, newest first.
 pub(crate) fn by_obligation(sql: &mut dyn Sql, obligation: &str, limit: usize) -> Result<Vec<PaymentIntent>> {
     IndexRange::order_by("created_at", true).equal("obligation_id", obligation).rows(sql, None, limit)
 }

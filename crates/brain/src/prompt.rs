@@ -1,4 +1,4 @@
-//! Prompts: five questions about money that a person picks, each with the call that answers it.
+//! Prompts: five questions about money, each with the tool call that answers it.
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
 use quad_core::tool::ContentBlock;

@@ -1,4 +1,4 @@
-//! Reconciliation: two rows that tell of the same thing vouch for each other.
+//! Reconciliation: a match of two rows about the same event raises their confidence.
 
 use quad_core::Result;
 use quad_store::Tx;
@@ -13,7 +13,7 @@ use crate::transaction::{ReconciliationStatus, Transaction};
 use crate::{posting, raw};
 
 string_enum!(
-    /// How a match stands.
+    /// The status of a match.
     MatchStatus, "match status" {
         Unmatched = "unmatched", Matched = "matched", PartiallyMatched = "partially_matched",
         DuplicatePossible = "duplicate_possible", Disputed = "disputed", Cleared = "cleared", Failed = "failed",
@@ -21,12 +21,12 @@ string_enum!(
     }
 );
 string_enum!(
-    /// What sort of row a match speaks of.
+    /// The kind of a matched row.
     MatchedKind, "matched kind" { Transaction = "transaction", Obligation = "obligation", Invoice = "invoice" }
 );
 
 entity!(
-    /// A match as stored.
+    /// A stored match.
     Match, "match" in "brain_match" as MatchId {
         match_type: String,
         left_kind: MatchedKind,
@@ -39,7 +39,7 @@ entity!(
     }
 );
 
-/// Records a match, and lifts what it corroborates.
+/// Records a match and raises the confidence of the rows that it corroborates.
 pub(crate) fn create(tx: &mut Tx<'_>, new: &Match, touched: &mut TouchedTags) -> Result<bool> {
     let left = load_meta(tx, new.left_kind, &new.left_id)?;
     let right = load_meta(tx, new.right_kind, &new.right_id)?;

@@ -1,7 +1,7 @@
-//! Booking: a line of a file, or what a person typed, becomes rows of the ledger.
+//! Applies lines of a load, or a typed row, to the ledger.
 //!
-//! Every line says its `kind`. A row whose id is there is left as it is, so that a load can simply be run again; a line with
-//! `"operation": "upsert"` puts its row in the place of the one that is there.
+//! Every line has a `kind`. A row whose id exists is left unchanged, so that a load can be run again. With
+//! `"operation": "upsert"` an existing row is replaced as a whole: fields that the line omits get their defaults.
 
 use std::collections::BTreeSet;
 
@@ -42,14 +42,14 @@ pub(crate) const KINDS: &[&str] = &[
     "raw",
 ];
 
-/// What lines have become.
+/// The result of applying lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadCounts {
-    /// Rows that were not there.
+    /// Inserted rows.
     pub created: usize,
-    /// Rows that have changed.
+    /// Changed rows.
     pub updated: usize,
-    /// Rows that were there already.
+    /// Rows that existed already.
     pub skipped: usize,
 }
 
@@ -76,7 +76,7 @@ impl std::ops::AddAssign for LoadCounts {
 /// A line with its number in the file.
 pub(crate) type NumberedLine = (usize, Map<String, Value>);
 
-/// Books lines in their order, in one transaction. Transactions that follow one another are posted together.
+/// Applies lines in order, in one transaction. Consecutive transactions are posted together.
 pub(crate) fn apply_lines(tx: &mut Tx<'_>, lines: &[NumberedLine], defaults: &RowMeta) -> Result<LoadCounts> {
     tx.lock("brain")?;
     let mut touched = TouchedTags::default();
@@ -124,13 +124,13 @@ fn is_upsert(line: &Map<String, Value>) -> bool {
     line.get("operation").and_then(Value::as_str) == Some("upsert")
 }
 
-/// Names the line that a refusal is about.
+/// Adds the line number to an error.
 fn with_line(number: usize, error: Error) -> Error {
     if error.kind() == Kind::Internal || number == 0 {
         return error;
     }
     let (kind, code) = (error.kind(), error.code().to_owned());
-    // A missing row is the line's fault, not the caller's address.
+    // A missing row is invalid input here, not a missing address.
     let kind = if kind == Kind::NotFound { Kind::BadInput } else { kind };
     let wrapped =
         Error::new(kind, code, format!("line {number}: {}", error.message())).with_detail("line", number);
@@ -201,7 +201,7 @@ fn save_row<N: Entity>(
     Ok(LoadCounts { updated: 1, ..LoadCounts::default() })
 }
 
-/// Replaces a transaction, or posts it if its id is new. Lines that do not ask for that are posted many at a time.
+/// Replaces a transaction, or posts it if its id is new. Transactions without `upsert` are posted in batches instead.
 fn save_transaction(tx: &mut Tx<'_>, mut row: Transaction, touched: &mut TouchedTags) -> Result<LoadCounts> {
     check_counterparties(tx, std::slice::from_ref(&row))?;
     let Some(old) = entity::find::<Transaction>(tx, row.id.as_str())? else {
@@ -234,12 +234,12 @@ fn insert_simple<N: Entity>(tx: &mut Tx<'_>, row: &N, touched: &mut TouchedTags)
     Ok(added)
 }
 
-/// The id that a line brings, for those who want to say what became of it.
+/// The id in a line.
 pub(crate) fn id_of(line: &Map<String, Value>) -> Option<String> {
     line.get("id").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Gives a line an id of its kind if it has none, so that its maker knows what it made.
+/// The id in a line. Adds a generated one if the line has none, so that the caller knows it.
 pub(crate) fn ensure_id(line: &mut Map<String, Value>) -> Result<String> {
     if let Some(id) = id_of(line) {
         return Ok(id);

@@ -1,5 +1,5 @@
-//! What must hold, through the whole path of a call, on every backend. The transcripts say most of it in the protocol's
-//! words; here stands what needs a look behind the door.
+//! Tests of the scheme through the resolver, on every backend. The transcripts cover most behaviour in protocol
+//! messages; these tests also look at stored state.
 
 use quad_core::Kind;
 use quad_core::resolver::View;
@@ -19,7 +19,7 @@ async fn loaded_rows_are_read_back() {
         assert!(row["source_ids"][0].as_str().unwrap().starts_with("raw_"));
         assert!(row.get("dedup_key").is_none());
         let account = env.read("brain://ledger/accounts/acct_8231").await.unwrap();
-        // The bank's balance knows of everything before it.
+        // The reported balance includes everything before it.
         assert_eq!(account["account"]["current_balance"], "1180.00");
         assert_eq!(account["latest_balance"]["current_balance"], "1180.00");
         let euro = env.read("brain://ledger/accounts/acct_euro").await.unwrap();
@@ -68,7 +68,7 @@ async fn page_gets_new_revision_when_content_changes() {
         let alias = env.text("brain://wiki/pages/monthly-summaries/2025-09").await.unwrap();
         assert_eq!(alias, first["body_md"].as_str().unwrap());
         assert_eq!(get_page("/monthly-summaries/2025-09").await["id"], first["id"]);
-        // Another amount of one transaction, and nothing else.
+        // Changes the amount of one transaction.
         let edit = r#"{"kind":"transaction","operation":"upsert","id":"tx_4127","account_id":"acct_8231","amount":"61404.13","currency":"USD","direction":"outflow","transaction_date":"2025-09-14","counterparty_id":"cp_aws","category_id":"cat_hosting"}"#;
         assert_eq!(env.load(edit).await.unwrap().updated, 1);
         let second = get_page("2025-09").await;
@@ -79,7 +79,7 @@ async fn page_gets_new_revision_when_content_changes() {
         let old_revision =
             env.text(&format!("brain://wiki/{}", first["id"].as_str().unwrap())).await.unwrap();
         assert_eq!(old_revision, first["body_md"].as_str().unwrap());
-        // Something elsewhere leaves it alone.
+        // An unrelated change does not create a revision.
         let unrelated = r#"{"kind":"counterparty","id":"cp_new","name":"Newcomer"}"#;
         env.load(unrelated).await.unwrap();
         assert_eq!(get_page("2025-09").await["id"], second["id"]);
@@ -116,7 +116,7 @@ async fn every_wiki_amount_has_a_citation() {
     }
 }
 
-/// Whether a line holds money: digits, a point, two digits, a space and a currency.
+/// Whether a line contains an amount.
 fn has_amount(line: &str) -> bool {
     line.contains(" USD") || line.contains(" EUR")
 }
@@ -179,7 +179,7 @@ async fn contribution_sets_agent_id_and_decodes_base64() {
         assert_eq!(artifact["source_ref"], json!({"mailbox": "in", "agent_id": "agent_1"}));
         let invalid = env.call("raw.contribute", json!({"payload": "%", "encoding": "base64"})).await;
         assert_eq!(invalid.unwrap_err().kind(), Kind::BadInput);
-        // What was withdrawn stays, and says so.
+        // A tombstoned artifact can still be read.
         let id = uploaded["rawId"].as_str().unwrap();
         raw::tombstone(&env.test.store, &env.writer(), "test", id).await.unwrap();
         let artifact = env.call("raw.artifact.get", json!({"raw_id": id})).await.unwrap();
@@ -211,7 +211,7 @@ async fn hold_ends_on_release_or_sixth_contribution() {
             let payload = json!({"payload": format!("other {number}")});
             env.call_as(&other, "raw.contribute", payload).await.unwrap();
         }
-        // The sixth has been looked at, and those before it too.
+        // The sixth contribution and those before it are extracted.
         assert_eq!(hold_state(&env, "agent_2").await, (false, 0));
     }
 }
@@ -222,7 +222,7 @@ async fn lists_page_without_gap_or_repeat() {
         let mut lines =
             String::from("{\"kind\":\"account\",\"id\":\"acct_1\",\"name\":\"One\",\"currency\":\"USD\"}\n");
         for number in 0..57 {
-            // Many share a day, so that the id decides.
+            // Many rows have the same day, so that the id decides the order.
             lines.push_str(&format!(
                 "{{\"kind\":\"transaction\",\"id\":\"tx_{number:03}\",\"account_id\":\"acct_1\",\"amount\":\"{number}.01\",\"currency\":\"USD\",\"direction\":\"{}\",\"transaction_date\":\"2025-01-{:02}\"}}\n",
                 if number % 3 == 0 { "inflow" } else { "outflow" },
@@ -257,7 +257,7 @@ async fn lists_page_without_gap_or_repeat() {
             assert_eq!(rows.len(), expect, "{filter}");
             assert!(rows.is_sorted_by(|a, b| a > b), "{rows:?}");
         }
-        // A cursor belongs to its filter.
+        // A cursor is only valid with the filter that it was made with.
         let page = env.call("ledger.transactions.list", json!({"limit": 2})).await.unwrap();
         let other_filter = json!({"limit": 2, "direction": "inflow", "cursor": page["next_cursor"]});
         assert_eq!(
@@ -462,7 +462,7 @@ async fn overlapping_statement_adds_only_new_rows() {
         assert_eq!(first.statements[0].posted.added, 4, "{:?}", first.diagnostics);
         let again = import_file(&env, "a.csv", STATEMENT, &options).await.unwrap();
         assert_eq!((again.statements[0].posted.added, again.statements[0].posted.unchanged), (0, 4));
-        // The next statement begins where this one has not ended.
+        // A statement that overlaps the first one.
         let next = STATEMENT.replace("01.09.2025;Bakery;Two rolls;-3,20;EUR\r\n", "")
             + "02.10.2025;Bakery;Cake;-20,00;EUR\r\n";
         let next = import_file(&env, "b.csv", &next, &options).await.unwrap();
@@ -479,10 +479,10 @@ async fn overlapping_statement_adds_only_new_rows() {
         let evidence = env.read(&format!("brain://raw/{raw}")).await.unwrap();
         assert_eq!(evidence["parsed"][0]["id"], newest["evidence_ids"][0]);
         assert_eq!(evidence["projection_status"], "projected");
-        // Without an account nobody can tell whose it is.
+        // Neither the file nor the options name an account.
         let no_account = import_file(&env, "c.csv", STATEMENT, &Default::default()).await.unwrap_err();
         assert_eq!(no_account.code(), "account_unknown");
-        // One bad line is named, and the others are taken.
+        // An invalid line is reported, and the other lines are imported.
         let damaged = STATEMENT.replace("28.09.2025", "never");
         let damaged = import_file(&env, "d.csv", &damaged, &dry_run_options).await.unwrap();
         assert!(
@@ -504,7 +504,7 @@ async fn file_without_currency_uses_account_currency() {
             crate::import::ImportOptions { account: Some("acct_1".to_owned()), ..Default::default() };
         let report = import_file(&env, "a.csv", BARE, &options).await.unwrap();
         assert_eq!((report.statements[0].posted.added, report.statements[0].currency.as_str()), (1, "CHF"));
-        // Another currency is still another's money.
+        // A currency that differs from the account's is refused.
         let other_currency = crate::import::ImportOptions { currency: Some("USD".to_owned()), ..options };
         assert!(import_file(&env, "b.csv", &BARE.replace("-3.50", "-4"), &other_currency).await.is_err());
         let no_currency = import_file(&env, "c.csv", BARE, &Default::default()).await.unwrap_err();
@@ -544,7 +544,7 @@ async fn agent_statement_has_half_confidence_after_hold() {
 #[tokio::test(flavor = "multi_thread")]
 async fn failed_extraction_updates_projection_status() {
     for env in test_envs().await {
-        // It names no account, and neither does the agent.
+        // Neither the file nor the agent names an account.
         let uploaded =
             env.call("raw.contribute", json!({"payload": STATEMENT, "mime_type": "text/csv"})).await.unwrap();
         let uri = format!("brain://raw/{}", uploaded["rawId"].as_str().unwrap());
@@ -706,7 +706,7 @@ async fn contribution_with_failed_extraction_succeeds_with_one_audit_event() {
             .await
             .unwrap();
         contribution::release(&env.test.store, &env.writer(), "test", "agent_1").await.unwrap();
-        // A row that no program can have written: reading it is an internal error.
+        // Corrupts a row, so that reading it is an internal error.
         let set_currency = async |currency: &'static str| {
             let work = move |tx: &mut Tx<'_>| {
                 let tenant = tx.tenant().as_str().to_owned();
@@ -724,7 +724,7 @@ async fn contribution_with_failed_extraction_succeeds_with_one_audit_event() {
             json!({"payload": STATEMENT, "mime_type": "text/csv", "source_ref": {"account_id": "acct_1"}});
         let uploaded = env.call("raw.contribute", statement).await.unwrap();
         assert_eq!(audited_actions(&env).await[before..], ["agent.mcp.tool_called"]);
-        // The next contribution tries it again.
+        // The next contribution extracts it.
         set_currency("EUR").await;
         env.call("raw.contribute", json!({"payload": "note"})).await.unwrap();
         let artifact = env.call("raw.artifact.get", json!({"raw_id": uploaded["rawId"]})).await.unwrap();

@@ -1,4 +1,5 @@
-//! Transfers between own accounts, from statements to pairs: what is paired, what is not and said, and that no sum suffers.
+//! Tests of transfer matching, from statements to transfers: what is matched, what is reported as ambiguous, and that
+//! all sums stay correct.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ async fn import_csv(env: &TestEnv, account: Option<&str>, csv: &str) -> FileRepo
     import::import(store, &writer, "test", "a.csv", csv.as_bytes(), &options, |_, _| {}).await.unwrap()
 }
 
-/// Three accounts of which only the ids are known.
+/// Three accounts without numbers.
 async fn create_three_accounts(env: &TestEnv) {
     let account = |number: u8| json!({"kind": "account", "id": format!("acct_{number}"), "name": "A", "currency": "USD"});
     let lines: Vec<String> = (0..3).map(|number| account(number).to_string()).collect();
@@ -55,7 +56,7 @@ async fn transfer_sides_match_in_either_import_order() {
         )
         .await;
         assert_eq!((first.transfers.paired, first.transfers.ambiguous), (0, 0));
-        // A weekend later, and its own bank does not call it a transfer.
+        // Three days later, and not marked as a transfer by its own bank.
         let second =
             import_csv(&env, Some("acct_1"), &csv(&[(7, "From A", "100.00"), (20, "Transfer", "55.00")]))
                 .await;
@@ -71,7 +72,7 @@ async fn transfer_sides_match_in_either_import_order() {
         assert_eq!(transaction["transfer"]["other_transaction_id"], into["id"]);
         assert_eq!(transaction["reconciliation_status"], "matched");
         assert_eq!(env.read(&transaction_uri(into)).await.unwrap()["transfer"]["other_account_id"], "acct_0");
-        // Once more finds nothing more.
+        // A second import finds nothing new.
         let again =
             import_csv(&env, Some("acct_1"), &csv(&[(7, "From A", "100.00"), (20, "Transfer", "55.00")]))
                 .await;
@@ -93,7 +94,7 @@ async fn ambiguous_transfer_is_reported() {
         let message = &report.transfers.messages[0];
         assert!(message.contains("100.00 USD on 2025-01-03") && message.contains(" or "), "{message}");
         assert_eq!(count_directions(&env).await.get("transfer"), None);
-        // Equal amounts of which none is called a transfer are nobody's business, nor are those too far apart.
+        // Equal amounts that are not marked as transfers are not matched, nor are transfers too far apart.
         import_csv(&env, Some("acct_0"), &csv(&[(4, "Gift", "-40.00"), (20, "Transfer", "-70.00")])).await;
         let far = import_csv(&env, Some("acct_1"), &csv(&[(26, "Transfer", "70.00")])).await;
         assert_eq!((far.transfers.paired, far.transfers.ambiguous), (0, 0));
@@ -104,7 +105,7 @@ async fn ambiguous_transfer_is_reported() {
 async fn explicit_account_number_wins() {
     const HEAD: &str = "Account,Date,Counterparty account,Description,Amount,Currency\n";
     for env in test_envs().await {
-        // Two accounts got the same sum that day; the one that sent it says which it meant.
+        // Two accounts received the same amount that day; the sender names the account.
         let report = import_csv(
             &env,
             None,
@@ -114,7 +115,7 @@ async fn explicit_account_number_wins() {
         assert_eq!((report.transfers.paired, report.transfers.ambiguous), (1, 0), "{:?}", report.transfers);
         let page = env.call("ledger.transactions.list", json!({"direction": "transfer"})).await.unwrap();
         assert_eq!(page["items"].as_array().unwrap().len(), 2);
-        // Money to a number that is not ours is spent, whatever the bank calls it.
+        // A transfer to an unknown number is spending.
         let report = import_csv(
             &env,
             None,
@@ -139,7 +140,7 @@ async fn agent_rows_are_unconfirmed_until_bank_row_matches() {
             (&account().await["current_balance"], &account().await["includes_unconfirmed"]),
             (&json!("97.00"), &json!("97.00"))
         );
-        // The statement of the other account has the other side: what was said is true.
+        // The statement of the other account has the other side.
         let report = import_csv(&env, Some("acct_1"), &csv(&[(2, "Transfer", "-100.00")])).await;
         assert_eq!(report.transfers.paired, 1);
         assert_eq!(
@@ -151,7 +152,7 @@ async fn agent_rows_are_unconfirmed_until_bank_row_matches() {
             answer["answer"].as_str().unwrap().contains("of which -3.00 USD are unconfirmed"),
             "{answer}"
         );
-        // A balance of the bank knows of everything before it.
+        // A reported balance includes everything before it.
         env.load(r#"{"kind":"balance","account_id":"acct_0","as_of":"2025-01-31","current_balance":"97.00","currency":"USD"}"#).await.unwrap();
         assert_eq!(account().await.get("includes_unconfirmed"), None);
         let (stored, recomputed) = stored_and_recomputed(&env).await;
@@ -159,7 +160,7 @@ async fn agent_rows_are_unconfirmed_until_bank_row_matches() {
     }
 }
 
-/// A statement of one account: small amounts within some days, of which some are called transfers.
+/// A statement of one account: small amounts within some days, some of them marked as transfers.
 #[derive(Clone, Debug)]
 struct TestStatement {
     account: u8,
@@ -188,7 +189,7 @@ impl TestStatement {
 #[test]
 fn transfer_matching_preserves_sums() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    // Each case is a database of its own.
+    // Each case creates a database.
     let mut runner = TestRunner::new(Config { cases: 12, max_shrink_iters: 100, ..Config::default() });
     let paired = std::cell::Cell::new(0);
     let outcome = runner.run(&prop::collection::vec(test_statement(), 2..7), |files| {
@@ -216,7 +217,8 @@ fn transfer_matching_preserves_sums() {
     assert!(paired.get() > 0, "nothing was ever paired");
 }
 
-/// Every transfer has two sides that fit, and no side is in two; says how many there are.
+/// Checks that the sides of every transfer fit and that no transaction has two transfers. Returns the number of
+/// transfers.
 async fn check_transfers(env: &TestEnv) -> usize {
     let read = env.test.store.read(&env.test.tenant, |sql| {
         Ok((page_by_id::<Transfer>(sql, "", 1_000)?, page_by_id::<Transaction>(sql, "", 1_000)?))

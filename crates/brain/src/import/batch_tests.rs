@@ -1,4 +1,4 @@
-//! Files that are imported together: the same as one after the other, whatever is in them and whichever of them is refused.
+//! A batch import equals importing the files one after the other, also when one of them is refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::limits;
 use crate::property_tests::{AccountSums, stored_and_recomputed};
 use crate::testing::{TestEnv, test_envs};
 
-/// A statement of one of three accounts: day, what, cents and whether it is still pending; perhaps with what is left at its end.
+/// A statement of one of three accounts: entries of (day, payee, cents, pending), and perhaps a closing balance.
 #[derive(Clone, Debug)]
 struct TestStatement {
     account: u8,
@@ -26,13 +26,13 @@ struct TestStatement {
     defect: Defect,
 }
 
-/// Why a file is refused, if it is.
+/// The reason why a file is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Defect {
     None,
-    /// Its account does not exist: that is found when it is read.
+    /// The account does not exist; detected when the file is parsed.
     UnknownAccount,
-    /// Its currency is not its account's: that is found when it is posted, with others.
+    /// The currency differs from the account's; detected when the batch is posted.
     WrongCurrency,
 }
 
@@ -73,7 +73,7 @@ fn test_statement() -> impl Strategy<Value = TestStatement> {
         .prop_map(|(account, entries, closing, defect)| TestStatement { account, entries, closing, defect })
 }
 
-/// What matters of a report.
+/// The counts of a report that must be equal in both ways.
 fn report_counts(report: &FileReport) -> (usize, usize, usize, (usize, usize)) {
     let posted = &report.statements[0].posted;
     (posted.added, posted.unchanged, posted.updated, (report.transfers.paired, report.transfers.ambiguous))
@@ -98,7 +98,7 @@ async fn import_all(env: &TestEnv, sources: Vec<ImportFile>) -> (Vec<FileReport>
     (reports, failure)
 }
 
-/// Accounts, and totals that name no counterparty, since those have ids of their own in every ledger.
+/// Accounts and totals. Totals of counterparties are left out, since their ids differ between ledgers.
 async fn stored_state(env: &TestEnv) -> (Vec<AccountSums>, BTreeMap<String, (i64, i128)>) {
     let ((accounts, mut totals), recomputed) = stored_and_recomputed(env).await;
     assert_eq!((&accounts, &totals), (&recomputed.0, &recomputed.1));
@@ -106,7 +106,7 @@ async fn stored_state(env: &TestEnv) -> (Vec<AccountSums>, BTreeMap<String, (i64
     (accounts, totals)
 }
 
-/// The actions that the audit trail tells, a list for each commit.
+/// The audit actions of each commit.
 async fn actions_by_commit(env: &TestEnv) -> Vec<Vec<String>> {
     let blocks = env.test.store.read(&env.test.tenant, |sql| block::blocks_after(sql, 0, 1_000));
     let action = |record: &str| {
@@ -117,7 +117,7 @@ async fn actions_by_commit(env: &TestEnv) -> Vec<Vec<String>> {
     blocks.iter().map(|block| block.records().map(|(_, record)| action(record)).collect()).collect()
 }
 
-/// A file of one entry, as it is when it was read ahead.
+/// A prefetched file with one entry.
 async fn parsed_job(env: &TestEnv, account: u8, closing: Option<i32>, defect: Defect) -> Arc<ImportJob> {
     let entries = vec![(1 + account, "Bakery", -320, false)];
     let statement = TestStatement { account, entries, closing, defect };
@@ -155,7 +155,7 @@ async fn database_error_stops_the_batch_without_a_second_try() {
             parsed_job(&env, 0, None, Defect::None).await,
             parsed_job(&env, 1, None, Defect::None).await,
         ];
-        // A row that no program can have written: reading it is an internal error.
+        // Corrupts a row, so that reading it is an internal error.
         let damage = |tx: &mut Tx<'_>| {
             let tenant = tx.tenant().as_str().to_owned();
             tx.execute(
@@ -197,7 +197,7 @@ async fn small_files_share_a_commit_with_separate_events() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn prefetched_file_uses_updated_mapping() {
-    // Only a day behind the twelfth tells which number is the month.
+    // Only a day above 12 shows which number is the month.
     let unambiguous =
         "Date,Description,Amount,Currency\n01/25/2025,Rent,-900.00,USD\n01/26/2025,Bakery,-3.20,USD\n";
     let ambiguous =
@@ -253,7 +253,7 @@ async fn large_file_is_split_into_limited_commits() {
             reports[0].statements.iter().map(|statement| statement.posted.added).collect();
         assert_eq!(added, [rows_per_account; 5]);
         let sizes: Vec<usize> = actions_by_commit(&env).await[before..].iter().map(Vec::len).collect();
-        // The file and its projection, then two statements and a half each.
+        // One commit for the file and its projection, then two with two and a half statements each.
         assert_eq!(sizes, [2, 3, 3]);
         stored_state(&env).await;
         let (again, _) = import_all(&env, vec![file]).await;

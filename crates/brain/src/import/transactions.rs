@@ -1,4 +1,4 @@
-//! Entries become rows: what each is, with whom and on what, and which entry it is in every other file.
+//! Turns statement entries into transactions, with their counterparties and categories.
 
 use std::collections::HashMap;
 
@@ -23,14 +23,15 @@ pub(super) fn start_of_day(date: jiff::civil::Date) -> Timestamp {
     calendar::midnight(i64::from(date.year()), i64::from(date.month()), i64::from(date.day()))
 }
 
-/// What makes an entry the same movement in every file: the day, so that neighbours lie together, and its fingerprint.
+/// The key of an entry, equal in every file that contains it: the day, so that neighbouring rows are stored together,
+/// and a fingerprint.
 pub(super) fn dedup_key(entry: &Entry, account: &str) -> String {
     let mut fingerprint = entry.fingerprint(account).to_string();
     fingerprint.truncate(24);
     format!("{}:{fingerprint}", entry.booked)
 }
 
-/// Counterparties and categories that an import has met, so that each is looked up once.
+/// Ids of counterparties and categories by name, so that each is looked up once per import.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LookupCache {
     counterparties: HashMap<String, CounterpartyId>,
@@ -129,7 +130,7 @@ fn to_transaction(
     })
 }
 
-/// The counterparty of an entry, made if nobody has met it yet.
+/// The counterparty of an entry; created if it does not exist.
 fn get_or_create_counterparty(
     tx: &mut Tx<'_>,
     entry: &Entry,
@@ -179,7 +180,7 @@ fn get_or_create_counterparty(
     Ok(Some(id))
 }
 
-/// The category that a file names, made if it is new.
+/// The category of an entry; created if it does not exist.
 fn get_or_create_category(
     tx: &mut Tx<'_>,
     entry: &Entry,

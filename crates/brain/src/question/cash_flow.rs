@@ -1,4 +1,4 @@
-//! What came in and went out.
+//! Answers about income, spending and cash flow.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use crate::total::{self, Subject};
 use crate::transaction::{Direction, Filter, Transaction};
 use crate::{calendar, entity, largest};
 
-/// Sums of one direction by currency.
+/// Count and sum by currency, of one direction.
 type Sums = BTreeMap<Currency, (i64, Amount)>;
 
-/// The sums of a subject over a period, or over all time.
+/// The sums of a subject over a period, or of all time.
 fn load_sums(
     sql: &mut dyn Sql,
     subject: (Subject, &str),
@@ -42,7 +42,7 @@ fn load_sums(
     Ok(sums)
 }
 
-/// One of the sums: the one of the named currency, or the only one. Several are not added.
+/// The sum in the named currency, or in the only one. Several currencies are not added.
 fn single_currency(sums: &Sums, question: &Question) -> Result<(Currency, i64, Amount), Answer> {
     let requested = question.currency().filter(|currency| sums.contains_key(currency));
     match (requested, sums.len()) {
@@ -70,7 +70,7 @@ fn period_text(period: Option<&Period>) -> String {
     period.map_or_else(|| "over all time".to_owned(), |period| format!("in {}", period.label))
 }
 
-/// The newest transactions of a period, which an answer about it cites.
+/// Cites the newest transactions of a period.
 fn cite_newest(
     sql: &mut dyn Sql,
     answer: &mut Answer,
@@ -105,7 +105,7 @@ pub(super) fn transaction_excerpt(row: &Transaction) -> String {
     line.trim_end().to_owned()
 }
 
-/// How many transactions.
+/// The number of transactions.
 pub(super) fn count_transactions(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = question.period();
     let mut total_count = 0;
@@ -119,7 +119,7 @@ pub(super) fn count_transactions(sql: &mut dyn Sql, question: &Question) -> Resu
     Ok(answer)
 }
 
-/// What was spent: with somebody, on something, or in all.
+/// The amount spent: with a counterparty, in a category, or in total.
 pub(super) fn spending(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = question.period();
     if let Some(party) = counterparty::find_mentioned(sql, &question.words)? {
@@ -145,12 +145,12 @@ pub(super) fn spending(sql: &mut dyn Sql, question: &Question) -> Result<Answer>
     total_sum(sql, question, Direction::Outflow, "was spent")
 }
 
-/// What came in.
+/// The income.
 pub(super) fn income(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     total_sum(sql, question, Direction::Inflow, "came in")
 }
 
-/// What somebody paid to us.
+/// The amount received from a counterparty, or in total.
 pub(super) fn received(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     match counterparty::find_mentioned(sql, &question.words)? {
         Some(party) => counterparty_sum(sql, question, &party, Direction::Inflow, "was received from"),
@@ -207,7 +207,7 @@ fn total_sum(sql: &mut dyn Sql, question: &Question, direction: Direction, verb:
     Ok(answer)
 }
 
-/// What one transaction comes to.
+/// The average amount of a transaction.
 pub(super) fn average_transaction(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = question.period();
     let direction =
@@ -226,17 +226,17 @@ pub(super) fn average_transaction(sql: &mut dyn Sql, question: &Question) -> Res
     Ok(answer)
 }
 
-/// A sum by a count, to the cent.
+/// A quotient, rounded to the cent.
 fn div_rounded(amount: Amount, count: i64) -> Amount {
     const CENT: i128 = 10_000_000;
     let (total, count) = (amount.total_nanos(), i128::from(count.max(1)));
     let cents = total / CENT;
-    // Half a cent goes away from zero.
+    // Half a cent is rounded away from zero.
     let rounded = (2 * cents.abs() + count) / (2 * count) * cents.signum();
     Amount::from_nanos(rounded * CENT).unwrap_or(Amount::ZERO)
 }
 
-/// The largest movement of a period.
+/// The largest transaction of a period.
 pub(super) fn largest_transaction(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = question.period().or_else(|| newest_period(sql).ok().flatten());
     let Some(period) = period else { return Ok(Answer::new("There are no transactions.")) };
@@ -264,7 +264,7 @@ fn newest_period(sql: &mut dyn Sql) -> Result<Option<Period>> {
     Ok(total::newest_month(sql)?.map(|month| Period::trailing(month, 1)))
 }
 
-/// Inflow, outflow, net, and who stands behind them.
+/// Inflow, outflow and net, with the largest counterparties.
 pub(super) fn cash_flow_summary(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = match question.period() {
         Some(period) => period,
@@ -343,7 +343,7 @@ fn rank_counterparties(
     Ok(sums)
 }
 
-/// Who received or paid most.
+/// The counterparties with the largest sums.
 pub(super) fn top_counterparties(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let direction = if question.has(&["customer", "customers"]) { "inflow" } else { "outflow" };
     let period = question.period();
@@ -374,7 +374,7 @@ pub(super) fn top_counterparties(sql: &mut dyn Sql, question: &Question) -> Resu
     Ok(answer)
 }
 
-/// How spending moved against the period before.
+/// The change of spending against the previous period.
 pub(super) fn spending_change(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = match question.period() {
         Some(period) => period,
@@ -429,11 +429,11 @@ pub(super) fn spending_change(sql: &mut dyn Sql, question: &Question) -> Result<
     Ok(answer)
 }
 
-/// What a month brings or costs on average.
+/// The monthly average.
 pub(super) fn trailing_average(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = match question.period() {
         Some(period) => period,
-        // The last whole months before this one.
+        // The last twelve full months.
         None => Period::trailing(Month::from_timestamp(question.now).add_months(-1), 12),
     };
     let inflow = load_sums(sql, (Subject::Everything, ""), Some(&period), "inflow")?;
@@ -464,7 +464,7 @@ pub(super) fn trailing_average(sql: &mut dyn Sql, question: &Question) -> Result
     Ok(answer)
 }
 
-/// What was spent on what.
+/// Spending by category.
 pub(super) fn by_category(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = question.period();
     let mut lines: Vec<(Amount, String)> = Vec::new();

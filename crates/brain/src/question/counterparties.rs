@@ -1,4 +1,4 @@
-//! Who they are.
+//! Answers about counterparties.
 
 use quad_core::Result;
 use quad_store::Sql;
@@ -7,7 +7,7 @@ use super::{Answer, Question};
 use crate::counterparty::{self, Counterparty, CounterpartyType};
 use crate::limits;
 
-/// Whether somebody is trusted.
+/// The trust status of a counterparty.
 pub(super) fn trust(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let Some(party) = counterparty::find_mentioned(sql, &question.words)? else {
         return Ok(Answer::unanswered(
@@ -36,7 +36,7 @@ fn kind_label(kind: Option<CounterpartyType>) -> &'static str {
     kind.map_or("counterparty", CounterpartyType::as_str)
 }
 
-/// How many of a kind there are.
+/// The number of counterparties of a type.
 pub(super) fn count_counterparties(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let kind = requested_kind(question);
     let (rows, next) = counterparty::page(sql, None, kind, None, limits::ITEMS_MAX)?;
@@ -51,7 +51,7 @@ pub(super) fn count_counterparties(sql: &mut dyn Sql, question: &Question) -> Re
     Ok(answer)
 }
 
-/// Who they are.
+/// A list of counterparties.
 pub(super) fn list_counterparties(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let kind = requested_kind(question);
     let (rows, next) = counterparty::page(sql, None, kind, None, limits::MAX_CITATIONS)?;

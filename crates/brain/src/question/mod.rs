@@ -1,8 +1,8 @@
-//! Questions about money, answered from the ledger. No model: a question is recognised by its words or it is not answered.
+//! Answers questions about money from the ledger. There is no language model: a question matches one of the [`INTENTS`]
+//! by its words, or it is not answered.
 //!
-//! [`INTENTS`] is the whole of what can be answered, in the order in which a question is held against it; the first that
-//! recognises it answers. An answer cites the rows that it rests on. Sums of several currencies are refused, and so is
-//! everything that asks for something to be done.
+//! The first matching intent answers. An answer cites the rows that it depends on. Sums over several currencies and
+//! requests for actions are refused.
 
 mod balances;
 mod cash_flow;
@@ -19,7 +19,7 @@ use crate::entity::Entity;
 use crate::limits;
 use period::Period;
 
-/// The kinds of rows that an answer may rest on.
+/// The kinds of rows that an answer may depend on.
 pub(crate) const KINDS: &[&str] = &[
     "account",
     "transaction",
@@ -31,13 +31,13 @@ pub(crate) const KINDS: &[&str] = &[
     "category",
 ];
 
-/// A question as the intents see it.
+/// A question, prepared for matching.
 pub(crate) struct Question {
-    /// Lower-case words, single spaces, a space at either end.
+    /// Lower-case words separated by single spaces, with a space at both ends.
     words: String,
-    /// As it was asked.
+    /// The original text.
     original: String,
-    /// What counts as today.
+    /// The time that counts as now.
     now: Timestamp,
 }
 
@@ -60,7 +60,7 @@ impl Question {
         Question { words: format!(" {} ", words.join(" ")), original: text.trim().to_owned(), now }
     }
 
-    /// Whether one of these words or phrases stands in it.
+    /// Whether it contains one of these words or phrases.
     fn has(&self, phrases: &[&str]) -> bool {
         phrases.iter().any(|phrase| self.words.contains(&format!(" {phrase} ")))
     }
@@ -72,7 +72,7 @@ impl Question {
 
     /// The currency that it names, by code.
     fn currency(&self) -> Option<quad_statements::Currency> {
-        // As it was asked: `try` is a word, `TRY` is a currency.
+        // Matches the original text: `try` is a word, `TRY` is a currency.
         let codes = self.original.split(|c: char| !c.is_ascii_alphabetic());
         codes
             .filter(|code| {
@@ -83,7 +83,7 @@ impl Question {
     }
 }
 
-/// An answer, with the rows that it rests on.
+/// An answer and the rows that it cites.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     text: String,
@@ -96,7 +96,7 @@ impl Answer {
         Answer { text: text.into(), ..Answer::default() }
     }
 
-    /// An answer that is none, and says why.
+    /// A refusal with its reason.
     fn unanswered(text: impl Into<String>) -> Answer {
         Answer { text: text.into(), is_unanswered: true, ..Answer::default() }
     }
@@ -110,7 +110,7 @@ impl Answer {
     }
 }
 
-/// One thing that can be asked.
+/// One kind of question that can be answered.
 pub(crate) struct Intent {
     /// Its name.
     #[allow(dead_code)]
@@ -125,7 +125,7 @@ macro_rules! intent {
     };
 }
 
-/// Everything that can be answered. The narrow ones stand before the wide ones.
+/// All intents. Narrow ones come before wide ones.
 pub(crate) static INTENTS: [Intent; 35] = [
     intent!(
         "invoice_status",
@@ -311,7 +311,7 @@ fn asks_receivable(question: &Question) -> bool {
     question.has(&["receivable", "receivables", "ar", "owed to me", "owed to us", "customers owe", "owes"])
 }
 
-/// Words at the beginning of a question that make it an order.
+/// Verbs at the beginning of a text that make it a request for an action.
 const COMMAND_VERBS: &[&str] = &[
     "pay",
     "send",
@@ -331,7 +331,7 @@ const COMMAND_VERBS: &[&str] = &[
     "refund",
 ];
 
-/// Words that ask for the rules to be set aside.
+/// Phrases that ask to bypass the rules.
 const BYPASS_PHRASES: &[&str] = &[
     "override",
     "bypass",
@@ -347,7 +347,7 @@ const BYPASS_PHRASES: &[&str] = &[
 pub(crate) fn answer_question(sql: &mut dyn Sql, text: &str, now: Timestamp, depth: usize) -> Result<Value> {
     let question = Question::new(text, now);
     let answer = dispatch(sql, &question)?;
-    // How much of what an answer rests on is shown: two rows a step.
+    // `depth` limits the citations: two rows per level.
     let evidence_limit = if answer.is_unanswered { 0 } else { (2 * depth).min(limits::MAX_CITATIONS) };
     let evidence: Vec<Value> = answer
         .evidence

@@ -1,4 +1,4 @@
-//! What is owed, to us and by us.
+//! Answers about obligations: payables, receivables, bills.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ fn filter_direction(rows: Vec<Obligation>, direction: ObligationDirection) -> Ve
     rows.into_iter().filter(|row| row.direction_or_payable() == direction).collect()
 }
 
-/// Open sums of one direction, each currency by itself.
+/// Open sums of one direction, by currency.
 fn open_sums(
     sql: &mut dyn Sql,
     subject: (Subject, &str),
@@ -60,17 +60,17 @@ fn open_total(sql: &mut dyn Sql, direction: ObligationDirection, verb: &str) -> 
     Ok(answer)
 }
 
-/// What we owe.
+/// All open payables.
 pub(super) fn payables(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
     open_total(sql, ObligationDirection::Payable, "is to be paid")
 }
 
-/// What we are owed.
+/// All open receivables.
 pub(super) fn receivables(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
     open_total(sql, ObligationDirection::Receivable, "is to be received")
 }
 
-/// What we owe somebody, or everybody.
+/// What is owed to one counterparty, or to all.
 pub(super) fn owed_to_party(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     match counterparty::find_mentioned(sql, &question.words)? {
         Some(party) => open_with_party(sql, &party, ObligationDirection::Payable, "is owed to"),
@@ -78,7 +78,7 @@ pub(super) fn owed_to_party(sql: &mut dyn Sql, question: &Question) -> Result<An
     }
 }
 
-/// What somebody owes us, or everybody.
+/// What one counterparty owes, or all.
 pub(super) fn owed_by_party(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     match counterparty::find_mentioned(sql, &question.words)? {
         Some(party) => open_with_party(sql, &party, ObligationDirection::Receivable, "is owed by"),
@@ -105,12 +105,12 @@ fn open_with_party(
     Ok(answer)
 }
 
-/// What we should have paid.
+/// Overdue payables.
 pub(super) fn overdue_payables(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     answer_overdue(sql, question, ObligationDirection::Payable, "to be paid")
 }
 
-/// What we should have received.
+/// Overdue receivables.
 pub(super) fn overdue_receivables(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     answer_overdue(sql, question, ObligationDirection::Receivable, "to be received")
 }
@@ -138,7 +138,7 @@ fn answer_overdue(
     Ok(answer)
 }
 
-/// Sums of rows, each currency by itself.
+/// The sum of rows, by currency.
 fn format_sums(rows: &[Obligation]) -> Result<String> {
     let mut sums: BTreeMap<Currency, Amount> = BTreeMap::new();
     for row in rows {
@@ -150,7 +150,7 @@ fn format_sums(rows: &[Obligation]) -> Result<String> {
     Ok(lines.join(" and "))
 }
 
-/// What has to be paid within some days, by whom it is owed; what is late first.
+/// Payables that are due within some days, by counterparty, overdue ones first.
 pub(super) fn bills_due(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let days = parse_days(question);
     let until = calendar::day_start(question.now).plus_ms((days + 1) * calendar::DAY_MS - 1);
@@ -191,7 +191,7 @@ pub(super) fn bills_due(sql: &mut dyn Sql, question: &Question) -> Result<Answer
     Ok(answer)
 }
 
-/// The number before `days`; a week unless said.
+/// The number before `days`; 7 by default.
 fn parse_days(question: &Question) -> i64 {
     let parts: Vec<&str> = question.words.split_whitespace().collect();
     let parsed =
@@ -199,13 +199,13 @@ fn parse_days(question: &Question) -> i64 {
     parsed.filter(|days| (1..=366).contains(days)).unwrap_or(7)
 }
 
-/// What has to be paid first.
+/// The payable with the next due date.
 pub(super) fn next_payable(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let from = calendar::day_start(question.now);
     answer_chosen(sql, Some(from), "The next is", |rows| rows.into_iter().next())
 }
 
-/// The largest thing that has to be paid.
+/// The largest payable.
 pub(super) fn largest_payable(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
     answer_chosen(sql, None, "The largest is", |rows| {
         rows.into_iter().max_by(|a, b| a.amount_due.cmp(&b.amount_due).then_with(|| b.id.cmp(&a.id)))

@@ -1,10 +1,10 @@
-//! Periods as people name them: whole months, since that is what the totals know.
+//! Periods in questions: whole months, since totals are stored per month.
 
 use quad_core::Timestamp;
 
 use crate::calendar::{Month, Quarter};
 
-/// A stretch of whole months.
+/// A sequence of whole months.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Period {
     pub label: String,
@@ -25,7 +25,7 @@ impl Period {
         Period { label: year.to_string(), months: (0..12).map(|offset| first.add_months(offset)).collect() }
     }
 
-    /// The last so many months, this one included.
+    /// The last `count` months, including `last`.
     pub(super) fn trailing(last: Month, count: i64) -> Period {
         let months: Vec<Month> = (0..count).rev().map(|offset| last.add_months(-offset)).collect();
         let label = match (months.first(), months.last()) {
@@ -61,7 +61,7 @@ const MONTH_NAMES: [(&str, &str); 12] = [
     ("december", "dec"),
 ];
 
-/// The period that stands in a question; `words` are lower-case with single spaces.
+/// The period that a question names; `words` are lower-case with single spaces.
 pub(super) fn find(words: &str, now: Timestamp) -> Option<Period> {
     let current_month = Month::from_timestamp(now);
     let parts: Vec<&str> = words.split_whitespace().collect();
@@ -82,7 +82,7 @@ pub(super) fn find(words: &str, now: Timestamp) -> Option<Period> {
         }
         if let Some(month) = MONTH_NAMES.iter().position(|(long, short)| part == long || part == short) {
             let month = month as i64 + 1;
-            // `may` is also a word; as a month it stands before a year or after `in`.
+            // `may` is also a verb; it counts as a month before a year or after `in`.
             let is_word =
                 *part == "may" && parse_year(next).is_none() && (index == 0 || parts[index - 1] != "in");
             if !is_word {
@@ -112,7 +112,7 @@ pub(super) fn find(words: &str, now: Timestamp) -> Option<Period> {
             _ => {}
         }
     }
-    // A bare year, where nothing narrower was said.
+    // A year alone, if nothing narrower is named.
     parts.iter().find_map(|part| parse_year(part)).map(Period::year)
 }
 

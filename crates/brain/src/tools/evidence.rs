@@ -1,4 +1,4 @@
-//! `evidence.resolve`: which of some references lead anywhere.
+//! `evidence.resolve`: checks which references lead to a row.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{ReadSet, Result, Tool};
@@ -16,7 +16,7 @@ use crate::routes::EXECUTION_READ;
 use crate::transaction::Transaction;
 use crate::{Brain, calendar, limits, tags};
 
-/// What can be referred to.
+/// The kinds of references.
 const KINDS: &[&str] = &["account", "counterparty", "invoice", "obligation", "transaction", "wiki_entity"];
 
 pub(super) fn tools() -> Vec<Tool> {

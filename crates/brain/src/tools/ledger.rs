@@ -1,4 +1,4 @@
-//! `ledger.*`: reading the ledger in lists.
+//! `ledger.*`: lists of the ledger.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{Result, Tool};
@@ -167,7 +167,7 @@ pub(super) async fn call(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult
                     .iter()
                     .map(|row| row.to_public_json(sql).map(Value::Object))
                     .collect::<Result<_>>()?;
-                // What was paid to somebody changes with every posting, and that touches the counterparty.
+                // The paid total changes with every posting, which touches the tag of the counterparty.
                 let read_set = tags::read_set(sql.version()).with_tag(tags::rows_of_kind(Counterparty::KIND));
                 Ok((page_json(items, next, &scope), read_set))
             };

@@ -1,4 +1,4 @@
-//! `payment_intent.*`: looking at the payments that the caller has proposed.
+//! `payment_intent.*`: the payment intents of the caller.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{Result, Tool};

@@ -1,4 +1,4 @@
-//! `raw.*`: bringing evidence and looking at it.
+//! `raw.*`: contributing and reading evidence.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -154,7 +154,7 @@ fn decode(payload: &str, encoding: Option<&str>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What the caller says of the source, under what we know of the caller: that comes last and wins.
+/// The caller's `source_ref`, with the caller's own identity set by the server.
 fn attributed_source_ref(arguments: &Arguments, agent: &str) -> Result<Map<String, Value>> {
     let mut source_ref =
         arguments.0.get("source_ref").and_then(Value::as_object).cloned().unwrap_or_default();

@@ -52,7 +52,7 @@ pub(super) async fn call(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult
             let work = move |sql: &mut dyn quad_store::Sql| {
                 let now = as_of.unwrap_or_else(Timestamp::now);
                 let answer = question::answer_question(sql, &question, now, depth)?;
-                // A question may look at anything.
+                // An answer may depend on rows of any kind.
                 let mut read_set = tags::read_set(sql.version());
                 for kind in question::KINDS {
                     read_set = read_set.with_tag(tags::rows_of_kind(kind));

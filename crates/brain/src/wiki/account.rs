@@ -14,7 +14,7 @@ use crate::obligation::Obligation;
 use crate::transaction::Filter;
 use crate::{balance, calendar, entity, money, obligation};
 
-/// Transactions that are looked at for the counterparties of an account; the newest of them are listed.
+/// Transactions that are scanned for the counterparties of an account; the newest of them are listed.
 const SCANNED_TRANSACTIONS: usize = 50;
 const LISTED_TRANSACTIONS: usize = 10;
 const COUNTERPARTIES: usize = 10;

@@ -9,7 +9,7 @@ use crate::{AgentSummary, calendar, contribution, payment_intent, tags};
 
 const INTENTS: usize = 10;
 
-/// The page of an agent that the registry knows, or that has left a trace in the ledger.
+/// The page of an agent that is in the registry, or that has contributions or payment intents.
 pub(super) fn build_page(
     sql: &mut dyn Sql,
     id: &str,
