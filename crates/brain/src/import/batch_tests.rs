@@ -10,9 +10,9 @@ use quad_store::audit::block;
 use quad_store::{Sql as _, Tx, params};
 use serde_json::{Value, json};
 
-use super::job::{self, ImportJob};
+use super::job::ImportJob;
 use super::prefetch::Prefetcher;
-use super::{FileReport, ImportError, ImportEvent, ImportFile, ImportOptions};
+use super::{FileReport, ImportError, ImportEvent, ImportFile, ImportOptions, schedule};
 use crate::limits;
 use crate::property_tests::{AccountSums, stored_and_recomputed};
 use crate::testing::{TestEnv, test_envs};
@@ -136,7 +136,7 @@ async fn failed_file_rolls_back_alone() {
             parsed_job(&env, 1, None, Defect::WrongCurrency).await,
             parsed_job(&env, 2, None, Defect::None).await,
         ];
-        let (reports, failure) = job::import_batch_or_each(&env.test.store, &env.writer(), jobs).await;
+        let (reports, failure) = schedule::import_batch_or_each(&env.test.store, &env.writer(), jobs).await;
         assert_eq!(reports.iter().map(report_counts).collect::<Vec<_>>(), [(1, 0, 0, (0, 0))]);
         assert_ne!(failure.unwrap().kind(), Kind::Internal);
         let file_actions = ["raw.ingest", "raw.parsed.write", "ledger.imported"];
@@ -165,7 +165,7 @@ async fn database_error_stops_the_batch_without_a_second_try() {
             Ok(())
         };
         env.test.store.write_unaudited(&env.test.tenant, damage).await.unwrap();
-        let (reports, failure) = job::import_batch_or_each(&env.test.store, &env.writer(), jobs).await;
+        let (reports, failure) = schedule::import_batch_or_each(&env.test.store, &env.writer(), jobs).await;
         assert_eq!(failure.unwrap().kind(), Kind::Internal);
         assert!(reports.is_empty(), "the first file was imported alone, as if the second were bad input");
         assert_eq!(actions_by_commit(&env).await, before);
@@ -182,7 +182,7 @@ async fn small_files_share_a_commit_with_separate_events() {
             let closing = (number == 1).then_some(20);
             jobs.push(parsed_job(&env, number, closing, Defect::None).await);
         }
-        let reports = job::import_batch(&env.test.store, &env.writer(), jobs).await.unwrap();
+        let reports = schedule::import_batch(&env.test.store, &env.writer(), jobs).await.unwrap();
         assert_eq!(reports.iter().map(report_counts).collect::<Vec<_>>(), [(1, 0, 0, (0, 0)); 3]);
         let file_actions = ["raw.ingest", "raw.parsed.write", "ledger.imported"];
         let expected: Vec<&str> =

@@ -14,6 +14,7 @@ mod match_transfers;
 mod parse;
 mod prefetch;
 mod progress;
+mod schedule;
 mod transactions;
 
 use std::sync::Arc;
@@ -188,7 +189,7 @@ where
         } else if parsed_file.job.fits_one_commit() {
             let batch = prefetcher.take_batch(parsed_file);
             let jobs = batch.iter().map(|parsed_file| parsed_file.job.clone()).collect();
-            let (reports, failure) = job::import_batch_or_each(store, writer, jobs).await;
+            let (reports, failure) = schedule::import_batch_or_each(store, writer, jobs).await;
             for report in reports {
                 let entries = report.statements.iter().map(|statement| statement.entries).sum();
                 on_event(file_index, ImportEvent::Progress(entries, entries));
@@ -201,7 +202,7 @@ where
         } else {
             let on_progress =
                 |done: usize, total: usize| on_event(file_index, ImportEvent::Progress(done, total));
-            let report = job::import_chunked(store, writer, parsed_file.job, on_progress).await;
+            let report = schedule::import_chunked(store, writer, parsed_file.job, on_progress).await;
             let report = report.map_err(import_error(file_index))?;
             on_event(file_index, ImportEvent::FileDone(Box::new(report)));
             file_index += 1;
@@ -240,8 +241,8 @@ pub(crate) async fn extract(
         actor: agent.to_owned(),
     });
     let result = match job.fits_one_commit() {
-        true => job::import_one(store, writer, job).await,
-        false => job::import_chunked(store, writer, job, |_, _| {}).await,
+        true => schedule::import_one(store, writer, job).await,
+        false => schedule::import_chunked(store, writer, job, |_, _| {}).await,
     };
     match result {
         Ok(report) => Ok(Some(report)),

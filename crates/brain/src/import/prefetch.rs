@@ -10,7 +10,7 @@ use quad_store::{Store, WriteContext};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::spawn_blocking;
 
-use super::job::{ImportJob, Origin, ParsedUpload};
+use super::job::{ImportJob, Origin};
 use super::parse::{load_defaults, mime_type, parse};
 use super::{ImportFile, OPERATOR};
 use crate::account::Account;
@@ -110,7 +110,7 @@ async fn parse_file(
         let parsed = parse(&bytes, &options, &defaults)?;
         let upload = Upload::new(&actor, &name, mime_type(&parsed.document), bytes)?;
         let parsed = Arc::new(parsed);
-        let origin = Origin::Upload(Box::new(ParsedUpload { upload, defaults }));
+        let origin = Origin::Upload { upload: Box::new(upload), defaults };
         Ok::<_, Error>(ImportJob { origin, parsed, options, trust: OPERATOR, actor })
     });
     let job = job.await.map_err(Error::internal)??;

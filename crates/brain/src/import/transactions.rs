@@ -11,7 +11,7 @@ use super::progress::StatementProgress;
 use crate::category::{self, Category, CategoryKind};
 use crate::counterparty::{self, Counterparty, CounterpartyType, TrustStatus};
 use crate::entity::{self, Entity, IdSource};
-use crate::ids::{AccountId, CategoryId, CounterpartyId, TransactionId};
+use crate::ids::{CategoryId, CounterpartyId, TransactionId};
 use crate::posting::{self, PostingCounts};
 use crate::row_meta::RowMeta;
 use crate::tags::TouchedTags;
@@ -59,7 +59,7 @@ pub(super) fn post_entries(
         let is_own_account = counterpart_number
             .as_deref()
             .and_then(|number| own_accounts.find_by_number(number, entry.currency))
-            .is_some_and(|account| account != progress.account);
+            .is_some_and(|account| account != progress.account.id.as_str());
         if is_own_account || entry.kind == Some(Kind::Transfer) {
             let (transaction_id, transaction_date) = (id.as_str().to_owned(), start_of_day(entry.booked));
             hints.push((rows.len(), TransferHint { transaction_id, transaction_date, counterpart_number }));
@@ -111,9 +111,9 @@ fn to_transaction(
         currency: entry.currency,
         direction,
         effect,
-        account_id: AccountId::from_db(progress.account.as_str()),
+        account_id: progress.account.id.clone(),
         external_transaction_id: bank_id.map(text),
-        dedup_key: dedup_key(entry, &progress.account),
+        dedup_key: dedup_key(entry, progress.account.id.as_str()),
         transaction_date: start_of_day(entry.booked),
         posted_date,
         counterparty_id,
