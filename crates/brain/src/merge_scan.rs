@@ -125,7 +125,7 @@ mod tests {
                             until: Some(Timestamp(i64::MAX)),
                             ..Filter::default()
                         };
-                        let read = env.test.store.read(&env.test.tenant, move |sql| {
+                        let read = env.test_store.store.read(&env.test_store.tenant, move |sql| {
                             let (mut ids, mut after) = (Vec::new(), None);
                             loop {
                                 let (page, next) = filter.page(sql, after, limit)?;

@@ -207,9 +207,9 @@ fn recompute_sums(sql: &mut dyn Sql) -> Result<StoredSums> {
 }
 
 pub(crate) async fn stored_and_recomputed(env: &TestEnv) -> (StoredSums, StoredSums) {
-    env.test
+    env.test_store
         .store
-        .read(&env.test.tenant, |sql| Ok((load_stored_sums(sql)?, recompute_sums(sql)?)))
+        .read(&env.test_store.tenant, |sql| Ok((load_stored_sums(sql)?, recompute_sums(sql)?)))
         .await
         .unwrap()
 }

@@ -4,10 +4,12 @@
 use quad_core::Kind;
 use quad_core::resolver::View;
 use quad_store::audit::block;
+use quad_store::testing::agent;
 use quad_store::{Sql as _, Tx, params};
 use serde_json::{Value, json};
 
-use crate::testing::{FIXTURE, TestEnv, caller, test_envs, test_envs_with_data};
+use crate::import::ImportOptions;
+use crate::testing::{FIXTURE, TestEnv, test_envs, test_envs_with_data};
 use crate::{contribution, counterparty, raw};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -64,8 +66,8 @@ async fn page_gets_new_revision_when_content_changes() {
             async |page_ref: &str| env.call("wiki.page.get", json!({"slug_or_id": page_ref})).await.unwrap();
         let first = get_page("2025-09").await;
         assert!(first["body_md"].as_str().unwrap().starts_with("# Summary of 2025-09\n"));
-        assert_eq!(env.text(uri).await.unwrap(), first["body_md"].as_str().unwrap());
-        let alias = env.text("brain://wiki/pages/monthly-summaries/2025-09").await.unwrap();
+        assert_eq!(env.read_text(uri).await.unwrap(), first["body_md"].as_str().unwrap());
+        let alias = env.read_text("brain://wiki/pages/monthly-summaries/2025-09").await.unwrap();
         assert_eq!(alias, first["body_md"].as_str().unwrap());
         assert_eq!(get_page("/monthly-summaries/2025-09").await["id"], first["id"]);
         // Changes the amount of one transaction.
@@ -77,7 +79,7 @@ async fn page_gets_new_revision_when_content_changes() {
         assert_eq!(second["slug"], first["slug"]);
         assert!(second["body_md"].as_str().unwrap().contains("61,404.13 USD"));
         let old_revision =
-            env.text(&format!("brain://wiki/{}", first["id"].as_str().unwrap())).await.unwrap();
+            env.read_text(&format!("brain://wiki/{}", first["id"].as_str().unwrap())).await.unwrap();
         assert_eq!(old_revision, first["body_md"].as_str().unwrap());
         // An unrelated change does not create a revision.
         let unrelated = r#"{"kind":"counterparty","id":"cp_new","name":"Newcomer"}"#;
@@ -94,7 +96,7 @@ async fn every_wiki_amount_has_a_citation() {
         loop {
             let page = env.resolver.list(&env.caller, View::All, cursor.as_deref()).await.unwrap();
             for entry in page.entries.iter().filter(|entry| entry.uri.starts_with("brain://wiki/")) {
-                let body = env.text(&entry.uri).await.unwrap();
+                let body = env.read_text(&entry.uri).await.unwrap();
                 assert!(body.starts_with("# "), "{}", entry.uri);
                 pages += 1;
                 for line in body.lines().filter(|line| has_amount(line)) {
@@ -102,10 +104,10 @@ async fn every_wiki_amount_has_a_citation() {
                 }
                 for link in body.split("(brain://").skip(1) {
                     let uri = format!("brain://{}", link.split(')').next().unwrap());
-                    assert!(env.text(&uri).await.is_ok(), "{} cites {uri}", entry.uri);
+                    assert!(env.read_text(&uri).await.is_ok(), "{} cites {uri}", entry.uri);
                 }
                 // The same ledger gives the same page.
-                assert_eq!(env.text(&entry.uri).await.unwrap(), body);
+                assert_eq!(env.read_text(&entry.uri).await.unwrap(), body);
             }
             cursor = page.next_cursor;
             if cursor.is_none() {
@@ -124,10 +126,10 @@ fn has_amount(line: &str) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn evidence_visible_to_contributor_and_once_cited() {
     for env in test_envs_with_data().await {
-        let tenant = &env.test.tenant;
-        let contributor = caller(tenant, "agent_1", "ledger:read raw:write");
-        let other_agent = caller(tenant, "agent_2", "ledger:read raw:write");
-        let other_tenant = env.another_tenant("other").await;
+        let tenant = &env.test_store.tenant;
+        let contributor = agent(tenant, "agent_1", "ledger:read raw:write");
+        let other_agent = agent(tenant, "agent_2", "ledger:read raw:write");
+        let other_tenant = env.agent_of_tenant("other").await;
         let uploaded =
             env.call_as(&contributor, "raw.contribute", json!({"payload": "{\"a\":1}"})).await.unwrap();
         assert_eq!(uploaded["sha256"], "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862");
@@ -144,27 +146,28 @@ async fn evidence_visible_to_contributor_and_once_cited() {
         let id = uploaded["rawId"].as_str().unwrap();
         let uri = format!("brain://raw/{id}");
         let contributor_view: Value =
-            serde_json::from_str(&env.text_as(&contributor, &uri).await.unwrap()).unwrap();
+            serde_json::from_str(&env.read_text_as(&contributor, &uri).await.unwrap()).unwrap();
         assert_eq!(
             (contributor_view["sha256"].is_string(), contributor_view["source_type"].as_str()),
             (true, Some("agent_contributed"))
         );
-        let hidden = env.text_as(&other_agent, &uri).await.unwrap_err();
+        let hidden = env.read_text_as(&other_agent, &uri).await.unwrap_err();
         let missing =
-            env.text_as(&other_agent, "brain://raw/raw_01ARZ3NDEKTSV4RRFFQ69G5FAV").await.unwrap_err();
+            env.read_text_as(&other_agent, "brain://raw/raw_01ARZ3NDEKTSV4RRFFQ69G5FAV").await.unwrap_err();
         assert_eq!((hidden.code(), hidden.message()), (missing.code(), missing.message()));
         assert_eq!(hidden.code(), "raw_artifact_not_found");
         // The same bytes from another agent: one artifact, two contributions.
         env.call_as(&other_agent, "raw.contribute", json!({"payload": "{\"a\":1}"})).await.unwrap();
-        assert!(env.text_as(&other_agent, &uri).await.is_ok());
-        let reader = caller(tenant, "agent_3", "ledger:read");
-        assert!(env.text_as(&reader, &uri).await.is_err());
+        assert!(env.read_text_as(&other_agent, &uri).await.is_ok());
+        let reader = agent(tenant, "agent_3", "ledger:read");
+        assert!(env.read_text_as(&reader, &uri).await.is_err());
         let citing =
             format!(r#"{{"kind":"counterparty","id":"cp_cited","name":"Cited","source_ids":["{id}"]}}"#);
         env.load(&citing).await.unwrap();
-        let reader_view: Value = serde_json::from_str(&env.text_as(&reader, &uri).await.unwrap()).unwrap();
+        let reader_view: Value =
+            serde_json::from_str(&env.read_text_as(&reader, &uri).await.unwrap()).unwrap();
         assert!(reader_view.get("sha256").is_none() && reader_view["parsed"].is_array());
-        assert_eq!(env.text_as(&other_tenant, &uri).await.unwrap_err().message(), missing.message());
+        assert_eq!(env.read_text_as(&other_tenant, &uri).await.unwrap_err().message(), missing.message());
     }
 }
 
@@ -181,7 +184,7 @@ async fn contribution_sets_agent_id_and_decodes_base64() {
         assert_eq!(invalid.unwrap_err().kind(), Kind::BadInput);
         // A tombstoned artifact can still be read.
         let id = uploaded["rawId"].as_str().unwrap();
-        raw::tombstone(&env.test.store, &env.writer(), "test", id).await.unwrap();
+        raw::tombstone(&env.test_store.store, &env.writer(), "test", id).await.unwrap();
         let artifact = env.call("raw.artifact.get", json!({"raw_id": id})).await.unwrap();
         assert!(artifact["tombstoned_at"].is_string());
     }
@@ -192,7 +195,7 @@ async fn hold_ends_on_release_or_sixth_contribution() {
     for env in test_envs().await {
         let hold_state = async |env: &TestEnv, agent: &str| {
             let agent = agent.to_owned();
-            let read = env.test.store.read(&env.test.tenant, move |sql| {
+            let read = env.test_store.store.read(&env.test_store.tenant, move |sql| {
                 Ok((
                     contribution::load_contributor(sql, &agent)?.is_on_hold(),
                     contribution::pending(sql, &agent)?.len(),
@@ -204,9 +207,9 @@ async fn hold_ends_on_release_or_sixth_contribution() {
             env.call("raw.contribute", json!({"payload": format!("note {number}")})).await.unwrap();
             assert_eq!(hold_state(&env, "agent_1").await, (true, 0), "{number}");
         }
-        contribution::release(&env.test.store, &env.writer(), "test", "agent_1").await.unwrap();
+        contribution::release(&env.test_store.store, &env.writer(), "test", "agent_1").await.unwrap();
         assert_eq!(hold_state(&env, "agent_1").await, (false, 5));
-        let other = caller(&env.test.tenant, "agent_2", "raw:write");
+        let other = agent(&env.test_store.tenant, "agent_2", "raw:write");
         for number in 1..=6 {
             let payload = json!({"payload": format!("other {number}")});
             env.call_as(&other, "raw.contribute", payload).await.unwrap();
@@ -287,7 +290,7 @@ async fn questions_are_answered_from_the_ledger() {
                     _ => continue,
                 };
                 assert!(
-                    env.text(&format!("brain://ledger/{folder}/{id}")).await.is_ok(),
+                    env.read_text(&format!("brain://ledger/{folder}/{id}")).await.is_ok(),
                     "{question} cites {id}"
                 );
             }
@@ -373,7 +376,7 @@ async fn transfers_are_neither_income_nor_spending() {
             )
             .await
             .unwrap();
-        let flow = env.text("brain://wiki/cash-flow/2025-01").await.unwrap();
+        let flow = env.read_text("brain://wiki/cash-flow/2025-01").await.unwrap();
         assert!(flow.contains("Inflow: 0.00 USD") && flow.contains("Outflow: 0.00 USD"), "{flow}");
         let balance = |detail: Value| detail["account"]["current_balance"].as_str().unwrap().to_owned();
         assert_eq!(balance(env.read("brain://ledger/accounts/acct_a").await.unwrap()), "-10.00");
@@ -436,36 +439,25 @@ const STATEMENT: &str = "Date;Payee;Description;Amount;Currency\r\n\
     15.09.2025;Employer;Salary;2.500,00;EUR\r\n\
     28.09.2025;Landlord;Rent;-900,00;EUR\r\n";
 
-async fn import_file(
-    env: &TestEnv,
-    name: &str,
-    text: &str,
-    options: &crate::import::ImportOptions,
-) -> quad_core::Result<crate::import::FileReport> {
-    crate::import::import(&env.test.store, &env.writer(), "test", name, text.as_bytes(), options, |_, _| {})
-        .await
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn overlapping_statement_adds_only_new_rows() {
     for env in test_envs().await {
         env.load("{\"kind\":\"account\",\"id\":\"acct_1\",\"name\":\"Giro\",\"currency\":\"EUR\"}")
             .await
             .unwrap();
-        let options =
-            crate::import::ImportOptions { account: Some("acct_1".to_owned()), ..Default::default() };
-        let dry_run_options = crate::import::ImportOptions { dry_run: true, ..options.clone() };
-        let preview = import_file(&env, "a.csv", STATEMENT, &dry_run_options).await.unwrap();
+        let options = ImportOptions { account: Some("acct_1".to_owned()), ..Default::default() };
+        let dry_run_options = ImportOptions { dry_run: true, ..options.clone() };
+        let preview = env.import("a.csv", STATEMENT, &dry_run_options).await.unwrap();
         assert_eq!((preview.raw_id, preview.statements[0].posted.added), (None, 4));
         assert!(preview.mapping.unwrap().contains("decimal=comma"));
-        let first = import_file(&env, "a.csv", STATEMENT, &options).await.unwrap();
+        let first = env.import("a.csv", STATEMENT, &options).await.unwrap();
         assert_eq!(first.statements[0].posted.added, 4, "{:?}", first.diagnostics);
-        let again = import_file(&env, "a.csv", STATEMENT, &options).await.unwrap();
+        let again = env.import("a.csv", STATEMENT, &options).await.unwrap();
         assert_eq!((again.statements[0].posted.added, again.statements[0].posted.unchanged), (0, 4));
         // A statement that overlaps the first one.
         let next = STATEMENT.replace("01.09.2025;Bakery;Two rolls;-3,20;EUR\r\n", "")
             + "02.10.2025;Bakery;Cake;-20,00;EUR\r\n";
-        let next = import_file(&env, "b.csv", &next, &options).await.unwrap();
+        let next = env.import("b.csv", &next, &options).await.unwrap();
         assert_eq!((next.statements[0].posted.added, next.statements[0].posted.unchanged), (1, 2));
         let account = env.read("brain://ledger/accounts/acct_1").await.unwrap();
         assert_eq!(account["account"]["current_balance"], "1573.60");
@@ -480,11 +472,11 @@ async fn overlapping_statement_adds_only_new_rows() {
         assert_eq!(evidence["parsed"][0]["id"], newest["evidence_ids"][0]);
         assert_eq!(evidence["projection_status"], "projected");
         // Neither the file nor the options name an account.
-        let no_account = import_file(&env, "c.csv", STATEMENT, &Default::default()).await.unwrap_err();
+        let no_account = env.import("c.csv", STATEMENT, &Default::default()).await.unwrap_err();
         assert_eq!(no_account.code(), "account_unknown");
         // An invalid line is reported, and the other lines are imported.
         let damaged = STATEMENT.replace("28.09.2025", "never");
-        let damaged = import_file(&env, "d.csv", &damaged, &dry_run_options).await.unwrap();
+        let damaged = env.import("d.csv", &damaged, &dry_run_options).await.unwrap();
         assert!(
             damaged.has_errors && damaged.diagnostics.iter().any(|finding| finding.contains("line 5")),
             "{:?}",
@@ -500,14 +492,13 @@ async fn file_without_currency_uses_account_currency() {
         env.load("{\"kind\":\"account\",\"id\":\"acct_1\",\"name\":\"Giro\",\"currency\":\"CHF\"}")
             .await
             .unwrap();
-        let options =
-            crate::import::ImportOptions { account: Some("acct_1".to_owned()), ..Default::default() };
-        let report = import_file(&env, "a.csv", BARE, &options).await.unwrap();
+        let options = ImportOptions { account: Some("acct_1".to_owned()), ..Default::default() };
+        let report = env.import("a.csv", BARE, &options).await.unwrap();
         assert_eq!((report.statements[0].posted.added, report.statements[0].currency.as_str()), (1, "CHF"));
         // A currency that differs from the account's is refused.
-        let other_currency = crate::import::ImportOptions { currency: Some("USD".to_owned()), ..options };
-        assert!(import_file(&env, "b.csv", &BARE.replace("-3.50", "-4"), &other_currency).await.is_err());
-        let no_currency = import_file(&env, "c.csv", BARE, &Default::default()).await.unwrap_err();
+        let other_currency = ImportOptions { currency: Some("USD".to_owned()), ..options };
+        assert!(env.import("b.csv", &BARE.replace("-3.50", "-4"), &other_currency).await.is_err());
+        let no_currency = env.import("c.csv", BARE, &Default::default()).await.unwrap_err();
         assert!(no_currency.hint_text().is_some_and(|hint| hint.contains("--currency")), "{no_currency}");
     }
 }
@@ -565,7 +556,7 @@ async fn exported_journal_has_same_balances() {
             journal.push_str(text);
             Ok(())
         };
-        crate::export::export_journal(&env.test.store, &env.test.tenant, write).await.unwrap();
+        crate::export::export_journal(&env.test_store.store, &env.test_store.tenant, write).await.unwrap();
         assert!(journal.contains("assets:Operating:acct_8231"), "{journal}");
         let file = std::env::temp_dir().join(format!("{}.journal", quad_core::id::ulid().unwrap()));
         std::fs::write(&file, &journal).unwrap();
@@ -596,7 +587,10 @@ async fn exported_journal_has_same_balances() {
 async fn upsert_of_counterparty_replaces_aliases() {
     for env in test_envs_with_data().await {
         let find = async |name: &'static str| {
-            let found = env.test.store.read(&env.test.tenant, move |sql| counterparty::by_name(sql, name));
+            let found = env
+                .test_store
+                .store
+                .read(&env.test_store.tenant, move |sql| counterparty::by_name(sql, name));
             found.await.unwrap().map(|row| row.id.as_str().to_owned())
         };
         assert_eq!(find("aws").await.as_deref(), Some("cp_aws"));
@@ -613,7 +607,7 @@ async fn upsert_of_counterparty_replaces_aliases() {
 async fn upsert_of_invoice_updates_pages_of_both_counterparties() {
     for env in test_envs_with_data().await {
         let mentions = async |counterparty: &str| {
-            let page = env.text(&format!("brain://wiki/counterparties/{counterparty}")).await.unwrap();
+            let page = env.read_text(&format!("brain://wiki/counterparties/{counterparty}")).await.unwrap();
             page.contains("brain://ledger/invoices/inv_1")
         };
         assert_eq!((mentions("cp_acme").await, mentions("cp_aws").await), (true, false));
@@ -629,7 +623,7 @@ async fn upsert_of_invoice_updates_pages_of_both_counterparties() {
 async fn upsert_of_obligation_updates_pages_and_totals_of_both_counterparties() {
     for env in test_envs_with_data().await {
         let mentions = async |counterparty: &str| {
-            let page = env.text(&format!("brain://wiki/counterparties/{counterparty}")).await.unwrap();
+            let page = env.read_text(&format!("brain://wiki/counterparties/{counterparty}")).await.unwrap();
             page.contains("brain://ledger/obligations/obl_1")
         };
         assert_eq!((mentions("cp_aws").await, mentions("cp_acme").await), (true, false));
@@ -647,7 +641,10 @@ async fn upsert_of_obligation_updates_pages_and_totals_of_both_counterparties() 
 async fn upsert_of_payment_intent_checks_references_and_updates_pages() {
     for env in test_envs_with_data().await {
         let mentions = async |page: &str| {
-            env.text(&format!("brain://wiki/{page}")).await.unwrap().contains("payment-intents/pi_a1b2c3")
+            env.read_text(&format!("brain://wiki/{page}"))
+                .await
+                .unwrap()
+                .contains("payment-intents/pi_a1b2c3")
         };
         let pages = async || {
             (
@@ -695,7 +692,7 @@ async fn upsert_that_takes_a_unique_key_is_a_conflict() {
         }
         let update = r#"{"kind":"policy","operation":"upsert","id":"pol_1","version":3,"state":"active","content":{}}"#;
         assert_eq!(env.load(update).await.unwrap().updated, 1);
-        assert!(env.text("brain://wiki/policies/active").await.unwrap().contains("ersion"));
+        assert!(env.read_text("brain://wiki/policies/active").await.unwrap().contains("ersion"));
     }
 }
 
@@ -705,7 +702,7 @@ async fn contribution_with_failed_extraction_succeeds_with_one_audit_event() {
         env.load("{\"kind\":\"account\",\"id\":\"acct_1\",\"name\":\"Giro\",\"currency\":\"EUR\"}")
             .await
             .unwrap();
-        contribution::release(&env.test.store, &env.writer(), "test", "agent_1").await.unwrap();
+        contribution::release(&env.test_store.store, &env.writer(), "test", "agent_1").await.unwrap();
         // Corrupts a row, so that reading it is an internal error.
         let set_currency = async |currency: &'static str| {
             let work = move |tx: &mut Tx<'_>| {
@@ -716,7 +713,7 @@ async fn contribution_with_failed_extraction_succeeds_with_one_audit_event() {
                 )?;
                 Ok(())
             };
-            env.test.store.write_unaudited(&env.test.tenant, work).await.unwrap();
+            env.test_store.store.write_unaudited(&env.test_store.tenant, work).await.unwrap();
         };
         set_currency("?").await;
         let before = audited_actions(&env).await.len();
@@ -736,8 +733,12 @@ async fn contribution_with_failed_extraction_succeeds_with_one_audit_event() {
 
 /// The actions of all audit events of the tenant, in order.
 async fn audited_actions(env: &TestEnv) -> Vec<String> {
-    let blocks =
-        env.test.store.read(&env.test.tenant, |sql| block::blocks_after(sql, 0, 1_000)).await.unwrap();
+    let blocks = env
+        .test_store
+        .store
+        .read(&env.test_store.tenant, |sql| block::blocks_after(sql, 0, 1_000))
+        .await
+        .unwrap();
     let action = |record: &str| {
         let record: Value = serde_json::from_str(record).unwrap();
         record["action"].as_str().unwrap().to_owned()

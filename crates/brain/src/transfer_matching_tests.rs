@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
-use crate::import::{self, FileReport, ImportOptions};
+use crate::import::{FileReport, ImportOptions};
 use crate::listing::page_by_id;
 use crate::property_tests::stored_and_recomputed;
 use crate::testing::{TestEnv, test_envs};
@@ -17,15 +17,7 @@ use crate::{calendar, contribution, limits};
 
 async fn import_csv(env: &TestEnv, account: Option<&str>, csv: &str) -> FileReport {
     let options = ImportOptions { account: account.map(str::to_owned), ..ImportOptions::default() };
-    let (store, writer) = (&env.test.store, env.writer());
-    import::import(store, &writer, "test", "a.csv", csv.as_bytes(), &options, |_, _| {}).await.unwrap()
-}
-
-/// Three accounts without numbers.
-async fn create_three_accounts(env: &TestEnv) {
-    let account = |number: u8| json!({"kind": "account", "id": format!("acct_{number}"), "name": "A", "currency": "USD"});
-    let lines: Vec<String> = (0..3).map(|number| account(number).to_string()).collect();
-    env.load(&lines.join("\n")).await.unwrap();
+    env.import("a.csv", csv, &options).await.unwrap()
 }
 
 fn csv(entries: &[(u8, &str, &str)]) -> String {
@@ -48,7 +40,7 @@ async fn count_directions(env: &TestEnv) -> BTreeMap<String, usize> {
 #[tokio::test(flavor = "multi_thread")]
 async fn transfer_sides_match_in_either_import_order() {
     for env in test_envs().await {
-        create_three_accounts(&env).await;
+        env.load_three_accounts().await;
         let first = import_csv(
             &env,
             Some("acct_0"),
@@ -85,7 +77,7 @@ async fn transfer_sides_match_in_either_import_order() {
 #[tokio::test(flavor = "multi_thread")]
 async fn ambiguous_transfer_is_reported() {
     for env in test_envs().await {
-        create_three_accounts(&env).await;
+        env.load_three_accounts().await;
         import_csv(&env, Some("acct_0"), &csv(&[(3, "Transfer", "-100.00")])).await;
         import_csv(&env, Some("acct_1"), &csv(&[(4, "Gift", "40.00")])).await;
         let two_credits = csv(&[(4, "From A", "100.00"), (5, "From B", "100.00")]);
@@ -129,8 +121,8 @@ async fn explicit_account_number_wins() {
 #[tokio::test(flavor = "multi_thread")]
 async fn agent_rows_are_unconfirmed_until_bank_row_matches() {
     for env in test_envs().await {
-        create_three_accounts(&env).await;
-        contribution::release(&env.test.store, &env.writer(), "test", "agent_1").await.unwrap();
+        env.load_three_accounts().await;
+        contribution::release(&env.test_store.store, &env.writer(), "test", "agent_1").await.unwrap();
         let payload = csv(&[(3, "Transfer", "100.00"), (4, "Tea", "-3.00")]);
         let arguments =
             json!({"payload": payload, "mime_type": "text/csv", "source_ref": {"account_id": "acct_0"}});
@@ -195,8 +187,8 @@ fn transfer_matching_preserves_sums() {
     let outcome = runner.run(&prop::collection::vec(test_statement(), 2..7), |files| {
         runtime.block_on(async {
             for env in test_envs().await {
-                create_three_accounts(&env).await;
-                contribution::release(&env.test.store, &env.writer(), "test", "agent_1").await.unwrap();
+                env.load_three_accounts().await;
+                contribution::release(&env.test_store.store, &env.writer(), "test", "agent_1").await.unwrap();
                 for file in &files {
                     let account = format!("acct_{}", file.account);
                     if file.by_agent {
@@ -220,7 +212,7 @@ fn transfer_matching_preserves_sums() {
 /// Checks that the sides of every transfer fit and that no transaction has two transfers. Returns the number of
 /// transfers.
 async fn check_transfers(env: &TestEnv) -> usize {
-    let read = env.test.store.read(&env.test.tenant, |sql| {
+    let read = env.test_store.store.read(&env.test_store.tenant, |sql| {
         Ok((page_by_id::<Transfer>(sql, "", 1_000)?, page_by_id::<Transaction>(sql, "", 1_000)?))
     });
     let (transfers, rows) = read.await.unwrap();

@@ -79,12 +79,6 @@ fn report_counts(report: &FileReport) -> (usize, usize, usize, (usize, usize)) {
     (posted.added, posted.unchanged, posted.updated, (report.transfers.paired, report.transfers.ambiguous))
 }
 
-async fn create_three_accounts(env: &TestEnv) {
-    let account = |number: u8| json!({"kind": "account", "id": format!("acct_{number}"), "name": "A", "currency": "USD"});
-    let lines: Vec<String> = (0..3).map(|number| account(number).to_string()).collect();
-    env.load(&lines.join("\n")).await.unwrap();
-}
-
 async fn import_all(env: &TestEnv, sources: Vec<ImportFile>) -> (Vec<FileReport>, Option<ImportError>) {
     let mut reports = Vec::new();
     let on_event = |index: usize, event: ImportEvent| {
@@ -94,7 +88,8 @@ async fn import_all(env: &TestEnv, sources: Vec<ImportFile>) -> (Vec<FileReport>
         }
     };
     let sources = sources.into_iter().map(Ok);
-    let failure = super::import_all(&env.test.store, &env.writer(), "test", sources, on_event).await.err();
+    let failure =
+        super::import_all(&env.test_store.store, &env.writer(), "test", sources, on_event).await.err();
     (reports, failure)
 }
 
@@ -108,7 +103,7 @@ async fn stored_state(env: &TestEnv) -> (Vec<AccountSums>, BTreeMap<String, (i64
 
 /// The audit actions of each commit.
 async fn actions_by_commit(env: &TestEnv) -> Vec<Vec<String>> {
-    let blocks = env.test.store.read(&env.test.tenant, |sql| block::blocks_after(sql, 0, 1_000));
+    let blocks = env.test_store.store.read(&env.test_store.tenant, |sql| block::blocks_after(sql, 0, 1_000));
     let action = |record: &str| {
         let record: Value = serde_json::from_str(record).unwrap();
         record["action"].as_str().unwrap().to_owned()
@@ -122,21 +117,22 @@ async fn parsed_job(env: &TestEnv, account: u8, closing: Option<i32>, defect: De
     let entries = vec![(1 + account, "Bakery", -320, false)];
     let statement = TestStatement { account, entries, closing, defect };
     let sources = [Ok(statement.to_file(usize::from(account)))].into_iter();
-    let mut prefetcher = Prefetcher::start(&env.test.store, &env.writer(), "test", sources);
+    let mut prefetcher = Prefetcher::start(&env.test_store.store, &env.writer(), "test", sources);
     prefetcher.next().await.unwrap().unwrap().job
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn failed_file_rolls_back_alone() {
     for env in test_envs().await {
-        create_three_accounts(&env).await;
+        env.load_three_accounts().await;
         let before = actions_by_commit(&env).await.len();
         let jobs = vec![
             parsed_job(&env, 0, None, Defect::None).await,
             parsed_job(&env, 1, None, Defect::WrongCurrency).await,
             parsed_job(&env, 2, None, Defect::None).await,
         ];
-        let (reports, failure) = schedule::import_batch_or_each(&env.test.store, &env.writer(), jobs).await;
+        let (reports, failure) =
+            schedule::import_batch_or_each(&env.test_store.store, &env.writer(), jobs).await;
         assert_eq!(reports.iter().map(report_counts).collect::<Vec<_>>(), [(1, 0, 0, (0, 0))]);
         assert_ne!(failure.unwrap().kind(), Kind::Internal);
         let file_actions = ["raw.ingest", "raw.parsed.write", "ledger.imported"];
@@ -149,7 +145,7 @@ async fn failed_file_rolls_back_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn database_error_stops_the_batch_without_a_second_try() {
     for env in test_envs().await {
-        create_three_accounts(&env).await;
+        env.load_three_accounts().await;
         let before = actions_by_commit(&env).await;
         let jobs = vec![
             parsed_job(&env, 0, None, Defect::None).await,
@@ -164,8 +160,9 @@ async fn database_error_stops_the_batch_without_a_second_try() {
             )?;
             Ok(())
         };
-        env.test.store.write_unaudited(&env.test.tenant, damage).await.unwrap();
-        let (reports, failure) = schedule::import_batch_or_each(&env.test.store, &env.writer(), jobs).await;
+        env.test_store.store.write_unaudited(&env.test_store.tenant, damage).await.unwrap();
+        let (reports, failure) =
+            schedule::import_batch_or_each(&env.test_store.store, &env.writer(), jobs).await;
         assert_eq!(failure.unwrap().kind(), Kind::Internal);
         assert!(reports.is_empty(), "the first file was imported alone, as if the second were bad input");
         assert_eq!(actions_by_commit(&env).await, before);
@@ -175,14 +172,14 @@ async fn database_error_stops_the_batch_without_a_second_try() {
 #[tokio::test(flavor = "multi_thread")]
 async fn small_files_share_a_commit_with_separate_events() {
     for env in test_envs().await {
-        create_three_accounts(&env).await;
+        env.load_three_accounts().await;
         let before = actions_by_commit(&env).await.len();
         let mut jobs = Vec::new();
         for number in 0..3 {
             let closing = (number == 1).then_some(20);
             jobs.push(parsed_job(&env, number, closing, Defect::None).await);
         }
-        let reports = schedule::import_batch(&env.test.store, &env.writer(), jobs).await.unwrap();
+        let reports = schedule::import_batch(&env.test_store.store, &env.writer(), jobs).await.unwrap();
         assert_eq!(reports.iter().map(report_counts).collect::<Vec<_>>(), [(1, 0, 0, (0, 0)); 3]);
         let file_actions = ["raw.ingest", "raw.parsed.write", "ledger.imported"];
         let expected: Vec<&str> =
@@ -203,7 +200,7 @@ async fn prefetched_file_uses_updated_mapping() {
     let ambiguous =
         "Date,Description,Amount,Currency\n02/03/2025,Rent,-900.00,USD\n02/04/2025,Bakery,-3.20,USD\n";
     for env in test_envs().await {
-        create_three_accounts(&env).await;
+        env.load_three_accounts().await;
         let file = |text: &str, account: u8| ImportFile {
             name: "a.csv".to_owned(),
             bytes: text.as_bytes().to_vec(),
@@ -272,8 +269,8 @@ fn batch_import_equals_sequential() {
     let outcome = runner.run(&prop::collection::vec(test_statement(), 1..12), |files| {
         runtime.block_on(async {
             for (batch_env, sequential_env) in test_envs().await.iter().zip(&test_envs().await) {
-                create_three_accounts(batch_env).await;
-                create_three_accounts(sequential_env).await;
+                batch_env.load_three_accounts().await;
+                sequential_env.load_three_accounts().await;
                 let inputs = || files.iter().enumerate().map(|(number, file)| file.to_file(number));
                 let (reports, batch_failure) = import_all(batch_env, inputs().collect()).await;
                 let mut expected = Vec::new();

@@ -139,28 +139,6 @@ const OPERATOR: SourceTrust =
 const AGENT: SourceTrust =
     SourceTrust { provenance: Provenance::AgentContributed, confidence: 0.5, trusts_balances: false };
 
-/// Imports a file. `progress` hears how many entries of how many are behind.
-pub async fn import(
-    store: &Store,
-    writer: &WriteContext,
-    actor: &str,
-    name: &str,
-    bytes: &[u8],
-    options: &ImportOptions,
-    mut on_progress: impl FnMut(usize, usize),
-) -> Result<FileReport> {
-    let file = ImportFile { name: name.to_owned(), bytes: bytes.to_vec(), options: options.clone() };
-    let mut report = None;
-    let on_event = |_: usize, event: ImportEvent| match event {
-        ImportEvent::Progress(done, total) => on_progress(done, total),
-        ImportEvent::FileDone(file_report) => report = Some(*file_report),
-    };
-    import_all(store, writer, actor, [Ok(file)], on_event)
-        .await
-        .map_err(|import_error| import_error.error)?;
-    report.ok_or_else(|| Error::internal("an import has ended without a report"))
-}
-
 /// Imports files in order. `on_event` gets the index of the file and the event.
 ///
 /// # Errors
