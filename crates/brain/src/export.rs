@@ -3,18 +3,17 @@
 //! For every account: the balance before its first transaction, then its posted and cleared transactions by date.
 //! Pending transactions are not part of a balance and not exported.
 
-use quad_core::{Error, Result, TenantId, Timestamp};
+use quad_core::{Error, Result, TenantId};
 use quad_statements::{Amount, JournalPosting, JournalTransaction, Status, write_journal};
 use quad_store::{Sql, Store};
 
 use crate::account::Account;
-use crate::calendar::{self, CivilDate};
 use crate::category::Category;
 use crate::counterparty::Counterparty;
 use crate::entity;
 use crate::keyset::{IndexRange, Key, RowSource as _};
 use crate::transaction::{Direction, Effect, Transaction};
-use crate::{limits, listing, money};
+use crate::{calendar, limits, listing, money};
 
 /// Writes the journal of a tenant; `write` gets it in chunks. Returns the number of transactions.
 pub async fn export_journal(
@@ -47,18 +46,6 @@ fn account_name(account: &Account) -> String {
     format!("{top}:{}:{}", account.name.replace(':', "-"), account.id)
 }
 
-fn to_date(time: Timestamp) -> Result<jiff::civil::Date> {
-    let CivilDate { year, month, day } = calendar::civil_date(time);
-    let out_of_range = || Error::internal("a day outside the calendar");
-    let (year, month, day) = (i16::try_from(year), i8::try_from(month), i8::try_from(day));
-    let (year, month, day) = (
-        year.map_err(|_| out_of_range())?,
-        month.map_err(|_| out_of_range())?,
-        day.map_err(|_| out_of_range())?,
-    );
-    jiff::civil::Date::new(year, month, day).map_err(|_| out_of_range())
-}
-
 async fn write_account(
     store: &Store,
     tenant: &TenantId,
@@ -76,7 +63,7 @@ async fn write_account(
         if first {
             first = false;
             let date = rows.first().map_or(account.meta.created_at, |row| row.0.transaction_date);
-            write_opening(&mut text, to_date(date)?, &journal_account, opening, &currency)?;
+            write_opening(&mut text, calendar::date(date), &journal_account, opening, &currency)?;
         }
         let Some((last, ..)) = rows.last() else { break };
         after = Some(last.key());
@@ -166,7 +153,7 @@ fn write_entry(
         JournalPosting { account: &contra_account, amount: None, assertion: None },
     ];
     let transaction = JournalTransaction {
-        date: to_date(row.transaction_date)?,
+        date: calendar::date(row.transaction_date),
         second_date: None,
         status: Status::Booked,
         code: row.id.as_str(),

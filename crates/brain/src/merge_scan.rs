@@ -121,7 +121,7 @@ mod tests {
                         let filter = Filter {
                             counterparty_id: Some("cp_0".to_owned()),
                             account_id: account.map(|id| format!("acct_{id}")),
-                            since: since.map(|day| calendar::midnight(2025, 1, i64::from(day))),
+                            since: since.map(|day| calendar::midnight(jiff::civil::date(2025, 1, day as i8))),
                             until: Some(Timestamp(i64::MAX)),
                             ..Filter::default()
                         };

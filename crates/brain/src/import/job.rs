@@ -14,7 +14,7 @@ use super::account_lookup::{account_name, account_type, external_id, find_accoun
 use super::commit_context::CommitContext;
 use super::parse::{AccountDefaults, ParsedDocument, load_defaults, parse, save_mapping};
 use super::progress::StatementProgress;
-use super::transactions::{self, start_of_day};
+use super::transactions;
 use super::{FileReport, ImportOptions, SourceTrust, file_report, match_transfers, statement_report};
 use crate::account::{self, Account, AccountStatus, NewAccount};
 use crate::balance::{self, Snapshot};
@@ -254,7 +254,7 @@ impl ImportJob {
         let is_trusted =
             self.trust.trusts_balances || progress.account.meta.provenance == Provenance::AgentContributed;
         let closing = statement.closing.filter(|_| is_trusted)?;
-        Some((closing.amount, start_of_day(closing.as_of.or(statement.to)?)))
+        Some((closing.amount, calendar::midnight(closing.as_of.or(statement.to)?)))
     }
 
     /// Posts one chunk; after the last chunk of a statement, records its closing balance.
@@ -355,5 +355,5 @@ pub(super) fn day_range(document: &Document) -> Option<DayRange> {
         document.statements.iter().flat_map(|statement| &statement.entries).map(|entry| entry.booked);
     let first = booked.next()?;
     let (first, last) = booked.fold((first, first), |(first, last), day| (first.min(day), last.max(day)));
-    Some((start_of_day(first), start_of_day(last)))
+    Some((calendar::midnight(first), calendar::midnight(last)))
 }

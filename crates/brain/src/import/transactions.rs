@@ -19,10 +19,6 @@ use crate::transaction::{Direction, Effect, ReconciliationStatus, Transaction, T
 use crate::transfer_matching::TransferHint;
 use crate::{calendar, errors, limits, own_accounts, transfer_matching};
 
-pub(super) fn start_of_day(date: jiff::civil::Date) -> Timestamp {
-    calendar::midnight(i64::from(date.year()), i64::from(date.month()), i64::from(date.day()))
-}
-
 /// The key of an entry, equal in every file that contains it: the day, so that neighbouring rows are stored together,
 /// and a fingerprint.
 pub(super) fn dedup_key(entry: &Entry, account: &str) -> String {
@@ -61,7 +57,8 @@ pub(super) fn post_entries(
             .and_then(|number| own_accounts.find_by_number(number, entry.currency))
             .is_some_and(|account| account != progress.account.id.as_str());
         if is_own_account || entry.kind == Some(Kind::Transfer) {
-            let (transaction_id, transaction_date) = (id.as_str().to_owned(), start_of_day(entry.booked));
+            let (transaction_id, transaction_date) =
+                (id.as_str().to_owned(), calendar::midnight(entry.booked));
             hints.push((rows.len(), TransferHint { transaction_id, transaction_date, counterpart_number }));
         }
         rows.push(to_transaction(
@@ -101,9 +98,9 @@ fn to_transaction(
         Effect::Credit => Direction::Inflow,
         Effect::Debit => Direction::Outflow,
     };
-    let text = |text: &str| crate::errors::truncate(text, limits::TEXT_BYTES / 4).replace('\0', " ");
+    let text = |text: &str| quad_core::text::truncate(text, limits::TEXT_BYTES / 4).replace('\0', " ");
     let posted_date =
-        entry.moment.map(|moment| Timestamp(moment.utc_ms)).or(entry.value_date.map(start_of_day));
+        entry.moment.map(|moment| Timestamp(moment.utc_ms)).or(entry.value_date.map(calendar::midnight));
     let bank_id = entry.references.bank_id.as_deref().filter(|_| entry.has_trusted_bank_id());
     Ok(Transaction {
         id,
@@ -114,7 +111,7 @@ fn to_transaction(
         account_id: progress.account.id.clone(),
         external_transaction_id: bank_id.map(text),
         dedup_key: dedup_key(entry, progress.account.id.as_str()),
-        transaction_date: start_of_day(entry.booked),
+        transaction_date: calendar::midnight(entry.booked),
         posted_date,
         counterparty_id,
         category_id,
@@ -157,7 +154,7 @@ fn get_or_create_counterparty(
             };
             let new = Counterparty {
                 id: CounterpartyId::generate()?,
-                name: crate::errors::truncate(name.trim(), limits::TEXT_BYTES / 4),
+                name: quad_core::text::truncate(name.trim(), limits::TEXT_BYTES / 4),
                 display_name: None,
                 normalized_name: normalized.clone(),
                 kind,

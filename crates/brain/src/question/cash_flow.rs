@@ -82,9 +82,7 @@ fn cite_newest(
         direction,
         counterparty_id: counterparty.map(str::to_owned),
         since: period.and_then(|period| period.months.first()).map(|month| month.start()),
-        until: period
-            .and_then(|period| period.months.last())
-            .map(|month| month.add_months(1).start().plus_ms(-1)),
+        until: period.and_then(|period| period.months.last()).map(|month| month.end()),
         ..Filter::default()
     };
     for row in filter.newest(sql, crate::limits::MAX_CITATIONS)? {

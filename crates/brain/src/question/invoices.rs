@@ -170,10 +170,7 @@ pub(super) fn payroll(sql: &mut dyn Sql, question: &Question) -> Result<Answer> 
     let filter = obligation::Filter {
         kind: Some(ObligationType::Payroll),
         due_after: period.as_ref().and_then(|period| period.months.first()).map(|month| month.start()),
-        due_before: period
-            .as_ref()
-            .and_then(|period| period.months.last())
-            .map(|month| month.add_months(1).start().plus_ms(-1)),
+        due_before: period.as_ref().and_then(|period| period.months.last()).map(|month| month.end()),
         ..obligation::Filter::default()
     };
     let (rows, next) = filter.page(sql, None, limits::MAX_OBLIGATIONS_SUMMED)?;

@@ -123,7 +123,7 @@ pub(super) fn build_cash_flow(
         builder.read_set.tags.insert(tags::month(month));
     }
     builder.read_set.tags.insert(tags::rows_of_kind("obligation"));
-    let first = months.first().copied().unwrap_or(Month { year: 1970, month: 1 });
+    let first = months.first().copied().unwrap_or(Month::from_timestamp(Timestamp(0)));
     add_cash_flow_lines(
         sql,
         &mut builder,
@@ -158,7 +158,7 @@ pub(super) fn build_cash_flow(
 
 fn time_bounds(months: &[Month]) -> (Option<Timestamp>, Option<Timestamp>) {
     let start = months.first().map(|month| month.start());
-    let end = months.last().map(|month| month.add_months(1).start().plus_ms(-1));
+    let end = months.last().map(|month| month.end());
     (start, end)
 }
 
