@@ -1,6 +1,7 @@
 //! Error constructors with the codes that clients of this scheme know, and the mapping to wire errors.
 
 use quad_core::scheme::RequestTarget;
+use quad_core::text::truncate;
 use quad_core::{Error, Kind, Principal, closest};
 use serde_json::{Value, json};
 
@@ -48,14 +49,6 @@ pub(crate) fn conflict(code: &'static str, message: impl Into<String>) -> Error 
 /// A limit is exceeded.
 pub(crate) fn limit(code: &'static str, message: impl Into<String>) -> Error {
     Error::new(Kind::Limit, code, message)
-}
-
-/// The first so many characters, and a sign that there are more.
-pub(crate) fn truncate(text: &str, chars: usize) -> String {
-    match text.char_indices().nth(chars) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
 }
 
 /// Maps an error to the codes that clients of this scheme know, and repeats the code as `brain_code`.

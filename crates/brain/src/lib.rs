@@ -79,6 +79,7 @@ use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, RequestTa
 use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
     Address, Error, Principal, ReadOutput, ReadSet, Result, Route, Scheme, TenantId, Timestamp, Tool,
+    ToolTable,
 };
 use quad_store::{Store, WriteContext};
 use serde_json::{Map, Value};
@@ -129,12 +130,13 @@ pub trait AgentDirectory: Send + Sync {
 pub struct Brain {
     store: Store,
     agents: Arc<dyn AgentDirectory>,
+    tools: ToolTable<Brain>,
 }
 
 impl Brain {
     /// A scheme on this store.
     pub fn new(store: Store, agents: Arc<dyn AgentDirectory>) -> Brain {
-        Brain { store, agents }
+        Brain { store, agents, tools: tools::table() }
     }
 
     /// Extracts the pending contributions of an agent into the ledger; none while the agent is on hold. Returns the
@@ -176,7 +178,7 @@ impl Scheme for Brain {
     }
 
     fn routes(&self) -> Result<Vec<Route>> {
-        Ok(routes::all())
+        routes::ROUTES.routes()
     }
 
     /// The JSON of an artifact depends on the caller: only its contributor sees all of it.
@@ -189,11 +191,11 @@ impl Scheme for Brain {
     }
 
     fn map_error(&self, caller: &Principal, requested: RequestTarget<'_>, error: Error) -> Error {
-        errors::to_wire_error(caller, requested, tools::NAMES, error)
+        errors::to_wire_error(caller, requested, &self.tools.names(), error)
     }
 
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
-        read::read(self, caller, routes::resource_at(route)?, address).await
+        read::read(self, caller, routes::ROUTES.resource(route)?, address).await
     }
 
     async fn list(&self, caller: &Principal, after: Option<&str>, limit: usize) -> Result<SchemePage> {
@@ -209,12 +211,12 @@ impl Scheme for Brain {
             .await
     }
 
-    fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
-        tools::all().into_iter().map(std::sync::Arc::new).collect()
+    fn tools(&self) -> Vec<Arc<Tool>> {
+        self.tools.tools()
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
-        tools::call(self, call).await
+        self.tools.call(self, call).await
     }
 
     fn prompts(&self) -> &'static [Prompt] {

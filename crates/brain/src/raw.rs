@@ -323,7 +323,7 @@ pub(crate) fn artifact_not_found(id: &str) -> Error {
     Error::new(
         quad_core::Kind::NotFound,
         "raw_artifact_not_found",
-        format!("There is no artifact {}", errors::truncate(id, 80)),
+        format!("There is no artifact {}", quad_core::text::truncate(id, 80)),
     )
 }
 

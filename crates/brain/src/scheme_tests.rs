@@ -403,7 +403,7 @@ async fn pending_transaction_is_updated_when_posted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_tool_handles_random_arguments() {
     for env in test_envs_with_data().await {
-        for tool in crate::tools::all() {
+        for tool in crate::tools::table().tools() {
             for arguments in [
                 json!({}),
                 json!({"account_id": "x"}),

@@ -1,11 +1,12 @@
 //! `evidence.resolve`: checks which references lead to a row.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{ReadSet, Result, Tool};
+use quad_core::tool_schema::object;
+use quad_core::{ReadSet, Result, Tool, ToolEntry};
 use quad_store::Sql;
 use serde_json::{Value, json};
 
-use super::{Arguments, input_schema, not_implemented, run_read};
+use super::{Arguments, run_read};
 use crate::account::Account;
 use crate::counterparty::Counterparty;
 use crate::entity::{self, Entity};
@@ -19,18 +20,18 @@ use crate::{Brain, calendar, limits, tags};
 /// The kinds of references.
 const KINDS: &[&str] = &["account", "counterparty", "invoice", "obligation", "transaction", "wiki_entity"];
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn entries() -> Vec<ToolEntry<Brain>> {
     let reference = json!({
         "type": "object",
         "properties": {"kind": {"type": "string", "enum": KINDS}, "ref": {"type": "string", "minLength": 1, "maxLength": 256}},
         "required": ["kind", "ref"],
         "additionalProperties": false,
     });
-    vec![Tool::new(
+    let tool = Tool::new(
         "evidence.resolve",
         "Resolve references",
         "Says of each reference whether it leads to a row, what that row is in a line, and its address.",
-        input_schema(
+        object(
             &[(
                 "refs",
                 json!({"type": "array", "minItems": 1, "maxItems": limits::MAX_REFERENCES, "items": reference}),
@@ -39,13 +40,11 @@ pub(super) fn tools() -> Vec<Tool> {
         ),
         EXECUTION_READ,
         ToolEffect::Reads,
-    )]
+    );
+    vec![ToolEntry::new(tool, |brain, call| Box::pin(resolve_all(brain, call)))]
 }
 
-pub(super) async fn call(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
-    if call.tool.name != "evidence.resolve" {
-        return Err(not_implemented(call.tool.name));
-    }
+async fn resolve_all(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments(call.arguments);
     let refs: Vec<(String, String)> = arguments
         .0

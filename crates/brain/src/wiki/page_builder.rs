@@ -203,7 +203,7 @@ pub(crate) fn transaction_line(row: &Transaction, names: &CounterpartyNames) -> 
     if let Some(counterparty) = &row.counterparty_id {
         line.push_str(&format!(", {}", names.link(counterparty.as_str())));
     } else if let Some(description) = row.description_normalized.as_ref().or(row.description_raw.as_ref()) {
-        line.push_str(&format!(", {}", escape_markdown(&crate::errors::truncate(description, 60))));
+        line.push_str(&format!(", {}", escape_markdown(&quad_core::text::truncate(description, 60))));
     }
     line.push_str(&format!(" — {}", link(row.id.as_str(), &Transaction::uri(row.id.as_str()))));
     line
