@@ -119,11 +119,8 @@ pub(crate) fn by_agent(sql: &mut dyn Sql, agent: &str, after: &str, limit: usize
          ORDER BY raw_id LIMIT $4",
         params![tenant, agent, after, limit as i64],
     )?;
-    let mut artifacts = Vec::with_capacity(rows.len());
-    for row in &rows {
-        artifacts.extend(raw::find(sql, row.text(0)?)?);
-    }
-    Ok(artifacts)
+    let ids: Vec<String> = rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect::<Result<_>>()?;
+    raw::find_many(sql, &ids)
 }
 
 /// Ends the hold on an agent. Idempotent. [`Brain::extract_pending`](crate::Brain::extract_pending) then extracts what

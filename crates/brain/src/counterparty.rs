@@ -8,6 +8,7 @@ use quad_store::{Sql, Tx, params};
 use serde_json::{Map, Value};
 
 use crate::entity::{self, Entity, Field as _, entity};
+use crate::ids::CounterpartyId;
 use crate::keyset::{IndexRange, Key, RowSource as _, SortValue};
 use crate::money;
 use crate::row_meta::RowMeta;
@@ -78,6 +79,32 @@ impl Counterparty {
     /// The URI of a counterparty.
     pub(crate) fn uri(id: &str) -> String {
         format!("brain://ledger/counterparties/{id}")
+    }
+
+    /// A counterparty of which only the name and the type are known.
+    pub(crate) fn new(
+        id: CounterpartyId,
+        name: String,
+        kind: CounterpartyType,
+        meta: RowMeta,
+    ) -> Counterparty {
+        Counterparty {
+            id,
+            normalized_name: normalize(&name),
+            name,
+            display_name: None,
+            kind,
+            risk_level: None,
+            verified_status: None,
+            trust_status: TrustStatus::Unreviewed,
+            trust_reviewed_at: None,
+            aliases: Vec::new(),
+            linked_accounts: Vec::new(),
+            agent_id: None,
+            onchain_address: None,
+            metadata: Map::new(),
+            meta,
+        }
     }
 
     /// The name to display.

@@ -3,7 +3,7 @@
 //! [`entity!`](crate::entity::entity) declares an entity. Each field implements [`Field`], which knows its columns, its
 //! JSON and how to parse it. Every entity also has a [`RowMeta`]: its evidence, provenance and confidence.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use quad_core::{Result, Timestamp};
 use quad_store::{DbError, Row, Sql, Tx, Value as Cell, batch};
@@ -455,6 +455,17 @@ pub(crate) fn find_many<N: Entity>(sql: &mut dyn Sql, ids: &[String]) -> Result<
     Ok(rows)
 }
 
+/// The rows with these ids by id, for rows that refer to them. Duplicate ids are loaded once; missing ids are skipped.
+pub(crate) fn find_by_ids<'a, N: Entity>(
+    sql: &mut dyn Sql,
+    ids: impl IntoIterator<Item = &'a str>,
+) -> Result<BTreeMap<String, N>> {
+    let ids: BTreeSet<&str> = ids.into_iter().collect();
+    let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
+    let rows = find_many::<N>(sql, &ids)?;
+    Ok(rows.into_iter().map(|row| (row.id_text().to_owned(), row)).collect())
+}
+
 /// The subset of these ids that exists.
 pub(crate) fn existing_ids<N: Entity>(sql: &mut dyn Sql, ids: &[String]) -> Result<HashSet<String>> {
     let tenant = sql.tenant().as_str().to_owned();
@@ -559,5 +570,60 @@ pub(crate) fn update<N: Entity>(tx: &mut Tx<'_>, row: &N) -> Result<()> {
                 .with_cause(error))
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quad_store::{Backend, params};
+
+    use super::*;
+    use crate::testing::test_envs;
+
+    /// The columns that the migrations have created, without `tenant_id`.
+    fn migrated_columns(sql: &mut dyn Sql, table: &str) -> Result<BTreeSet<String>> {
+        let query = match sql.backend() {
+            Backend::Sqlite => "SELECT name FROM pragma_table_info($1)",
+            Backend::Postgres => {
+                "SELECT CAST(column_name AS TEXT) FROM information_schema.columns \
+                 WHERE table_schema = current_schema() AND table_name = $1"
+            }
+        };
+        let mut columns = BTreeSet::new();
+        for row in &sql.query(query, params![table])? {
+            columns.insert(row.text(0)?.to_owned());
+        }
+        columns.remove("tenant_id");
+        Ok(columns)
+    }
+
+    fn check_columns<N: Entity>(sql: &mut dyn Sql) -> Result<()> {
+        let declared: Vec<&str> = N::columns().split(", ").collect();
+        assert_eq!(declared.len(), N::column_count(), "{}", N::TABLE);
+        let declared: BTreeSet<String> = declared.into_iter().map(str::to_owned).collect();
+        assert_eq!(declared, migrated_columns(sql, N::TABLE)?, "{}", N::TABLE);
+        Ok(())
+    }
+
+    fn check_all_columns(sql: &mut dyn Sql) -> Result<()> {
+        check_columns::<crate::account::Account>(sql)?;
+        check_columns::<crate::balance::Snapshot>(sql)?;
+        check_columns::<crate::category::Category>(sql)?;
+        check_columns::<crate::counterparty::Counterparty>(sql)?;
+        check_columns::<crate::invoice::Invoice>(sql)?;
+        check_columns::<crate::obligation::Obligation>(sql)?;
+        check_columns::<crate::payment_intent::PaymentIntent>(sql)?;
+        check_columns::<crate::policy::Policy>(sql)?;
+        check_columns::<crate::reconciliation::Match>(sql)?;
+        check_columns::<crate::transaction::Transaction>(sql)?;
+        check_columns::<crate::transfer::Transfer>(sql)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn columns_match_the_migrated_tables() {
+        for env in test_envs().await {
+            let (store, tenant) = (&env.test_store.store, &env.test_store.tenant);
+            store.read(tenant, |sql| check_all_columns(sql)).await.unwrap();
+        }
     }
 }

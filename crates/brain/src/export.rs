@@ -88,19 +88,18 @@ fn load_page(
 ) -> Result<Vec<(Transaction, String, String)>> {
     let range = IndexRange::order_by("transaction_date", false).equal("account_id", account);
     let rows: Vec<Transaction> = range.rows(sql, after, limits::TRANSACTIONS_MAX)?;
-    let mut rows_with_names = Vec::with_capacity(rows.len());
-    for row in rows {
-        let party = match &row.counterparty_id {
-            Some(id) => entity::find::<Counterparty>(sql, id.as_str())?.map(|party| party.title().to_owned()),
-            None => None,
-        };
-        let category = match &row.category_id {
-            Some(id) => entity::find::<Category>(sql, id.as_str())?.map(|category| category.name),
-            None => None,
-        };
-        rows_with_names.push((row, party.unwrap_or_default(), category.unwrap_or_default()));
-    }
-    Ok(rows_with_names)
+    let party_ids = rows.iter().filter_map(|row| row.counterparty_id.as_ref()).map(|id| id.as_str());
+    let parties = entity::find_by_ids::<Counterparty>(sql, party_ids)?;
+    let category_ids = rows.iter().filter_map(|row| row.category_id.as_ref()).map(|id| id.as_str());
+    let categories = entity::find_by_ids::<Category>(sql, category_ids)?;
+    let with_names = |row: Transaction| {
+        let party = row.counterparty_id.as_ref().and_then(|id| parties.get(id.as_str()));
+        let category = row.category_id.as_ref().and_then(|id| categories.get(id.as_str()));
+        let party = party.map_or_else(String::new, |party| party.title().to_owned());
+        let category = category.map_or_else(String::new, |category| category.name.clone());
+        (row, party, category)
+    };
+    Ok(rows.into_iter().map(with_names).collect())
 }
 
 fn write_opening(

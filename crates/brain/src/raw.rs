@@ -115,6 +115,25 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Option<Artifact>> {
     by_column(sql, "id", id)
 }
 
+/// The artifacts with these ids, by id; missing ids are skipped.
+pub(crate) fn find_many(sql: &mut dyn Sql, ids: &[String]) -> Result<Vec<Artifact>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let mut artifacts = Vec::with_capacity(ids.len());
+    for chunk in batch::chunks(ids) {
+        let query = format!(
+            "SELECT {COLUMNS} FROM brain_raw WHERE tenant_id = $1 AND id IN ({})",
+            batch::placeholders(chunk.len(), 2)
+        );
+        let mut cells = vec![quad_store::Value::from(tenant.as_str())];
+        cells.extend(chunk.iter().map(|id| quad_store::Value::from(id.as_str())));
+        for row in &sql.query(&query, &cells)? {
+            artifacts.push(Artifact::from_row(row)?);
+        }
+    }
+    artifacts.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(artifacts)
+}
+
 /// The artifact with these bytes.
 pub(crate) fn by_hash(sql: &mut dyn Sql, sha256: &str) -> Result<Option<Artifact>> {
     by_column(sql, "sha256", sha256)

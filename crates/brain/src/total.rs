@@ -95,6 +95,29 @@ pub(crate) fn top(
     Ok(totals.into_iter().filter(|total| total.count > 0).collect())
 }
 
+/// The subjects with the largest sums over some months, of one currency and direction.
+pub(crate) fn top_over_months(
+    sql: &mut dyn Sql,
+    subject: Subject,
+    months: &[Month],
+    currency: Currency,
+    direction: &str,
+    limit: usize,
+) -> Result<Vec<(String, Amount)>> {
+    let mut sums: BTreeMap<String, Amount> = BTreeMap::new();
+    for month in months {
+        // Four times as many per month as are returned: the largest over a quarter may be second in each month.
+        for total in top(sql, subject, &month.to_string(), currency, direction, limit * 4)? {
+            let sum = sums.entry(total.subject_id).or_insert(Amount::ZERO);
+            *sum = money::add(*sum, total.amount)?;
+        }
+    }
+    let mut sums: Vec<(String, Amount)> = sums.into_iter().collect();
+    sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    sums.truncate(limit);
+    Ok(sums)
+}
+
 /// The months with posted transactions, after `after`. A month whose last transaction was removed is left out.
 pub(crate) fn months(sql: &mut dyn Sql, after: Option<Month>, limit: usize) -> Result<Vec<Month>> {
     let tenant = sql.tenant().as_str().to_owned();

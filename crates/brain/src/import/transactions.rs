@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use quad_core::text::truncate;
 use quad_core::{Result, Timestamp};
 use quad_statements::{Entry, Kind, Status};
 use quad_store::Tx;
@@ -9,7 +10,7 @@ use quad_store::Tx;
 use super::commit_context::CommitContext;
 use super::progress::StatementProgress;
 use crate::category::{self, Category, CategoryKind};
-use crate::counterparty::{self, Counterparty, CounterpartyType, TrustStatus};
+use crate::counterparty::{self, Counterparty, CounterpartyType};
 use crate::entity::{self, Entity, IdSource};
 use crate::ids::{CategoryId, CounterpartyId, TransactionId};
 use crate::posting::{self, PostingCounts};
@@ -98,7 +99,7 @@ fn to_transaction(
         Effect::Credit => Direction::Inflow,
         Effect::Debit => Direction::Outflow,
     };
-    let text = |text: &str| quad_core::text::truncate(text, limits::TEXT_BYTES / 4).replace('\0', " ");
+    let text = |text: &str| truncate(text, limits::TEXT_BYTES / 4).replace('\0', " ");
     let posted_date =
         entry.moment.map(|moment| Timestamp(moment.utc_ms)).or(entry.value_date.map(calendar::midnight));
     let bank_id = entry.references.bank_id.as_deref().filter(|_| entry.has_trusted_bank_id());
@@ -152,22 +153,11 @@ fn get_or_create_counterparty(
             } else {
                 CounterpartyType::Customer
             };
+            let display_name = truncate(name.trim(), limits::TEXT_BYTES / 4);
             let new = Counterparty {
-                id: CounterpartyId::generate()?,
-                name: quad_core::text::truncate(name.trim(), limits::TEXT_BYTES / 4),
-                display_name: None,
                 normalized_name: normalized.clone(),
-                kind,
-                risk_level: None,
-                verified_status: None,
-                trust_status: TrustStatus::Unreviewed,
-                trust_reviewed_at: None,
-                aliases: Vec::new(),
                 linked_accounts: entry.counterparty.account.iter().map(ToString::to_string).collect(),
-                agent_id: None,
-                onchain_address: None,
-                metadata: serde_json::Map::new(),
-                meta: meta.clone(),
+                ..Counterparty::new(CounterpartyId::generate()?, display_name, kind, meta.clone())
             };
             counterparty::save(tx, None, &new, touched)?;
             new.id

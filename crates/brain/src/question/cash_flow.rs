@@ -11,10 +11,11 @@ use super::{Answer, Question};
 use crate::calendar::Month;
 use crate::category;
 use crate::counterparty::{self, Counterparty};
+use crate::entity::Entity as _;
 use crate::money::{self, format_with_currency};
 use crate::total::{self, Subject};
 use crate::transaction::{Direction, Filter, Transaction};
-use crate::{calendar, entity, largest};
+use crate::{calendar, entity, errors, largest};
 
 /// Count and sum by currency, of one direction.
 type Sums = BTreeMap<Currency, (i64, Amount)>;
@@ -291,7 +292,9 @@ pub(super) fn cash_flow_summary(sql: &mut dyn Sql, question: &Question) -> Resul
             format_with_currency(net, currency)
         ));
         for direction in ["inflow", "outflow"] {
-            let names = cite_top_counterparties(sql, &period, currency, direction, &mut answer)?;
+            let ranked =
+                total::top_over_months(sql, Subject::Counterparty, &period.months, currency, direction, 3)?;
+            let names = cite_ranked(sql, &ranked, currency, direction, &mut answer)?;
             if !names.is_empty() {
                 answer.text.push_str(&format!(" Largest {direction}: {}.", names.join(", ")));
             }
@@ -303,42 +306,22 @@ pub(super) fn cash_flow_summary(sql: &mut dyn Sql, question: &Question) -> Resul
     Ok(answer)
 }
 
-fn cite_top_counterparties(
+/// Cites counterparties with their sums, and returns them as text.
+fn cite_ranked(
     sql: &mut dyn Sql,
-    period: &Period,
+    ranked: &[(String, Amount)],
     currency: Currency,
     direction: &str,
     answer: &mut Answer,
 ) -> Result<Vec<String>> {
+    let parties = entity::find_by_ids::<Counterparty>(sql, ranked.iter().map(|(id, _)| id.as_str()))?;
     let mut names = Vec::new();
-    for (id, amount) in rank_counterparties(sql, period, currency, direction, 3)? {
-        let party: Counterparty = entity::get(sql, &id)?;
-        answer.cite(&party, format!("{} {direction}", format_with_currency(amount, currency)));
-        names.push(format!("{} ({})", party.title(), format_with_currency(amount, currency)));
+    for (id, amount) in ranked {
+        let Some(party) = parties.get(id) else { return Err(errors::row_not_found(Counterparty::KIND, id)) };
+        answer.cite(party, format!("{} {direction}", format_with_currency(*amount, currency)));
+        names.push(format!("{} ({})", party.title(), format_with_currency(*amount, currency)));
     }
     Ok(names)
-}
-
-fn rank_counterparties(
-    sql: &mut dyn Sql,
-    period: &Period,
-    currency: Currency,
-    direction: &str,
-    limit: usize,
-) -> Result<Vec<(String, Amount)>> {
-    let mut sums: BTreeMap<String, Amount> = BTreeMap::new();
-    for month in &period.months {
-        for entry in
-            total::top(sql, Subject::Counterparty, &month.to_string(), currency, direction, limit * 4)?
-        {
-            let sum = sums.entry(entry.subject_id).or_insert(Amount::ZERO);
-            *sum = money::add(*sum, entry.amount)?;
-        }
-    }
-    let mut sums: Vec<(String, Amount)> = sums.into_iter().collect();
-    sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    sums.truncate(limit);
-    Ok(sums)
 }
 
 /// The counterparties with the largest sums.
@@ -351,19 +334,16 @@ pub(super) fn top_counterparties(sql: &mut dyn Sql, question: &Question) -> Resu
         Err(answer) => return Ok(answer),
     };
     let ranked = match &period {
-        Some(period) => rank_counterparties(sql, period, currency, direction, 5)?,
+        Some(period) => {
+            total::top_over_months(sql, Subject::Counterparty, &period.months, currency, direction, 5)?
+        }
         None => total::top(sql, Subject::Counterparty, total::ALL_TIME, currency, direction, 5)?
             .into_iter()
             .map(|entry| (entry.subject_id, entry.amount))
             .collect(),
     };
     let mut answer = Answer::default();
-    let mut names = Vec::new();
-    for (id, amount) in ranked {
-        let party: Counterparty = entity::get(sql, &id)?;
-        answer.cite(&party, format!("{} {direction}", format_with_currency(amount, currency)));
-        names.push(format!("{} ({})", party.title(), format_with_currency(amount, currency)));
-    }
+    let names = cite_ranked(sql, &ranked, currency, direction, &mut answer)?;
     answer.text = if names.is_empty() {
         "No counterparty is known.".to_owned()
     } else {
@@ -405,7 +385,14 @@ pub(super) fn spending_change(sql: &mut dyn Sql, question: &Question) -> Result<
     ));
     let mut changes: BTreeMap<String, Amount> = BTreeMap::new();
     for (source_period, sign) in [(&period, 1), (&previous_period, -1)] {
-        for (id, amount) in rank_counterparties(sql, source_period, currency, "outflow", 20)? {
+        for (id, amount) in total::top_over_months(
+            sql,
+            Subject::Counterparty,
+            &source_period.months,
+            currency,
+            "outflow",
+            20,
+        )? {
             let delta = changes.entry(id).or_insert(Amount::ZERO);
             *delta = if sign > 0 { money::add(*delta, amount)? } else { money::subtract(*delta, amount)? };
         }
@@ -466,13 +453,11 @@ pub(super) fn trailing_average(sql: &mut dyn Sql, question: &Question) -> Result
 pub(super) fn by_category(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = question.period();
     let mut lines: Vec<(Amount, String)> = Vec::new();
-    let mut totals = Sums::new();
     let mut answer = Answer::default();
     for category in category::all(sql)? {
         let sums = load_sums(sql, (Subject::Category, category.id.as_str()), period.as_ref(), "outflow")?;
-        for (currency, (count, amount)) in sums {
+        for (currency, (_, amount)) in sums {
             if question.currency().is_none_or(|requested| requested == currency) {
-                totals.entry(currency).or_insert((count, amount));
                 lines.push((amount, format!("{} {}", category.name, format_with_currency(amount, currency))));
                 answer.cite(&category, format_with_currency(amount, currency));
             }

@@ -7,6 +7,7 @@
 mod balances;
 mod cash_flow;
 mod counterparties;
+mod intents;
 mod invoices;
 mod obligations;
 mod period;
@@ -112,16 +113,21 @@ impl Answer {
 
 /// One kind of question that can be answered.
 pub(crate) struct Intent {
-    /// Its name.
-    #[allow(dead_code)]
-    pub name: &'static str,
+    /// The name that tests use.
+    #[cfg(test)]
+    name: &'static str,
     matches: fn(&Question) -> bool,
     answer: fn(&mut dyn Sql, &Question) -> Result<Answer>,
 }
 
 macro_rules! intent {
     ($name:literal, $matches:expr, $answer:expr) => {
-        Intent { name: $name, matches: $matches, answer: $answer }
+        Intent {
+            #[cfg(test)]
+            name: $name,
+            matches: $matches,
+            answer: $answer,
+        }
     };
 }
 
@@ -138,9 +144,9 @@ pub(crate) static INTENTS: [Intent; 35] = [
         invoices::overdue_invoices
     ),
     intent!("list_invoices", |q| q.has(&["invoices"]), invoices::list_invoices),
-    intent!("subscriptions", |q| q.has(&["subscription", "subscriptions"]), invoices::subscriptions),
-    intent!("payroll", |q| q.has(&["payroll", "salaries", "wages"]), invoices::payroll),
-    intent!("policy_auto_allow", |q| q.has(&["policy", "policies"]), invoices::policy),
+    intent!("subscriptions", |q| q.has(&["subscription", "subscriptions"]), obligations::subscriptions),
+    intent!("payroll", |q| q.has(&["payroll", "salaries", "wages"]), obligations::payroll),
+    intent!("policy_auto_allow", |q| q.has(&["policy", "policies"]), intents::policy),
     intent!(
         "pending_recommendations",
         |q| q.has(&["pending", "waiting", "awaiting", "open"])
@@ -154,7 +160,7 @@ pub(crate) static INTENTS: [Intent; 35] = [
                 "payment intents",
                 "intents"
             ]),
-        invoices::pending_intents
+        intents::pending_intents
     ),
     intent!(
         "vendor_trust",

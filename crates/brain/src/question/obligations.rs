@@ -1,4 +1,4 @@
-//! Answers about obligations: payables, receivables, bills.
+//! Answers about obligations: payables, receivables, bills, subscriptions, payroll.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,34 @@ use quad_store::Sql;
 use super::{Answer, Question};
 use crate::counterparty::{self, Counterparty};
 use crate::money::{self, format_with_currency};
-use crate::obligation::{self, Obligation, ObligationDirection};
+use crate::obligation::{self, Obligation, ObligationDirection, ObligationType};
 use crate::total::{self, Subject};
 use crate::{calendar, entity, limits};
 
-fn describe_obligation(sql: &mut dyn Sql, row: &Obligation) -> Result<String> {
-    let party = entity::find::<Counterparty>(sql, row.counterparty_id.as_str())?;
-    let name = party.as_ref().map_or(row.counterparty_id.as_str(), |party| party.title());
+/// The names of the counterparties of some obligations, by id.
+struct PartyNames(BTreeMap<String, Counterparty>);
+
+impl PartyNames {
+    fn load(sql: &mut dyn Sql, rows: &[Obligation]) -> Result<PartyNames> {
+        entity::find_by_ids(sql, rows.iter().map(|row| row.counterparty_id.as_str())).map(PartyNames)
+    }
+
+    fn get<'a>(&'a self, row: &'a Obligation) -> &'a str {
+        let id = row.counterparty_id.as_str();
+        self.0.get(id).map_or(id, Counterparty::title)
+    }
+}
+
+fn describe_obligation(row: &Obligation, names: &PartyNames) -> String {
     let amount = format_with_currency(row.amount_due, row.currency);
-    Ok(format!("{amount} {} {name}, due {}", row.kind, calendar::format_date(row.due_date)))
+    format!("{amount} {} {}, due {}", row.kind, names.get(row), calendar::format_date(row.due_date))
 }
 
 fn cite_all(sql: &mut dyn Sql, answer: &mut Answer, rows: &[Obligation]) -> Result<()> {
-    for row in rows.iter().take(limits::MAX_CITATIONS) {
-        let excerpt = describe_obligation(sql, row)?;
-        answer.cite(row, excerpt);
+    let rows = &rows[..rows.len().min(limits::MAX_CITATIONS)];
+    let names = PartyNames::load(sql, rows)?;
+    for row in rows {
+        answer.cite(row, describe_obligation(row, &names));
     }
     Ok(())
 }
@@ -164,14 +177,14 @@ pub(super) fn bills_due(sql: &mut dyn Sql, question: &Question) -> Result<Answer
     if rows.is_empty() {
         return Ok(Answer::new(format!("Nothing is due in the next {days} days.")));
     }
-    let mut by_party: BTreeMap<String, Vec<Obligation>> = BTreeMap::new();
+    let names = PartyNames::load(sql, &rows)?;
+    let mut by_party: BTreeMap<&str, Vec<Obligation>> = BTreeMap::new();
     for row in &rows {
-        by_party.entry(row.counterparty_id.as_str().to_owned()).or_default().push(row.clone());
+        by_party.entry(row.counterparty_id.as_str()).or_default().push(row.clone());
     }
     let mut parts = Vec::new();
-    for (id, party_obligations) in &by_party {
-        let name =
-            entity::find::<Counterparty>(sql, id)?.map_or(id.clone(), |party| party.title().to_owned());
+    for party_obligations in by_party.values() {
+        let name = party_obligations.first().map_or("", |row| names.get(row));
         let late_count = party_obligations.iter().filter(|row| row.is_overdue(question.now)).count();
         let overdue_text = if late_count > 0 { format!(", {late_count} overdue") } else { String::new() };
         parts.push((
@@ -221,8 +234,114 @@ fn answer_chosen(
     let rows = obligation::list_open(sql, None, from, None, limits::MAX_OBLIGATIONS_SUMMED)?;
     let rows = filter_direction(rows, ObligationDirection::Payable);
     let Some(row) = choose(rows) else { return Ok(Answer::new("Nothing is to be paid.")) };
-    let text = describe_obligation(sql, &row)?;
+    let text = describe_obligation(&row, &PartyNames::load(sql, std::slice::from_ref(&row))?);
     let mut answer = Answer::new(format!("{intro} {text}."));
     answer.cite(&row, text);
+    Ok(answer)
+}
+
+/// The monthly cost of an obligation; `None` if its recurrence is unknown.
+fn monthly_cost(row: &Obligation) -> Option<Amount> {
+    let recurrence = row.recurrence.as_deref().unwrap_or("monthly").to_lowercase();
+    let (times, months): (i128, i128) = match recurrence.as_str() {
+        "weekly" | "week" => (52, 12),
+        "biweekly" | "fortnightly" => (26, 12),
+        "monthly" | "month" => (1, 1),
+        "bimonthly" => (1, 2),
+        "quarterly" | "quarter" => (1, 3),
+        "semiannual" | "semiannually" => (1, 6),
+        "yearly" | "annual" | "annually" | "year" => (1, 12),
+        _ => return None,
+    };
+    const CENT: i128 = 10_000_000;
+    let cents = row.amount_due.total_nanos() / CENT;
+    Amount::from_nanos((2 * cents * times + months) / (2 * months) * CENT)
+}
+
+/// Active subscriptions and their monthly cost.
+pub(super) fn subscriptions(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
+    let filter =
+        obligation::Filter { kind: Some(ObligationType::Subscription), ..obligation::Filter::default() };
+    let (rows, next) = filter.page(sql, None, limits::MAX_OBLIGATIONS_SUMMED)?;
+    if next.is_some() {
+        return Ok(Answer::unanswered("There are more subscriptions than one answer adds up."));
+    }
+    // A subscription may have one obligation per payment; the newest of each counterparty counts.
+    let mut newest: BTreeMap<String, Obligation> = BTreeMap::new();
+    for row in rows.into_iter().filter(|row| row.status.is_open()) {
+        newest.insert(row.counterparty_id.as_str().to_owned(), row);
+    }
+    let mut sums: BTreeMap<Currency, Amount> = BTreeMap::new();
+    let mut answer = Answer::default();
+    let mut parts = Vec::new();
+    let newest: Vec<Obligation> = newest.into_values().collect();
+    let names = PartyNames::load(sql, &newest)?;
+    for row in &newest {
+        let name = names.get(row);
+        let recurrence = row.recurrence.as_deref().unwrap_or("monthly");
+        let cost = match monthly_cost(row) {
+            Some(cost) => {
+                let sum = sums.entry(row.currency).or_insert(Amount::ZERO);
+                *sum = money::add(*sum, cost)?;
+                format!("{} a month", format_with_currency(cost, row.currency))
+            }
+            None => format_with_currency(row.amount_due, row.currency),
+        };
+        let part = format!("{name}: {cost}, {recurrence}, next {}", calendar::format_date(row.due_date));
+        answer.cite(row, part.clone());
+        parts.push(part);
+    }
+    let totals: Vec<String> =
+        sums.into_iter().map(|(currency, amount)| format_with_currency(amount, currency)).collect();
+    answer.text = if parts.is_empty() {
+        "No subscription is active.".to_owned()
+    } else {
+        format!(
+            "{} active, together {} a month. {}. To cancel one, tell its provider; nothing is cancelled here.",
+            parts.len(),
+            totals.join(" and "),
+            parts.join("; ")
+        )
+    };
+    Ok(answer)
+}
+
+/// The payroll of a period.
+pub(super) fn payroll(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
+    let period = question.period();
+    let filter = obligation::Filter {
+        kind: Some(ObligationType::Payroll),
+        due_after: period.as_ref().and_then(|period| period.months.first()).map(|month| month.start()),
+        due_before: period.as_ref().and_then(|period| period.months.last()).map(|month| month.end()),
+        ..obligation::Filter::default()
+    };
+    let (rows, next) = filter.page(sql, None, limits::MAX_OBLIGATIONS_SUMMED)?;
+    if next.is_some() {
+        return Ok(Answer::unanswered("There is more payroll than one answer adds up; name a period."));
+    }
+    let mut sums: BTreeMap<Currency, Amount> = BTreeMap::new();
+    for row in &rows {
+        let sum = sums.entry(row.currency).or_insert(Amount::ZERO);
+        *sum = money::add(*sum, row.amount_due)?;
+    }
+    let totals: Vec<String> =
+        sums.into_iter().map(|(currency, amount)| format_with_currency(amount, currency)).collect();
+    let period_text =
+        period.map_or_else(|| "over all time".to_owned(), |period| format!("in {}", period.label));
+    let mut answer = Answer::new(if totals.is_empty() {
+        format!("There is no payroll {period_text}.")
+    } else {
+        format!("Payroll {period_text}: {} in {} obligations.", totals.join(" and "), rows.len())
+    });
+    for row in &rows {
+        answer.cite(
+            row,
+            format!(
+                "{} due {}",
+                format_with_currency(row.amount_due, row.currency),
+                calendar::format_date(row.due_date)
+            ),
+        );
+    }
     Ok(answer)
 }

@@ -49,30 +49,6 @@ pub(crate) fn cash_flows(sql: &mut dyn Sql, months: &[Month]) -> Result<BTreeMap
     Ok(flows)
 }
 
-/// The counterparties with the largest sums over some months.
-pub(crate) fn top_counterparties(
-    sql: &mut dyn Sql,
-    months: &[Month],
-    currency: Currency,
-    direction: &str,
-    limit: usize,
-) -> Result<Vec<(String, Amount)>> {
-    let mut sums: BTreeMap<String, Amount> = BTreeMap::new();
-    for month in months {
-        // Four times as many per month as are shown: the largest over a quarter may be second in each month.
-        let top_totals =
-            total::top(sql, Subject::Counterparty, &month.to_string(), currency, direction, limit * 4)?;
-        for total in top_totals {
-            let sum = sums.entry(total.subject_id).or_insert(Amount::ZERO);
-            *sum = money::add(*sum, total.amount)?;
-        }
-    }
-    let mut sums: Vec<(String, Amount)> = sums.into_iter().collect();
-    sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    sums.truncate(limit);
-    Ok(sums)
-}
-
 /// The summary page of a month; `None` if nothing was posted in it.
 pub(super) fn build_monthly_summary(
     sql: &mut dyn Sql,
@@ -184,7 +160,10 @@ fn add_cash_flow_lines(
     for (currency, flow) in flows {
         let mut top_of: BTreeMap<&str, Vec<(String, Amount)>> = BTreeMap::new();
         for direction in ["inflow", "outflow"] {
-            top_of.insert(direction, top_counterparties(sql, months, *currency, direction, limit)?);
+            top_of.insert(
+                direction,
+                total::top_over_months(sql, Subject::Counterparty, months, *currency, direction, limit)?,
+            );
         }
         let names =
             CounterpartyNames::load(sql, builder, top_of.values().flatten().map(|(id, _)| id.as_str()))?;
