@@ -25,7 +25,11 @@ mod completion;
 pub mod contribution;
 mod counterparty;
 mod entity;
+#[cfg(test)]
+mod entity_tests;
 mod errors;
+#[cfg(test)]
+mod evidence_tests;
 pub mod export;
 mod ids;
 pub mod import;
@@ -35,6 +39,8 @@ mod largest;
 pub mod limits;
 mod listing;
 pub mod load;
+#[cfg(test)]
+mod load_tests;
 mod merge_scan;
 mod migrations;
 mod money;
@@ -102,7 +108,7 @@ pub const SCOPES: &[&str] = &[
 
 const INSTRUCTIONS: &str = "brain:// is your principal's money. Read brain://wiki/monthly-summaries/YYYY-MM or call \
     wiki.question first; list accounts and transactions with ledger.accounts.list and ledger.transactions.list. Every figure \
-    cites brain://ledger/… and brain://raw/…. Bring evidence with raw.contribute. No tool moves money.";
+    cites brain://ledger/… and brain://raw/…. Contribute evidence with raw.contribute. No tool moves money.";
 
 /// An agent in the registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +117,7 @@ pub struct AgentSummary {
     pub subject: String,
     /// Program or person.
     pub kind: String,
-    /// Active, paused or revoked, as the registry spells it.
+    /// The state in the registry: `active`, `quarantined` or `revoked`.
     pub state: String,
     /// The granted scopes.
     pub scopes: Vec<String>,

@@ -1,5 +1,5 @@
-//! Tests of query plans: every list, page and answer reads ranges of indexes, on both databases. A query that scans or sorts the
-//! ledger would return the same rows, but be slow at a million rows.
+//! Tests of query plans: every list, page and answer reads ranges of indexes, on both databases. A query that scans or
+//! sorts the ledger would return the same rows, but be slow at a million rows.
 
 use quad_core::{Result, Timestamp};
 use quad_store::testing::ExplainSql;

@@ -77,6 +77,13 @@ pub(crate) const FIXTURE: &str = r#"
 {"kind":"payment_intent","id":"pi_a1b2c3","created_by_agent_id":"agent_1","action_type":"ach_outbound","source_account_id":"acct_8231","destination_counterparty_id":"cp_aws","amount":"250.00","currency":"USD","obligation_id":"obl_1","status":"pending_approval","policy_decision_id":"pd_1"}
 "#;
 
+/// A statement of four entries that names no account.
+pub(crate) const STATEMENT: &str = "Date;Payee;Description;Amount;Currency\r\n\
+    01.09.2025;Bakery;Two rolls;-3,20;EUR\r\n\
+    01.09.2025;Bakery;Two rolls;-3,20;EUR\r\n\
+    15.09.2025;Employer;Salary;2.500,00;EUR\r\n\
+    28.09.2025;Landlord;Rent;-900,00;EUR\r\n";
+
 impl TestEnv {
     /// The write context of the caller's tenant.
     pub(crate) fn writer(&self) -> WriteContext {
