@@ -26,12 +26,10 @@ pub(crate) fn missing(field: &str) -> Error {
 
 /// A value that is not in a closed list.
 pub(crate) fn unknown(what: &str, field: &str, value: &str, allowed: &[&'static str]) -> Error {
-    let error = invalid(field, format!("{} is no {what}", truncate(value, 80)));
+    let error = invalid(field, format!("unknown {what} '{}'", truncate(value, 80)));
     match closest(value, allowed.iter().copied()) {
-        Some(suggestion) => {
-            error.hint(format!("The nearest is {suggestion}; there are {}", allowed.join(", ")))
-        }
-        None => error.hint(format!("There are {}", allowed.join(", "))),
+        Some(suggestion) => error.hint(format!("Use {suggestion}, or another of {}", allowed.join(", "))),
+        None => error.hint(format!("Use one of {}", allowed.join(", "))),
     }
 }
 
@@ -172,7 +170,7 @@ mod tests {
             "raw_artifact_not_found",
         );
         check(account, Error::scope_missing(ScopeRequirement(&["ledger:read"])), SCOPE_INSUFFICIENT);
-        check(account, Error::internal("fire"), "internal_server_error");
+        check(account, Error::internal("disk full"), "internal_server_error");
         check(RequestTarget::Tool("x"), Error::bad_input("no"), PARAMS_INVALID);
         let unknown = Error::new(Kind::BadInput, "UNKNOWN_TOOL", "Unknown tool: x");
         let unknown = to_wire_error(&caller, RequestTarget::Tool("x"), &["a.b"], unknown);

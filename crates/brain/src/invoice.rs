@@ -60,8 +60,8 @@ impl Invoice {
     }
 }
 
-/// Inserts an invoice, or replaces `old` by it. Its counterparty must exist. False if an insert finds its id, or its number
-/// and counterparty, taken.
+/// Inserts an invoice, or replaces `old` by it. Its counterparty must exist. False if an insert finds its id, or its
+/// number and counterparty, taken.
 pub(crate) fn save(
     tx: &mut Tx<'_>,
     old: Option<&Invoice>,

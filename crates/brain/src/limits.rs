@@ -12,8 +12,8 @@ pub const METADATA_BYTES: usize = 16_384;
 /// Bytes of one contribution, which travels in one request. The tool contract states it.
 pub const CONTRIBUTION_BYTES: usize = 50 << 20;
 
-/// Bytes of one uploaded file, which is read into memory as a whole. Statements have a lower limit, which the parser checks:
-/// [`quad_statements::limits::FILE_BYTES`].
+/// Bytes of one uploaded file, which is read into memory as a whole. Statements have a lower limit, which the parser
+/// checks: [`quad_statements::limits::FILE_BYTES`].
 pub const UPLOAD_BYTES: usize = 1 << 30;
 
 /// Bytes of an artifact per row. Larger rows would delay other statements.

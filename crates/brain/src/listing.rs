@@ -161,7 +161,7 @@ fn action_types_entry(after: &str) -> Vec<KeyedEntry> {
         routes::ACTION_TYPES.to_owned(),
         "Payment action types".to_owned(),
         "application/json",
-        "The ways in which a payment can be proposed",
+        "The types of payments that can be proposed",
     );
     vec![("only".to_owned(), entry)]
 }

@@ -3,8 +3,8 @@
 //! ```text
 //! {"kind":"account","id":"acct_8231","name":"Operating","currency":"USD","current_balance":"1180.00"}
 //! {"kind":"counterparty","id":"cp_aws","name":"Amazon Web Services","type":"vendor"}
-//! {"kind":"transaction","id":"tx_4127","account_id":"acct_8231","amount":"61404.12","currency":"USD","direction":"outflow",
-//!  "transaction_date":"2025-09-14","counterparty_id":"cp_aws"}
+//! {"kind":"transaction","id":"tx_4127","account_id":"acct_8231","amount":"61404.12","currency":"USD",
+//!  "direction":"outflow","transaction_date":"2025-09-14","counterparty_id":"cp_aws"}
 //! ```
 //!
 //! The file is stored as an artifact, and rows without evidence of their own cite it. A load takes several commits; an
@@ -145,8 +145,11 @@ pub async fn add(
         let meta = RowMeta::from_artifact(&raw_id, None, Provenance::HumanConfirmed, 1.0, tx.now());
         let counts = row_loader::apply_lines(tx, &[(0, line.clone())], &meta)?;
         if counts.created == 0 {
-            return Err(errors::conflict("ledger_row_exists", "Such a row is there already")
-                .hint("Choose another id, name or number"));
+            return Err(errors::conflict(
+                "ledger_row_exists",
+                "A row with this id, name or number exists already",
+            )
+            .hint("Choose another id, name or number"));
         }
         Ok(())
     };

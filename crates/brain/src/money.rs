@@ -39,20 +39,20 @@ pub(crate) fn format_with_currency(amount: Amount, currency: Currency) -> String
 /// An amount from its two columns, or from sums of them, in which the nanos may exceed one unit.
 pub(crate) fn from_columns(units: i64, nanos: i64) -> Result<Amount> {
     Amount::from_nanos(i128::from(units) * 1_000_000_000 + i128::from(nanos))
-        .ok_or_else(|| Error::internal("a sum of money has left the range"))
+        .ok_or_else(|| Error::internal("a stored amount is out of range"))
 }
 
 /// The sum, or an error if it is out of range.
 pub(crate) fn add(a: Amount, b: Amount) -> Result<Amount> {
     a.checked_add(b).ok_or_else(|| {
-        crate::errors::limit("amount_out_of_range", "The sum is larger than can be stored")
-            .hint("Amounts reach up to nine quintillion units")
+        crate::errors::limit("amount_out_of_range", "The sum is out of range")
+            .hint("Use amounts of less than nine quintillion units")
     })
 }
 
 /// The difference, or an error if it is out of range.
 pub(crate) fn subtract(a: Amount, b: Amount) -> Result<Amount> {
-    let negated = b.checked_neg().ok_or_else(|| Error::internal("an amount without a negative"))?;
+    let negated = b.checked_neg().ok_or_else(|| Error::internal("the amount cannot be negated"))?;
     add(a, negated)
 }
 
@@ -87,9 +87,8 @@ impl Field for Amount {
     }
 
     fn from_json(field: &str, value: &Value) -> Result<Amount> {
-        let text = value
-            .as_str()
-            .ok_or_else(|| invalid(field, "must be a decimal in a string, such as \"12.50\""))?;
+        let text =
+            value.as_str().ok_or_else(|| invalid(field, "must be a decimal string, such as \"12.50\""))?;
         parse_unsigned(field, text)
     }
 }
@@ -118,9 +117,8 @@ impl Field for Balance {
     }
 
     fn from_json(field: &str, value: &Value) -> Result<Balance> {
-        let text = value
-            .as_str()
-            .ok_or_else(|| invalid(field, "must be a decimal in a string, such as \"-12.50\""))?;
+        let text =
+            value.as_str().ok_or_else(|| invalid(field, "must be a decimal string, such as \"-12.50\""))?;
         Amount::parse(text).map(Balance).map_err(|error| invalid(field, error))
     }
 }
@@ -139,7 +137,7 @@ impl Field for Currency {
     }
 
     fn from_json(field: &str, value: &Value) -> Result<Currency> {
-        let text = value.as_str().ok_or_else(|| invalid(field, "must be text"))?;
+        let text = value.as_str().ok_or_else(|| invalid(field, "must be a string"))?;
         Currency::parse(text).map_err(|error| invalid(field, error))
     }
 }

@@ -104,8 +104,8 @@ impl Obligation {
     }
 }
 
-/// Inserts an obligation, or replaces `old` by it, and keeps the totals of open obligations. Its counterparty must exist.
-/// False if an insert finds its id taken.
+/// Inserts an obligation, or replaces `old` by it, and keeps the totals of open obligations. Its counterparty must
+/// exist. False if an insert finds its id taken.
 pub(crate) fn save(
     tx: &mut Tx<'_>,
     old: Option<&Obligation>,

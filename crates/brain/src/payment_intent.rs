@@ -84,14 +84,14 @@ impl PaymentIntent {
         line.entry("status").or_insert_with(|| IntentStatus::Proposed.to_json());
         let intent = PaymentIntent::from_line(&line, meta)?;
         if intent.amount.is_zero() {
-            return Err(invalid("amount", "must be more than nothing"));
+            return Err(invalid("amount", "must be greater than zero"));
         }
         Ok(intent)
     }
 }
 
-/// Inserts an intent, or replaces `old` by it. Its account, counterparty and obligation must exist. False if an insert finds
-/// its id taken.
+/// Inserts an intent, or replaces `old` by it. Its account, counterparty and obligation must exist. False if an insert
+/// finds its id taken.
 pub(crate) fn save(
     tx: &mut Tx<'_>,
     old: Option<&PaymentIntent>,

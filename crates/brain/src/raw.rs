@@ -54,7 +54,8 @@ const COLUMNS: &str = "id, sha256, source_type, source_ref, mime_type, bytes, in
 
 impl Artifact {
     fn from_row(row: &Row) -> Result<Artifact> {
-        let corrupt_row = |text: &str| Error::internal(format!("an artifact is stored as {text}"));
+        let corrupt_row =
+            |text: &str| Error::internal(format!("a stored artifact has the unknown value {text}"));
         let status = row.opt_text(8)?;
         Ok(Artifact {
             id: RawId::from_db(row.text(0)?),
@@ -265,7 +266,7 @@ pub(crate) fn read_bytes(sql: &mut dyn Sql, artifact: &Artifact) -> Result<Vec<u
         number += 1;
     }
     if canonical::sha256_hex(&bytes) != artifact.sha256 {
-        return Err(Error::internal(format!("the bytes of {} are not what they were", artifact.id)));
+        return Err(Error::internal(format!("the stored bytes of {} do not match their hash", artifact.id)));
     }
     Ok(bytes)
 }
@@ -349,5 +350,5 @@ pub(crate) fn artifact_not_found(id: &str) -> Error {
 /// The artifact is tombstoned.
 pub(crate) fn artifact_tombstoned(id: &str) -> Error {
     errors::conflict("raw_artifact_tombstoned", format!("The artifact {id} was withdrawn"))
-        .hint("Its bytes stay as they are; nothing new is made of them")
+        .hint("Store a new document; nothing is extracted from a withdrawn one")
 }

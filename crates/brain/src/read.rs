@@ -85,7 +85,9 @@ fn read_row(
             (Invoice::KIND, row.map(|row| Value::Object(row.to_json(&tenant))))
         }
         Resource::Raw => (raw::KIND, raw::to_json_for(sql, id, subject, true)?),
-        Resource::Page | Resource::ActionTypes => return Err(Error::internal("this address is no row")),
+        Resource::Page | Resource::ActionTypes => {
+            return Err(Error::internal("this address does not name a row"));
+        }
     };
     let read_set = tags::read_set(sql.version()).with_tag(tags::row(kind, id));
     Ok(json.map(|value| (value, read_set)))
@@ -152,7 +154,7 @@ pub(crate) async fn get_or_render(
             return Ok(Some(Page::Current(rendered, saved)));
         }
     }
-    Err(Error::new(quad_core::Kind::Limit, "BUSY", "It changed faster than it could be read")
+    Err(Error::new(quad_core::Kind::Limit, "BUSY", "The ledger changed while the page was rendered")
         .hint("Try again"))
 }
 

@@ -26,21 +26,21 @@ pub(crate) const EXECUTION_READ: ScopeRequirement = ScopeRequirement(&["executio
 /// The catalogue of payment types, the only address without a variable.
 pub(crate) const ACTION_TYPES: &str = "brain://payments/action_types";
 
-/// The routes: the five of the contract first. A wiki slug contains slashes. Some clients escape them when they expand `{slug}`
-/// and others do not, so a page has three templates.
+/// The routes: the five of the contract first. A wiki slug contains slashes. Some clients escape them when they expand
+/// `{slug}` and others do not, so a page has three templates.
 pub(crate) const ROUTES: RouteTable<Resource> = RouteTable {
     rows: &[
         RouteDef::json(Resource::Account, "brain://ledger/accounts/{account_id}", "Ledger account", "One account and its newest balance: bank, card, loan, credit line, wallet or processor.", LEDGER_READ),
-        RouteDef::json(Resource::Transaction, "brain://ledger/transactions/{transaction_id}", "Ledger transaction", "One movement of money on one account, with the evidence that it rests on.", LEDGER_READ),
-        RouteDef::json(Resource::PaymentIntent, "brain://ledger/payment-intents/{payment_intent_id}", "Payment intent", "A payment that somebody has proposed, and how far it has come.", LEDGER_READ),
+        RouteDef::json(Resource::Transaction, "brain://ledger/transactions/{transaction_id}", "Ledger transaction", "One movement of money on one account, with its evidence.", LEDGER_READ),
+        RouteDef::json(Resource::PaymentIntent, "brain://ledger/payment-intents/{payment_intent_id}", "Payment intent", "A proposed payment and its status.", LEDGER_READ),
         RouteDef::json(Resource::Page, "brain://wiki/{slug}", "Wiki page", "What is known about an account, counterparty, obligation, invoice, agent, policy, month or quarter, every figure cited.", WIKI_READ).mime_type(Some("text/markdown")),
-        RouteDef::json(Resource::Raw, "brain://raw/{raw_artifact_id}", "Raw evidence", "Evidence as it came in, and what was read from it; it never changes.", EVIDENCE_READ),
+        RouteDef::json(Resource::Raw, "brain://raw/{raw_artifact_id}", "Raw evidence", "Evidence as it was stored, and what was extracted from it; it never changes.", EVIDENCE_READ),
         RouteDef::json(Resource::Obligation, "brain://ledger/obligations/{obligation_id}", "Ledger obligation", "Something owed: a bill, an invoice, a subscription, a loan, payroll or tax.", LEDGER_READ),
-        RouteDef::json(Resource::Counterparty, "brain://ledger/counterparties/{counterparty_id}", "Ledger counterparty", "Somebody whom money comes from or goes to, with what was paid to them.", LEDGER_READ),
+        RouteDef::json(Resource::Counterparty, "brain://ledger/counterparties/{counterparty_id}", "Ledger counterparty", "A payer or payee, with the total that was paid to it.", LEDGER_READ),
         RouteDef::json(Resource::Invoice, "brain://ledger/invoices/{invoice_id}", "Ledger invoice", "An invoice, and how much of it is paid.", LEDGER_READ),
-        RouteDef::json(Resource::Page, "brain://wiki/{+slug}", "Wiki page", "The same, with its slashes.", WIKI_READ).mime_type(Some("text/markdown")).unadvertised(),
-        RouteDef::json(Resource::Page, "brain://wiki/pages/{+slug}", "Wiki page", "The same, under its other name.", WIKI_READ).mime_type(Some("text/markdown")).unadvertised(),
-        RouteDef::json(Resource::ActionTypes, ACTION_TYPES, "Payment action types", "The ways in which a payment can be proposed, and what each needs.", PROPOSE).unadvertised(),
+        RouteDef::json(Resource::Page, "brain://wiki/{+slug}", "Wiki page", "The same page; the slug keeps its slashes.", WIKI_READ).mime_type(Some("text/markdown")).unadvertised(),
+        RouteDef::json(Resource::Page, "brain://wiki/pages/{+slug}", "Wiki page", "The same page under its older address.", WIKI_READ).mime_type(Some("text/markdown")).unadvertised(),
+        RouteDef::json(Resource::ActionTypes, ACTION_TYPES, "Payment action types", "The types of payments that can be proposed, and the fields that each needs.", PROPOSE).unadvertised(),
     ],
     // In a single segment the slashes of a slug are escaped.
     grammars: &[("slug", Grammar::Slug)],

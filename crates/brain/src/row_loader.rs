@@ -168,7 +168,7 @@ fn apply_line(
         }
         "policy" => return save_row(tx, Policy::parse_line(line, meta)?, is_upsert, policy::save, touched),
         other if is_upsert && KINDS.contains(&other) => {
-            return Err(errors::invalid("operation", format!("upsert is not possible for {other}")));
+            return Err(errors::invalid("operation", format!("upsert is not supported for {other}")));
         }
         _ => {}
     }

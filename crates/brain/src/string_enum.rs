@@ -43,7 +43,7 @@ macro_rules! string_enum {
             fn from_row(row: &quad_store::Row, at: &mut usize) -> quad_core::Result<$name> {
                 let text = row.text(crate::entity::next_column(at))?;
                 $name::parse(text).ok_or_else(|| {
-                    quad_core::Error::internal(format!("{text} is stored as {} but is none", $what))
+                    quad_core::Error::internal(format!("the stored {} {text} is unknown", $what))
                 })
             }
 
@@ -52,7 +52,7 @@ macro_rules! string_enum {
             }
 
             fn from_json(field: &str, value: &serde_json::Value) -> quad_core::Result<$name> {
-                let text = value.as_str().ok_or_else(|| crate::errors::invalid(field, "must be text"))?;
+                let text = value.as_str().ok_or_else(|| crate::errors::invalid(field, "must be a string"))?;
                 $name::parse_arg(field, text)
             }
         }

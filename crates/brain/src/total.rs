@@ -206,7 +206,7 @@ impl Deltas {
             let mut cells: Vec<Cell> = vec![tenant.as_str().into()];
             for (key, delta) in chunk {
                 let amount = Amount::from_nanos(delta.nanos)
-                    .ok_or_else(|| Error::internal("a change of a total has left the range"))?;
+                    .ok_or_else(|| Error::internal("the change of a total is out of range"))?;
                 cells.extend([
                     key.subject.as_str().into(),
                     key.id.as_str().into(),

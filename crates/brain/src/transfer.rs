@@ -68,10 +68,10 @@ pub(crate) fn create(tx: &mut Tx<'_>, new: &Transfer, touched: &mut TouchedTags)
     if !is_consistent {
         return Err(errors::conflict(
             "transfer_mismatch",
-            "The two transactions are not the two sides of that transfer",
+            "The two transactions are not the two sides of this transfer",
         )
         .hint(
-            "One leaves the first account, the other reaches the second, with the same amount and currency",
+            "Name a debit of the first account and a credit of the second, with the same amount and currency",
         ));
     }
     if !entity::insert(tx, new)? {

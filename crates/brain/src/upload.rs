@@ -20,11 +20,8 @@ impl Upload {
     /// A file that `actor` uploads under a name.
     pub(crate) fn new(actor: &str, name: &str, mime_type: &str, bytes: Vec<u8>) -> Result<Upload> {
         if bytes.len() > limits::UPLOAD_BYTES {
-            return Err(errors::limit(
-                "raw_artifact_too_large",
-                format!("{name} is larger than can be stored"),
-            )
-            .hint(format!("Split it into files of at most {} bytes", limits::UPLOAD_BYTES)));
+            return Err(errors::limit("raw_artifact_too_large", format!("{name} is larger than the limit"))
+                .hint(format!("Split it into files of at most {} bytes", limits::UPLOAD_BYTES)));
         }
         let artifact = NewArtifact {
             source_type: source_type(mime_type),

@@ -50,8 +50,8 @@ pub(super) fn find_account(
         return Ok(Some(account));
     }
     let Some(external) = external_id(hint, currency) else {
-        return Err(errors::conflict("account_unknown", "The file does not say which account it is of")
-            .hint("Name the account with --account; `quad brain add account` makes one"));
+        return Err(errors::conflict("account_unknown", "The file does not name its account")
+            .hint("Name the account with --account; create one with `quad brain add account`"));
     };
     let Some(account) = account::by_external_id(sql, &external)? else { return Ok(None) };
     account::check_currency(&account, currency)?;

@@ -211,7 +211,7 @@ async fn prefetched_file_uses_updated_mapping() {
         assert!(failure.is_none(), "{failure:?}");
         let mapping = reports[1].mapping.clone().unwrap();
         assert!(mapping.contains("order=mdy"), "{mapping}");
-        assert_ne!(reports[2].mapping, reports[1].mapping, "nobody has taught the other account");
+        assert_ne!(reports[2].mapping, reports[1].mapping, "the mapping is saved per account");
         let page = env.call("ledger.transactions.list", json!({"account_id": "acct_0"})).await.unwrap();
         let days: Vec<&str> = page["items"]
             .as_array()

@@ -1,5 +1,5 @@
-//! The import of one file, as steps inside a transaction: store the artifact and its projection, find or create the accounts,
-//! post the entries in chunks, record closing balances, match transfers.
+//! The import of one file, as steps inside a transaction: store the artifact and its projection, find or create the
+//! accounts, post the entries in chunks, record closing balances, match transfers.
 //!
 //! `schedule` decides which files and chunks share a transaction.
 
@@ -319,8 +319,8 @@ impl ImportJob {
         Ok(())
     }
 
-    /// All steps in one transaction. Also returns the range of days around which transfers are still to be matched, if this
-    /// commit could not record all of them.
+    /// All steps in one transaction. Also returns the range of days around which transfers are still to be matched, if
+    /// this commit could not record all of them.
     pub(super) fn import_in_tx(
         &self,
         tx: &mut Tx<'_>,

@@ -33,7 +33,7 @@ pub(super) fn parse(
 ) -> Result<ParsedDocument> {
     let unreadable = |error: ParseError| {
         let hint = match error {
-            ParseError::CurrencyUnknown => "Say it with --currency, or name the account with --account",
+            ParseError::CurrencyUnknown => "Set it with --currency, or name the account with --account",
             _ => error.hint(),
         };
         Error::new(Kind::BadInput, "statement_unreadable", error.to_string()).hint(hint.to_owned())

@@ -88,10 +88,7 @@ fn to_transaction(
     is_own_transfer: bool,
     meta: RowMeta,
 ) -> Result<Transaction> {
-    let magnitude = entry
-        .amount
-        .checked_abs()
-        .ok_or_else(|| errors::invalid("amount", "is larger than can be stored"))?;
+    let magnitude = entry.amount.checked_abs().ok_or_else(|| errors::invalid("amount", "is out of range"))?;
     let effect = if entry.amount.is_negative() { Effect::Debit } else { Effect::Credit };
     let direction = match effect {
         _ if is_own_transfer => Direction::Transfer,

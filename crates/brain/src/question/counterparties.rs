@@ -58,7 +58,7 @@ pub(super) fn list_counterparties(sql: &mut dyn Sql, question: &Question) -> Res
     let names: Vec<&str> = rows.iter().map(Counterparty::title).collect();
     let rest = if next.is_some() { ", and more" } else { "" };
     let mut answer = Answer::new(if names.is_empty() {
-        format!("There is nobody of type {}.", kind_label(kind))
+        format!("There are no counterparties of type {}.", kind_label(kind))
     } else {
         format!("{}{rest}.", names.join(", "))
     });

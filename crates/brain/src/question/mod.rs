@@ -378,11 +378,11 @@ fn dispatch(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
         .skip_while(|word| matches!(*word, "please" | "now" | "can" | "could" | "you" | "just"));
     if words.next().is_some_and(|first| COMMAND_VERBS.contains(&first)) {
         return Ok(Answer::unanswered(
-            "That asks for something to be done. Questions are answered here; nothing is paid, sent or approved.",
+            "That asks for an action. Only questions are answered; nothing is paid, sent or approved.",
         ));
     }
     if question.has(BYPASS_PHRASES) {
-        return Ok(Answer::unanswered("The policy is not set aside here."));
+        return Ok(Answer::unanswered("A question cannot bypass the policy."));
     }
     match INTENTS.iter().find(|intent| (intent.matches)(question)) {
         Some(intent) => (intent.answer)(sql, question),

@@ -30,7 +30,7 @@ pub(super) fn entries() -> Vec<ToolEntry<Brain>> {
     let tool = Tool::new(
         "evidence.resolve",
         "Resolve references",
-        "Says of each reference whether it leads to a row, what that row is in a line, and its address.",
+        "Checks for each reference whether its row exists; returns a one-line summary and the address of the row.",
         object(
             &[(
                 "refs",
@@ -97,8 +97,8 @@ fn resolve(sql: &mut dyn Sql, kind: &str, reference: &str, read_set: &mut ReadSe
     };
     let reason = match (&target, kind) {
         (Some(_), _) => None,
-        (None, "wiki_entity") => Some("the wiki has pages, not entities: name the row itself"),
-        (None, _) => Some("nothing has that id"),
+        (None, "wiki_entity") => Some("the wiki has pages, not entities; refer to the row itself"),
+        (None, _) => Some("no row has this id"),
     };
     let mut result = json!({
         "kind": kind,

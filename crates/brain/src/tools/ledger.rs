@@ -37,8 +37,8 @@ pub(super) fn entries() -> Vec<ToolEntry<Brain>> {
             "Accounts, the newest first.",
             object(
                 &[
-                    ("status", string_enum(AccountStatus::NAMES, "Only those")),
-                    ("account_type", string_enum(AccountType::NAMES, "Only those")),
+                    ("status", string_enum(AccountStatus::NAMES, "Only with this status")),
+                    ("account_type", string_enum(AccountType::NAMES, "Only of this type")),
                     ("limit", limit()),
                     ("cursor", cursor()),
                 ],
@@ -54,10 +54,10 @@ pub(super) fn entries() -> Vec<ToolEntry<Brain>> {
                 &[
                     ("account_id", id("Only of this account")),
                     ("counterparty_id", id("Only with this counterparty")),
-                    ("direction", string_enum(Direction::NAMES, "Only those")),
-                    ("status", string_enum(TransactionStatus::NAMES, "Only those")),
-                    ("since", timestamp("From this moment on, inclusive")),
-                    ("until", timestamp("Up to this moment, inclusive")),
+                    ("direction", string_enum(Direction::NAMES, "Only in this direction")),
+                    ("status", string_enum(TransactionStatus::NAMES, "Only with this status")),
+                    ("since", timestamp("The start, inclusive")),
+                    ("until", timestamp("The end, inclusive")),
                     ("limit", integer(1, limits::TRANSACTIONS_MAX, limits::TRANSACTIONS_DEFAULT)),
                     ("cursor", cursor()),
                 ],
@@ -71,8 +71,8 @@ pub(super) fn entries() -> Vec<ToolEntry<Brain>> {
             "What is owed, the earliest due first.",
             object(
                 &[
-                    ("status", string_enum(ObligationStatus::NAMES, "Only those")),
-                    ("type", string_enum(ObligationType::NAMES, "Only those")),
+                    ("status", string_enum(ObligationStatus::NAMES, "Only with this status")),
+                    ("type", string_enum(ObligationType::NAMES, "Only of this type")),
                     ("due_before", timestamp("Only what is due by then")),
                     ("limit", limit()),
                     ("cursor", cursor()),
@@ -84,11 +84,11 @@ pub(super) fn entries() -> Vec<ToolEntry<Brain>> {
         entry(
             "ledger.counterparties.list",
             "Counterparties",
-            "Whom money comes from and goes to, by name, with what was paid to them.",
+            "Counterparties by name, with the total that was paid to each.",
             object(
                 &[
                     ("q", string("Part of a name, or an alias")),
-                    ("type", string_enum(CounterpartyType::NAMES, "Only those")),
+                    ("type", string_enum(CounterpartyType::NAMES, "Only of this type")),
                     ("limit", limit()),
                     ("cursor", cursor()),
                 ],

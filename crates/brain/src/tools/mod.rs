@@ -1,4 +1,5 @@
-//! Tools. One file per group of tools, with one function per tool; this file has the table of all tools and shared helpers.
+//! Tools. One file per group of tools, with one function per tool; this file has the table of all tools and shared
+//! helpers.
 
 mod evidence;
 mod ledger;

@@ -19,7 +19,7 @@ pub(super) fn entries() -> Vec<ToolEntry<Brain>> {
         "The payments that you have proposed, the newest first, and how far each has come.",
         object(
             &[
-                ("status", string_enum(IntentStatus::NAMES, "Only those")),
+                ("status", string_enum(IntentStatus::NAMES, "Only with this status")),
                 ("limit", integer(1, limits::INTENTS_MAX, limits::ITEMS_DEFAULT)),
                 ("cursor", cursor()),
             ],

@@ -18,17 +18,17 @@ pub(super) fn entries() -> Vec<ToolEntry<Brain>> {
     let contribute_tool = Tool::new(
         "raw.contribute",
         "Contribute evidence",
-        "Stores a document as evidence, unchanged and for ever: a bank statement, an invoice, a receipt. The same bytes \
+        "Stores a document as evidence, unchanged and permanently: a bank statement, an invoice, a receipt. The same bytes \
              twice are one artifact. Statements (CSV, OFX, camt.053, hledger) are read into the ledger; those of a new \
-             agent wait until somebody has released it.",
+             agent wait until it is released.",
         object(
             &[
                 ("payload", string("The document")),
                 (
                     "encoding",
-                    string_enum(&["utf-8", "base64"], "How the payload is written; utf-8 unless said"),
+                    string_enum(&["utf-8", "base64"], "The encoding of the payload; utf-8 by default"),
                 ),
-                ("mime_type", string("Its media type; application/json unless said")),
+                ("mime_type", string("Its media type; application/json by default")),
                 (
                     "source_ref",
                     json!({"type": "object", "description": "Where it comes from; account_id names the account of a statement"}),
@@ -74,15 +74,19 @@ async fn get_artifact(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
 
 async fn contribute(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
     if call.caller.kind != PrincipalKind::Agent {
-        return Err(Error::new(Kind::Scope, errors::SCOPE_INSUFFICIENT, "Only agents contribute evidence")
-            .hint("A person imports with `quad brain import`")
-            .with_detail("scope", "raw:write"));
+        return Err(Error::new(
+            Kind::Scope,
+            errors::SCOPE_INSUFFICIENT,
+            "Only agents can contribute evidence",
+        )
+        .hint("Import with `quad brain import` instead")
+        .with_detail("scope", "raw:write"));
     }
     let arguments = Arguments(call.arguments);
     let bytes = decode(arguments.required("payload")?, arguments.text("encoding"))?;
     let mime_type = arguments.text("mime_type").unwrap_or("application/json").to_owned();
     if mime_type.len() > 128 {
-        return Err(invalid("mime_type", "has at most 128 characters"));
+        return Err(invalid("mime_type", "must have at most 128 characters"));
     }
     let agent = call.caller.subject.as_ref().to_owned();
     let source_ref = attributed_source_ref(&arguments, &agent)?;
@@ -145,7 +149,7 @@ fn decode(payload: &str, encoding: Option<&str>) -> Result<Vec<u8>> {
         return Err(invalid("payload", "must not be empty"));
     }
     if bytes.len() > limits::CONTRIBUTION_BYTES {
-        return Err(errors::limit("raw_artifact_too_large", "The payload is larger than can be contributed")
+        return Err(errors::limit("raw_artifact_too_large", "The payload is larger than the limit")
             .with_detail("limit_bytes", limits::CONTRIBUTION_BYTES));
     }
     Ok(bytes)
@@ -156,7 +160,10 @@ fn attributed_source_ref(arguments: &Arguments, agent: &str) -> Result<Map<Strin
     let mut source_ref =
         arguments.0.get("source_ref").and_then(Value::as_object).cloned().unwrap_or_default();
     if Value::Object(source_ref.clone()).to_string().len() > limits::METADATA_BYTES {
-        return Err(invalid("source_ref", format!("has at most {} bytes as JSON", limits::METADATA_BYTES)));
+        return Err(invalid(
+            "source_ref",
+            format!("must have at most {} bytes as JSON", limits::METADATA_BYTES),
+        ));
     }
     source_ref.remove("agent_role");
     source_ref.insert("agent_id".into(), agent.into());

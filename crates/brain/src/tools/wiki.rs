@@ -31,7 +31,7 @@ pub(super) fn entries() -> Vec<ToolEntry<Brain>> {
                         json!({"type": "string", "minLength": 1, "maxLength": limits::QUESTION_CHARS,
                             "description": "Such as: How much did I spend in September 2025?"}),
                     ),
-                    ("as_of", timestamp("What counts as today")),
+                    ("as_of", timestamp("The time that counts as now")),
                     ("max_evidence_depth", integer(1, 5, 3)),
                 ],
                 &["question"],

@@ -41,14 +41,14 @@ pub(super) fn build_page(
                 builder.add_line(Section::RiskNotes, format!("The agent is {}", agent.state));
             }
         }
-        None => builder.add_line(Section::OpenQuestions, "The registry does not know this agent"),
+        None => builder.add_line(Section::OpenQuestions, "The agent is not registered"),
     }
     builder.record_value("contributions", contributor.count);
     builder.add_line(Section::CurrentTruth, format!("{} contributions of evidence", contributor.count));
     if contributor.count > 0 && contributor.is_on_hold() {
         builder.add_line(
             Section::RiskNotes,
-            "What it contributes is held back until somebody releases it or it has made more",
+            "Its contributions are on hold until it is released or has contributed more",
         );
     }
     for intent in &intents {

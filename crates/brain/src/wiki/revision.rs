@@ -31,7 +31,7 @@ impl Revision {
             id: PageId::from_db(row.text(0)?),
             slug: row.text(1)?.to_owned(),
             page_type: PageType::parse(page_type)
-                .ok_or_else(|| Error::internal(format!("a page is stored as {page_type}")))?,
+                .ok_or_else(|| Error::internal(format!("the stored page type {page_type} is unknown")))?,
             subject_id: row.opt_text(3)?.map(str::to_owned),
             body_md: row.text(4)?.to_owned(),
             source_revision: row.text(5)?.to_owned(),
