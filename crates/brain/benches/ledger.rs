@@ -1,10 +1,10 @@
-//! What the ledger costs at a size: `cargo bench -p quad-brain --bench ledger -- [TRANSACTIONS]` (10,000 unless given), over
-//! two hundred accounts.
+//! Measures a ledger of a given size: `cargo bench -p quad-brain --bench ledger -- [TRANSACTIONS]` (10,000 by default),
+//! over 200 accounts.
 //!
-//! Statements are imported as the command does it, each commit durable, on SQLite; reads go through the resolver. Prints
-//! figures; asserts nothing.
+//! Statements are imported the way the command does it, with durable commits, on SQLite. Reads go through the resolver.
+//! Prints figures and asserts nothing.
 
-// A failed expectation ends the measurement.
+// A failed expectation aborts the measurement.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use quad_core::{Principal, PrincipalKind, ReadSet, Resolver, Result, Scheme, Sco
 use quad_store::{WriteContext, testing};
 use serde_json::{Map, Value, json};
 
-/// As in the program.
+/// The allocator of the binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -58,21 +58,21 @@ fn main() {
     runtime.block_on(measure(transactions));
 }
 
-/// The CPU time that this process has used; nothing where the system does not say.
+/// The CPU time of this process; zero where `/proc` does not exist.
 fn cpu() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name may hold anything but ends with the last parenthesis. User and system time are the 14th and 15th field, in
-    // hundredths of a second on every Linux there is.
+    // The second field, the process name, may contain spaces and ends at the last parenthesis. User and system time are
+    // fields 14 and 15, in hundredths of a second on Linux.
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks: u64 = fields.iter().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 10)
 }
 
-/// The statement of one account: three years of days, fifty counterparties.
+/// A statement of one account: entries over three years with fifty counterparties.
 fn statement(account: usize, rows: usize) -> String {
     let mut csv = String::from("Date,Payee,Description,Amount,Currency\n");
     for row in 0..rows {
-        // By date, as banks write them.
+        // Sorted by date, as bank statements are.
         let day = row * 1_080 / rows.max(1);
         let (year, month, date) = (2023 + day / 360, day % 360 / 30 + 1, day % 30 % 28 + 1);
         let (units, cents) = ((row * 37 + account) % 900 + 1, row % 100);
@@ -130,7 +130,7 @@ async fn measure(transactions: usize) {
         expires_at: None,
     };
     let env = BenchEnv { resolver, caller };
-    // Single rows, each once, then one of them again and again.
+    // Single rows, each read once, then one row read many times.
     let page = env.call("ledger.transactions.list", json!({"limit": 300})).await;
     let ids: Vec<String> =
         page["items"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
@@ -154,7 +154,7 @@ async fn measure(transactions: usize) {
         env.call("ledger.transactions.list", json!({})).await;
     })
     .await;
-    // One that every account has dealt with.
+    // A counterparty with transactions on every account.
     let counterparties = env.call("ledger.counterparties.list", json!({"limit": 1})).await;
     let counterparty = counterparties["items"][0]["id"].clone();
     repeat("transactions.list of a counterparty, first page of 100", 100, || async {

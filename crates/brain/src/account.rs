@@ -1,8 +1,8 @@
-//! Accounts: what holds money, and how much.
+//! Accounts and their balances.
 //!
-//! `current_balance` is what the newest balance said plus what was posted after it; without a balance it is the sum of
-//! everything posted. `posted` is that sum in either case. Only [`posting`](crate::posting) and [`balance`](crate::balance)
-//! move them.
+//! `current_balance` is the newest recorded balance plus all transactions posted after it; without a recorded balance
+//! it is the sum of all posted transactions. `posted` is that sum in either case. Only [`posting`](crate::posting) and
+//! [`balance`](crate::balance) change them.
 
 use quad_core::{Result, Timestamp};
 use quad_statements::{Amount, Currency};
@@ -20,7 +20,7 @@ use crate::tags::TouchedTags;
 use crate::{errors, money};
 
 string_enum!(
-    /// What sort of account.
+    /// The type of an account.
     AccountType, "account type" {
         BankChecking = "bank_checking",
         BankSavings = "bank_savings",
@@ -32,12 +32,12 @@ string_enum!(
     }
 );
 string_enum!(
-    /// Whether it is in use.
+    /// The status of an account.
     AccountStatus, "account status" { Active = "active", Closed = "closed", Frozen = "frozen", Pending = "pending" }
 );
 
 entity!(
-    /// An account as stored.
+    /// A stored account.
     Account, "account" in "brain_account" as AccountId {
         name: String,
         account_type: AccountType,
@@ -51,14 +51,14 @@ entity!(
         balance_as_of: Option<Timestamp>,
         transaction_count: i64,
         unreconciled_count: i64,
-        /// What of the current balance rests on nothing but somebody's word.
+        /// The part of the current balance that only an agent or a customer asserts.
         unconfirmed: Balance,
-        /// In how many rows.
+        /// The number of rows in `unconfirmed`.
         unconfirmed_count: i64,
     }
 );
 
-/// Fields that nobody but this crate is shown.
+/// Columns that clients do not see.
 const INTERNAL_FIELDS: [&str; 6] = [
     "posted",
     "balance_as_of",
@@ -68,7 +68,7 @@ const INTERNAL_FIELDS: [&str; 6] = [
     "unconfirmed_count",
 ];
 
-/// What is to become an account.
+/// The fields of an account that is to be created.
 #[derive(Clone, Debug)]
 pub(crate) struct NewAccount {
     pub id: AccountId,
@@ -81,7 +81,8 @@ pub(crate) struct NewAccount {
 }
 
 impl Account {
-    /// As lists and reads show it: without the counters, and with what of the balance nobody has confirmed.
+    /// The JSON of lists and reads: without the internal columns, with `includes_unconfirmed` if part of the balance is
+    /// only asserted.
     pub(crate) fn to_public_json(&self, tenant: &str) -> Map<String, Value> {
         let mut json = self.to_json(tenant);
         for internal in INTERNAL_FIELDS {
@@ -93,17 +94,17 @@ impl Account {
         json
     }
 
-    /// Its address.
+    /// The URI of an account.
     pub(crate) fn uri(id: &str) -> String {
         format!("brain://ledger/accounts/{id}")
     }
 
-    /// Its place in the list of accounts.
+    /// The key in lists by age.
     pub(crate) fn key(&self) -> Key {
         Key { sort: SortValue::Time(self.meta.created_at.0), id: self.id.as_str().to_owned() }
     }
 
-    /// Reads one from a line of a file, with the balance that it claims.
+    /// Inserts the account of a line, and the balance that the line gives.
     pub(crate) fn insert_from_line(
         tx: &mut Tx<'_>,
         line: &Map<String, Value>,
@@ -157,7 +158,7 @@ impl Account {
     }
 }
 
-/// Makes an account; `None` if its id or its bank's number is taken.
+/// Creates an account. `None` if its id or its external number exists already.
 pub(crate) fn create(
     tx: &mut Tx<'_>,
     new: NewAccount,
@@ -192,7 +193,7 @@ pub(crate) fn create(
     Ok(Some(account))
 }
 
-/// The account with that number at its bank.
+/// The account with this number at its bank.
 pub(crate) fn by_external_id(sql: &mut dyn Sql, external: &str) -> Result<Option<Account>> {
     let query = format!(
         "SELECT {} FROM brain_account WHERE tenant_id = $1 AND external_account_id = $2",
@@ -202,7 +203,7 @@ pub(crate) fn by_external_id(sql: &mut dyn Sql, external: &str) -> Result<Option
     sql.query_opt(&query, params![tenant, external])?.as_ref().map(Account::from_row).transpose()
 }
 
-/// How many accounts there are. They are few: a person has a handful, a company some hundreds.
+/// The number of accounts. A scan is acceptable: a person has a few, a company some hundreds.
 pub(crate) fn count(
     sql: &mut dyn Sql,
     status: Option<AccountStatus>,
@@ -217,7 +218,7 @@ pub(crate) fn count(
     row.map_or(Ok(0), |row| Ok(row.int(0)?))
 }
 
-/// Accounts, the newest first.
+/// A page of accounts, newest first.
 pub(crate) fn page(
     sql: &mut dyn Sql,
     status: Option<AccountStatus>,
@@ -231,7 +232,7 @@ pub(crate) fn page(
     })
 }
 
-/// What `brain://ledger/accounts/{id}` and `ledger.account.get` give.
+/// The JSON of `brain://ledger/accounts/{id}` and `ledger.account.get`.
 pub(crate) fn detail(sql: &mut dyn Sql, id: &str) -> Result<Option<Value>> {
     let Some(account) = entity::find::<Account>(sql, id)? else { return Ok(None) };
     let tenant = sql.tenant().as_str().to_owned();
@@ -239,7 +240,7 @@ pub(crate) fn detail(sql: &mut dyn Sql, id: &str) -> Result<Option<Value>> {
     Ok(Some(json!({"account": account.to_public_json(&tenant), "latest_balance": latest})))
 }
 
-/// An account found by what people call it: its id, its name or part of it, unless several fit.
+/// The account that a question names, by id or by name. The longest matching name wins.
 pub(crate) fn find_mentioned(sql: &mut dyn Sql, words: &str) -> Result<Option<Account>> {
     let (accounts, _) = page(sql, None, None, None, crate::limits::ITEMS_MAX)?;
     let exact = accounts.iter().find(|account| words.contains(&account.id.as_str().to_lowercase()));
@@ -252,7 +253,7 @@ pub(crate) fn find_mentioned(sql: &mut dyn Sql, words: &str) -> Result<Option<Ac
     Ok(matching.first().map(|account| (*account).clone()))
 }
 
-/// Adds to what an account holds.
+/// Adds to the posted sum and to the current balance.
 pub(crate) fn add_to_balance(
     account: &mut Account,
     posted_delta: Amount,
@@ -265,7 +266,7 @@ pub(crate) fn add_to_balance(
     Ok(())
 }
 
-/// Refuses money of another currency than the account's.
+/// Returns a conflict unless the account has this currency.
 pub(crate) fn check_currency(account: &Account, currency: Currency) -> Result<()> {
     if account.currency == currency {
         return Ok(());

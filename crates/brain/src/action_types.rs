@@ -1,14 +1,15 @@
-//! The catalogue of the ways in which a payment can be proposed.
+//! The catalogue of payment types that can be proposed.
 
 use serde_json::{Value, json};
 
 use crate::payment_intent::ActionType;
 
-/// What every proposal needs.
+/// The fields that every proposal needs.
 const COMMON_FIELDS: [&str; 5] =
     ["action_type", "source_account_id", "destination_counterparty_id", "amount", "currency"];
 
-/// The catalogue, in the order of the vocabulary. What is only ever stored is not in it.
+/// The catalogue, in the order of [`ActionType`](crate::payment_intent::ActionType). Types that can only be loaded are
+/// left out.
 pub(crate) fn catalogue() -> Value {
     let entries: Vec<Value> = ActionType::NAMES
         .iter()

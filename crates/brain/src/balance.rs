@@ -1,4 +1,4 @@
-//! Balances: what a bank said an account held at a moment.
+//! Balances: what a bank reported for an account at a point in time.
 
 use quad_core::{Result, Timestamp};
 use quad_statements::{Amount, Currency};
@@ -12,7 +12,7 @@ use crate::row_meta::Provenance;
 use crate::tags::TouchedTags;
 
 entity!(
-    /// What an account held at a moment, according to its bank.
+    /// A reported balance of an account.
     Snapshot, "balance" in "brain_balance" as BalanceId {
         account_id: AccountId,
         as_of: Timestamp,
@@ -33,7 +33,7 @@ pub(crate) fn latest(sql: &mut dyn Sql, account: &str) -> Result<Option<Snapshot
     sql.query_opt(&query, params![tenant, account])?.as_ref().map(Snapshot::from_row).transpose()
 }
 
-/// Records a balance. The newest one decides what the account holds: it, and what was posted after it.
+/// Records a balance. If it is the newest, the account holds it plus what was posted after it.
 pub(crate) fn record(tx: &mut Tx<'_>, snapshot: Snapshot, touched: &mut TouchedTags) -> Result<bool> {
     let mut account: Account = entity::get(tx, snapshot.account_id.as_str())?;
     account::check_currency(&account, snapshot.currency)?;
@@ -59,16 +59,16 @@ pub(crate) fn record(tx: &mut Tx<'_>, snapshot: Snapshot, touched: &mut TouchedT
     Ok(true)
 }
 
-/// What was posted to an account after a moment, signed.
+/// The signed sum of what was posted to an account after a point in time.
 #[derive(Default)]
 struct SumsAfter {
     sum: Amount,
-    /// The part of it that rests on nothing but somebody's word, and in how many rows.
+    /// The part that only an agent or a customer asserts, and its number of rows.
     unconfirmed: Amount,
     unconfirmed_count: i64,
 }
 
-/// As a rule that is little: a statement ends where its balance was taken.
+/// Usually few rows: a statement ends at the date of its balance.
 fn sums_after(sql: &mut dyn Sql, account: &str, since: Timestamp) -> Result<SumsAfter> {
     let tenant = sql.tenant().as_str().to_owned();
     let rows = sql.query(

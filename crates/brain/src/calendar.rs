@@ -1,51 +1,30 @@
-//! The calendar: days, months and quarters in UTC, as arithmetic on milliseconds.
+//! Days, months and quarters in UTC, as [`jiff`] dates and as timestamps.
 
+use jiff::civil::Date;
+use jiff::{SignedDuration, Span};
 use quad_core::Timestamp;
 
 /// Milliseconds of a day.
 pub(crate) const DAY_MS: i64 = 86_400_000;
 
-/// A day of the proleptic Gregorian calendar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct CivilDate {
-    pub year: i64,
-    pub month: i64,
-    pub day: i64,
+const EPOCH: Date = Date::constant(1970, 1, 1);
+
+/// The UTC date of a timestamp. Beyond the years -9999 to 9999, the nearest date in that range.
+pub(crate) fn date(time: Timestamp) -> Date {
+    EPOCH.saturating_add(SignedDuration::from_hours(24 * time.0.div_euclid(DAY_MS)))
 }
 
-/// The UTC day of a moment.
-pub(crate) fn civil_date(time: Timestamp) -> CivilDate {
-    // Days are counted from 1 March of year 0, so that the leap day is the last of its year.
-    let days = time.0.div_euclid(DAY_MS) + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    CivilDate { year, month, day }
+/// Midnight UTC at the beginning of a date.
+pub(crate) fn midnight(date: Date) -> Timestamp {
+    Timestamp(EPOCH.duration_until(date).as_hours() / 24 * DAY_MS)
 }
 
-/// Midnight UTC at the beginning of a day.
-pub(crate) fn midnight(year: i64, month: i64, day: i64) -> Timestamp {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let shifted = (month + 9) % 12;
-    let day_of_year = (153 * shifted + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    Timestamp((era * 146_097 + day_of_era - 719_468) * DAY_MS)
-}
-
-/// `2025-09-14`.
+/// The date as `2025-09-14`.
 pub(crate) fn format_date(time: Timestamp) -> String {
-    let CivilDate { year, month, day } = civil_date(time);
-    format!("{year:04}-{month:02}-{day:02}")
+    date(time).to_string()
 }
 
-/// The beginning of the day of a moment.
+/// Midnight UTC at the beginning of the timestamp's day.
 pub(crate) fn day_start(time: Timestamp) -> Timestamp {
     Timestamp(time.0.div_euclid(DAY_MS) * DAY_MS)
 }
@@ -53,74 +32,95 @@ pub(crate) fn day_start(time: Timestamp) -> Timestamp {
 /// A month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Month {
-    pub year: i64,
-    pub month: i64,
+    first_day: Date,
 }
 
 impl Month {
-    pub(crate) fn from_timestamp(time: Timestamp) -> Month {
-        let CivilDate { year, month, .. } = civil_date(time);
-        Month { year, month }
+    pub(crate) fn new(year: i16, month: i8) -> Option<Month> {
+        Date::new(year, month, 1).ok().map(|first_day| Month { first_day })
     }
 
-    /// Reads `2025-09`.
+    pub(crate) fn from_timestamp(time: Timestamp) -> Month {
+        Month { first_day: date(time).first_of_month() }
+    }
+
+    /// Parses `2025-09`.
     pub(crate) fn parse(text: &str) -> Option<Month> {
         let (year, month) = text.split_once('-')?;
         if year.len() != 4 || month.len() != 2 || !text.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
             return None;
         }
-        let (year, month) = (year.parse().ok()?, month.parse().ok()?);
-        (1..=12).contains(&month).then_some(Month { year, month })
+        Month::new(year.parse().ok()?, month.parse().ok()?)
     }
 
+    pub(crate) fn year(self) -> i16 {
+        self.first_day.year()
+    }
+
+    /// The number of the month, from 1.
+    pub(crate) fn number(self) -> i8 {
+        self.first_day.month()
+    }
+
+    /// The first millisecond.
     pub(crate) fn start(self) -> Timestamp {
-        midnight(self.year, self.month, 1)
+        midnight(self.first_day)
     }
 
-    /// The month that is so many later, or earlier.
+    /// The last millisecond.
+    pub(crate) fn end(self) -> Timestamp {
+        midnight(self.first_day.last_of_month()).plus_ms(DAY_MS - 1)
+    }
+
+    /// The month that is this many months later, or earlier if negative.
     pub(crate) fn add_months(self, months: i64) -> Month {
-        let total_months = self.year * 12 + self.month - 1 + months;
-        Month { year: total_months.div_euclid(12), month: total_months.rem_euclid(12) + 1 }
+        Month { first_day: self.first_day.saturating_add(Span::new().months(months)).first_of_month() }
     }
 
     pub(crate) fn quarter(self) -> Quarter {
-        Quarter { year: self.year, quarter: (self.month - 1) / 3 + 1 }
+        let first_month = (self.number() - 1) / 3 * 3 + 1;
+        Quarter { first_month: Month::new(self.year(), first_month).unwrap_or(self) }
     }
 }
 
 impl std::fmt::Display for Month {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:04}-{:02}", self.year, self.month)
+        write!(f, "{:04}-{:02}", self.year(), self.number())
     }
 }
 
 /// Three months.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Quarter {
-    pub year: i64,
-    pub quarter: i64,
+    first_month: Month,
 }
 
 impl Quarter {
-    /// Reads `2025-Q3`.
+    /// `quarter` is a number from 1 to 4.
+    pub(crate) fn new(year: i16, quarter: i8) -> Option<Quarter> {
+        if !(1..=4).contains(&quarter) {
+            return None;
+        }
+        Month::new(year, quarter * 3 - 2).map(|first_month| Quarter { first_month })
+    }
+
+    /// Parses `2025-Q3`.
     pub(crate) fn parse(text: &str) -> Option<Quarter> {
         let (year, quarter) = text.split_once("-Q")?;
         if year.len() != 4 || !year.bytes().all(|b| b.is_ascii_digit()) {
             return None;
         }
-        let quarter = quarter.parse().ok().filter(|quarter| (1..=4).contains(quarter))?;
-        Some(Quarter { year: year.parse().ok()?, quarter })
+        Quarter::new(year.parse().ok()?, quarter.parse().ok()?)
     }
 
     pub(crate) fn months(self) -> [Month; 3] {
-        let first = Month { year: self.year, month: self.quarter * 3 - 2 };
-        [first, first.add_months(1), first.add_months(2)]
+        [self.first_month, self.first_month.add_months(1), self.first_month.add_months(2)]
     }
 }
 
 impl std::fmt::Display for Quarter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:04}-Q{}", self.year, self.quarter)
+        write!(f, "{:04}-Q{}", self.first_month.year(), (self.first_month.number() - 1) / 3 + 1)
     }
 }
 
@@ -129,11 +129,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn civil_date_round_trips_and_matches_timestamp() {
-        let mut day = midnight(1899, 12, 30);
-        while day < midnight(2105, 3, 2) {
-            let CivilDate { year, month, day: day_of_month } = civil_date(day);
-            assert_eq!(midnight(year, month, day_of_month), day);
+    fn dates_round_trip_and_match_timestamps() {
+        let mut day = midnight(Date::constant(1899, 12, 30));
+        while day < midnight(Date::constant(2105, 3, 2)) {
+            assert_eq!(midnight(date(day)), day);
+            assert_eq!(date(day.plus_ms(DAY_MS - 1)), date(day));
             assert_eq!(day.to_string()[..10], format_date(day));
             day = day.plus_ms(DAY_MS);
         }
@@ -141,14 +141,26 @@ mod tests {
     }
 
     #[test]
+    fn dates_at_the_ends_of_the_calendar_saturate() {
+        let last = midnight(Date::constant(9999, 12, 31));
+        assert_eq!((format_date(last).as_str(), midnight(date(last))), ("9999-12-31", last));
+        let month = Month::from_timestamp(last);
+        assert_eq!((month.to_string().as_str(), month.end()), ("9999-12", last.plus_ms(DAY_MS - 1)));
+        assert_eq!(month.add_months(1), month);
+        assert_eq!(date(Timestamp(i64::MAX)), Date::MAX);
+        assert_eq!(date(Timestamp(i64::MIN)), Date::MIN);
+    }
+
+    #[test]
     fn month_and_quarter_parse_and_add() {
         let month = Month::parse("2025-09").unwrap();
         assert_eq!(month.add_months(4).to_string(), "2026-01");
         assert_eq!(month.add_months(-9).to_string(), "2024-12");
+        assert_eq!(month.end().plus_ms(1), month.add_months(1).start());
         assert_eq!(month.quarter().to_string(), "2025-Q3");
         let months = Quarter::parse("2025-Q4").unwrap().months().map(|month| month.to_string());
         assert_eq!(months, ["2025-10", "2025-11", "2025-12"]);
-        for bad in ["2025-13", "2025-9", "25-09", "2025-Q5", "2025_09", "+025-09", ""] {
+        for bad in ["2025-13", "2025-00", "2025-9", "25-09", "2025-Q5", "2025-Q0", "2025_09", "+025-09", ""] {
             assert!(Month::parse(bad).is_none() && Quarter::parse(bad).is_none(), "{bad}");
         }
     }

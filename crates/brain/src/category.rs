@@ -1,4 +1,4 @@
-//! Categories: what money was spent on or earned by.
+//! Categories of spending and income.
 
 use quad_core::Result;
 use quad_store::{Sql, params};
@@ -8,12 +8,12 @@ use crate::ids::CategoryId;
 use crate::string_enum::string_enum;
 
 string_enum!(
-    /// What sort of category.
+    /// The kind of a category.
     CategoryKind, "category kind" { Expense = "expense", Income = "income", Transfer = "transfer", Other = "other" }
 );
 
 entity!(
-    /// A category as stored. Its own `kind` is spelt `category_kind` in files, where `kind` names the noun.
+    /// A stored category. Its own kind is called `category_kind` in JSON, where `kind` names the entity.
     Category, "category" in "brain_category" as CategoryId {
         name: String,
         parent_id: Option<CategoryId>,
@@ -21,7 +21,7 @@ entity!(
     }
 );
 
-/// The category of that name, in any case.
+/// The category of this name; case matters.
 pub(crate) fn by_name(sql: &mut dyn Sql, name: &str) -> Result<Option<Category>> {
     let tenant = sql.tenant().as_str().to_owned();
     let query =
@@ -29,7 +29,7 @@ pub(crate) fn by_name(sql: &mut dyn Sql, name: &str) -> Result<Option<Category>>
     sql.query_opt(&query, params![tenant, name])?.as_ref().map(Category::from_row).transpose()
 }
 
-/// The categories, by name: there are few.
+/// The first [`ITEMS_MAX`](crate::limits::ITEMS_MAX) categories by name. A ledger has few.
 pub(crate) fn all(sql: &mut dyn Sql) -> Result<Vec<Category>> {
     let tenant = sql.tenant().as_str().to_owned();
     let query = format!(

@@ -1,4 +1,4 @@
-//! Possible values of the variables of our addresses.
+//! Completion of the variables of this scheme's templates.
 
 use quad_core::scheme::Completion;
 use quad_core::{Result, limits};
@@ -6,7 +6,7 @@ use quad_store::{Sql, Value as Cell};
 
 use crate::{contribution, tags, total};
 
-/// The folders of the wiki.
+/// The folders of wiki slugs.
 const FOLDERS: [&str; 8] = [
     "accounts/",
     "agents/",
@@ -51,7 +51,7 @@ fn filter_by_prefix(sql: &dyn Sql, values: Vec<String>, prefix: &str, tag: quad_
 }
 
 fn ids_with_prefix(sql: &mut dyn Sql, table: &str, prefix: &str) -> Result<Vec<String>> {
-    // What follows the prefix sorts before it and the greatest character.
+    // Every id with the prefix sorts between the prefix and the prefix followed by the greatest character.
     let query =
         format!("SELECT id FROM {table} WHERE tenant_id = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT $4");
     let cells: [Cell; 4] = [

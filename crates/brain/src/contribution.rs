@@ -1,7 +1,8 @@
-//! Contributions: what agents bring as evidence, and the hold on a new agent's first ones.
+//! Contributions: evidence that agents upload, and the hold on the first contributions of a new agent.
 //!
-//! Who contributed is the server's word, whatever the caller says about itself. The first contributions of an agent are
-//! stored and shown, but nothing is made of them until somebody releases the agent or it has contributed more.
+//! The server records the contributor; a caller cannot claim to be another agent. The first contributions of an agent
+//! are stored and readable, but not extracted into the ledger until the agent is released or has contributed more than
+//! [`CONTRIBUTIONS_ON_HOLD`](limits::CONTRIBUTIONS_ON_HOLD).
 
 use quad_core::{EventDraft, Result, Timestamp};
 use quad_store::{Sql, Store, Tx, WriteContext, params};
@@ -10,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::raw::{self, Artifact};
 use crate::{limits, tags};
 
-/// How an agent stands.
+/// What is stored about a contributing agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contributor {
     pub count: i64,
@@ -18,13 +19,13 @@ pub(crate) struct Contributor {
 }
 
 impl Contributor {
-    /// Whether what it brings is held back.
+    /// Whether the agent's contributions are stored but not extracted.
     pub(crate) fn is_on_hold(self) -> bool {
         self.hold_cleared_at.is_none() && self.count <= limits::CONTRIBUTIONS_ON_HOLD
     }
 }
 
-/// How an agent stands; nobody yet, if it has brought nothing.
+/// The state of an agent; the default if it has contributed nothing.
 pub(crate) fn load_contributor(sql: &mut dyn Sql, agent: &str) -> Result<Contributor> {
     let tenant = sql.tenant().as_str().to_owned();
     let row = sql.query_opt(
@@ -37,7 +38,7 @@ pub(crate) fn load_contributor(sql: &mut dyn Sql, agent: &str) -> Result<Contrib
     })
 }
 
-/// Records that an agent has brought an artifact. The same bytes again are no further contribution.
+/// Records that an agent has contributed an artifact. Contributing the same bytes again changes nothing.
 pub(crate) fn record(
     tx: &mut Tx<'_>,
     artifact: &Artifact,
@@ -57,7 +58,7 @@ pub(crate) fn record(
          ON CONFLICT (tenant_id, agent_id) DO UPDATE SET contribution_count = brain_contributor.contribution_count + 1",
         params![tenant.as_str(), agent],
     )?;
-    // Everything waits until somebody looks at it; only whether that may be now depends on the hold.
+    // Every contribution starts as pending. Whether it may be extracted now depends on the hold.
     tx.execute(
         "INSERT INTO brain_contribution (tenant_id, agent_id, raw_id, source_ref, held, contributed_at) \
          VALUES ($1, $2, $3, $4, 1, $5)",
@@ -75,7 +76,7 @@ pub(crate) fn record(
     Ok(())
 }
 
-/// Artifacts that an agent has brought and that nobody has looked at; none while the agent is held back.
+/// Artifacts of an agent that wait for extraction; none while the agent is on hold.
 pub(crate) fn pending(sql: &mut dyn Sql, agent: &str) -> Result<Vec<String>> {
     if load_contributor(sql, agent)?.is_on_hold() {
         return Ok(Vec::new());
@@ -89,7 +90,7 @@ pub(crate) fn pending(sql: &mut dyn Sql, agent: &str) -> Result<Vec<String>> {
     rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect()
 }
 
-/// What the agent said when it brought an artifact.
+/// The source that the agent named when it contributed an artifact.
 pub(crate) fn source_ref(sql: &mut dyn Sql, agent: &str, raw_id: &str) -> Result<Map<String, Value>> {
     let tenant = sql.tenant().as_str().to_owned();
     let row = sql.query_opt(
@@ -100,7 +101,7 @@ pub(crate) fn source_ref(sql: &mut dyn Sql, agent: &str, raw_id: &str) -> Result
     serde_json::from_str(row.text(0)?).map_err(quad_core::Error::internal)
 }
 
-/// An artifact was looked at.
+/// Marks a contribution as extracted.
 pub(crate) fn mark_processed(tx: &mut Tx<'_>, agent: &str, raw_id: &str) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
     tx.execute(
@@ -110,7 +111,7 @@ pub(crate) fn mark_processed(tx: &mut Tx<'_>, agent: &str, raw_id: &str) -> Resu
     Ok(())
 }
 
-/// Artifacts that an agent has brought, by id, from after `after` on.
+/// Artifacts that an agent has contributed, by id, after `after`.
 pub(crate) fn by_agent(sql: &mut dyn Sql, agent: &str, after: &str, limit: usize) -> Result<Vec<Artifact>> {
     let tenant = sql.tenant().as_str().to_owned();
     let rows = sql.query(
@@ -118,15 +119,12 @@ pub(crate) fn by_agent(sql: &mut dyn Sql, agent: &str, after: &str, limit: usize
          ORDER BY raw_id LIMIT $4",
         params![tenant, agent, after, limit as i64],
     )?;
-    let mut artifacts = Vec::with_capacity(rows.len());
-    for row in &rows {
-        artifacts.extend(raw::find(sql, row.text(0)?)?);
-    }
-    Ok(artifacts)
+    let ids: Vec<String> = rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect::<Result<_>>()?;
+    raw::find_many(sql, &ids)
 }
 
-/// Ends the hold on an agent. Once more does no harm. What was held back is extracted by
-/// [`Brain::extract_waiting`](crate::Brain::extract_waiting).
+/// Ends the hold on an agent. Idempotent. [`Brain::extract_pending`](crate::Brain::extract_pending) then extracts what
+/// was on hold.
 pub async fn release(store: &Store, writer: &WriteContext, actor: &str, agent: &str) -> Result<Timestamp> {
     let event = EventDraft::system("identity", "agent.contribution_hold.released", actor)
         .input("agent_id", agent)

@@ -1,4 +1,6 @@
-//! Counterparties: whom money comes from and goes to.
+//! Counterparties: who pays and who is paid.
+
+use std::collections::BTreeSet;
 
 use quad_core::{Result, Timestamp};
 use quad_statements::{Amount, Currency};
@@ -6,6 +8,7 @@ use quad_store::{Sql, Tx, params};
 use serde_json::{Map, Value};
 
 use crate::entity::{self, Entity, Field as _, entity};
+use crate::ids::CounterpartyId;
 use crate::keyset::{IndexRange, Key, RowSource as _, SortValue};
 use crate::money;
 use crate::row_meta::RowMeta;
@@ -14,7 +17,7 @@ use crate::tags::TouchedTags;
 use crate::total::{self, Subject};
 
 string_enum!(
-    /// What sort of counterparty.
+    /// The type of a counterparty.
     CounterpartyType, "counterparty type" {
         Merchant = "merchant", Vendor = "vendor", Customer = "customer", Employer = "employer", Employee = "employee",
         Bank = "bank", Wallet = "wallet", Exchange = "exchange", TaxAuthority = "tax_authority", Agent = "agent",
@@ -22,25 +25,25 @@ string_enum!(
     }
 );
 string_enum!(
-    /// How dangerous it is to pay them.
+    /// The risk of paying a counterparty.
     RiskLevel, "risk level" { Low = "low", Medium = "medium", High = "high", Sanctioned = "sanctioned" }
 );
 string_enum!(
-    /// How well it is known who they are.
+    /// How well the identity of a counterparty is verified.
     VerifiedStatus, "verified status" {
         Unverified = "unverified", SelfAttested = "self_attested", DocumentVerified = "document_verified",
         SanctionsCleared = "sanctions_cleared",
     }
 );
 string_enum!(
-    /// What a person decided about them.
+    /// A person's decision about a counterparty.
     TrustStatus, "trust status" {
         Unreviewed = "unreviewed", Trusted = "trusted", Paused = "paused", Acknowledged = "acknowledged",
     }
 );
 
 entity!(
-    /// A counterparty as stored.
+    /// A stored counterparty.
     Counterparty, "counterparty" in "brain_counterparty" as CounterpartyId {
         name: String,
         display_name: Option<String>,
@@ -58,7 +61,7 @@ entity!(
     }
 );
 
-/// A name without what writers of it disagree about: case, punctuation, doubled spaces.
+/// Normalizes a name: lower case, without punctuation, single spaces.
 pub(crate) fn normalize(name: &str) -> String {
     let mut normalized = String::with_capacity(name.len());
     let mut words = name.split(|c: char| !(c.is_alphanumeric() || c == '&')).filter(|word| !word.is_empty());
@@ -73,17 +76,43 @@ pub(crate) fn normalize(name: &str) -> String {
 }
 
 impl Counterparty {
-    /// Its address.
+    /// The URI of a counterparty.
     pub(crate) fn uri(id: &str) -> String {
         format!("brain://ledger/counterparties/{id}")
     }
 
-    /// What it is called.
+    /// A counterparty of which only the name and the type are known.
+    pub(crate) fn new(
+        id: CounterpartyId,
+        name: String,
+        kind: CounterpartyType,
+        meta: RowMeta,
+    ) -> Counterparty {
+        Counterparty {
+            id,
+            normalized_name: normalize(&name),
+            name,
+            display_name: None,
+            kind,
+            risk_level: None,
+            verified_status: None,
+            trust_status: TrustStatus::Unreviewed,
+            trust_reviewed_at: None,
+            aliases: Vec::new(),
+            linked_accounts: Vec::new(),
+            agent_id: None,
+            onchain_address: None,
+            metadata: Map::new(),
+            meta,
+        }
+    }
+
+    /// The name to display.
     pub(crate) fn title(&self) -> &str {
         self.display_name.as_deref().unwrap_or(&self.name)
     }
 
-    /// As lists and reads show it, with what was paid to it.
+    /// The JSON of lists and reads, with the total that was paid to it.
     pub(crate) fn to_public_json(&self, sql: &mut dyn Sql) -> Result<Map<String, Value>> {
         let tenant = sql.tenant().as_str().to_owned();
         let mut json = self.to_json(&tenant);
@@ -93,7 +122,7 @@ impl Counterparty {
         let outflows = paid_totals(sql, self.id.as_str())?;
         let count: i64 = outflows.iter().map(|(count, ..)| count).sum();
         json.insert("payment_count".into(), count.into());
-        // Two currencies are never added; with several there is one total each.
+        // Amounts of different currencies are never added; with several currencies there is one total each.
         let total = match outflows.as_slice() {
             [] => Value::from("0.00"),
             [(_, amount, _)] => money::to_wire(*amount).into(),
@@ -108,12 +137,12 @@ impl Counterparty {
         Ok(json)
     }
 
-    /// Its place in the list by name.
+    /// The key in lists by name.
     pub(crate) fn key(&self) -> Key {
         Key { sort: SortValue::Text(self.normalized_name.clone()), id: self.id.as_str().to_owned() }
     }
 
-    /// Reads one from a line of a file.
+    /// Parses a line of a file.
     pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<Counterparty> {
         let mut line = line.clone();
         let name: String = entity::parse_field(&line, "name")?;
@@ -124,32 +153,54 @@ impl Counterparty {
     }
 }
 
-/// What was paid to a counterparty: posted and cleared outflows, by currency.
+/// The total paid to a counterparty (posted and cleared outflows), by currency.
 pub(crate) fn paid_totals(sql: &mut dyn Sql, id: &str) -> Result<Vec<(i64, Amount, Currency)>> {
     let totals = total::for_subject(sql, Subject::Counterparty, id, total::ALL_TIME)?;
     let outflows = totals.into_iter().filter(|total| total.direction == "outflow");
     Ok(outflows.map(|total| (total.count, total.amount, total.currency)).collect())
 }
 
-/// Adds a counterparty; false if its id, or its name and type, are there.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &Counterparty, touched: &mut TouchedTags) -> Result<bool> {
-    if !entity::insert(tx, new)? {
+/// Inserts a counterparty, or replaces `old` by it. False if an insert finds its id, or its name and type, taken.
+pub(crate) fn save(
+    tx: &mut Tx<'_>,
+    old: Option<&Counterparty>,
+    new: &Counterparty,
+    touched: &mut TouchedTags,
+) -> Result<bool> {
+    if !entity::insert_or_update(tx, old, new)? {
         return Ok(false);
     }
-    let tenant = tx.tenant().as_str().to_owned();
-    for alias in &new.aliases {
-        tx.execute(
-            "INSERT INTO brain_alias (tenant_id, alias, counterparty_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-            params![tenant.as_str(), normalize(alias), new.id.as_str()],
-        )?;
-    }
+    save_aliases(tx, old.map_or(&[], |old| &old.aliases), new)?;
     crate::raw::mark_cited(tx, &new.meta)?;
     touched.row(Counterparty::KIND, new.id.as_str());
-    touched.listing();
+    if old.is_none_or(|old| old.title() != new.title()) {
+        touched.listing();
+    }
     Ok(true)
 }
 
-/// The counterparty of a normalized name or alias, whatever its type.
+/// Updates the alias index to the aliases of `new`.
+fn save_aliases(tx: &mut Tx<'_>, old: &[String], new: &Counterparty) -> Result<()> {
+    let tenant = tx.tenant().as_str().to_owned();
+    let normalized =
+        |aliases: &[String]| aliases.iter().map(|alias| normalize(alias)).collect::<BTreeSet<_>>();
+    let (before, after) = (normalized(old), normalized(&new.aliases));
+    for alias in before.difference(&after) {
+        tx.execute(
+            "DELETE FROM brain_alias WHERE tenant_id = $1 AND alias = $2 AND counterparty_id = $3",
+            params![tenant.as_str(), alias.as_str(), new.id.as_str()],
+        )?;
+    }
+    for alias in after.difference(&before) {
+        tx.execute(
+            "INSERT INTO brain_alias (tenant_id, alias, counterparty_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+            params![tenant.as_str(), alias.as_str(), new.id.as_str()],
+        )?;
+    }
+    Ok(())
+}
+
+/// The counterparty with this normalized name or alias, of any type.
 pub(crate) fn by_name(sql: &mut dyn Sql, normalized: &str) -> Result<Option<Counterparty>> {
     let tenant = sql.tenant().as_str().to_owned();
     let query = format!(
@@ -169,7 +220,7 @@ pub(crate) fn by_name(sql: &mut dyn Sql, normalized: &str) -> Result<Option<Coun
     }
 }
 
-/// Counterparties by name.
+/// A page of counterparties by name.
 pub(crate) fn page(
     sql: &mut dyn Sql,
     q: Option<&str>,
@@ -193,11 +244,11 @@ pub(crate) fn page(
     )
 }
 
-/// The counterparty that a question names: the longest name that stands in it.
+/// The counterparty that a question names: the longest matching name or alias.
 pub(crate) fn find_mentioned(sql: &mut dyn Sql, words: &str) -> Result<Option<Counterparty>> {
     let words = normalize(words);
     let parts: Vec<&str> = words.split(' ').collect();
-    // Every run of words, the longest first: a name has few, so this is a handful of lookups by name.
+    // Tries every sequence of up to six words, longest first, with one lookup each.
     for length in (1..=parts.len().min(6)).rev() {
         for window in parts.windows(length) {
             let phrase = window.join(" ");

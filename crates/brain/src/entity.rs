@@ -1,47 +1,47 @@
-//! Nouns of the ledger: rows whose fields are named once, for the database, for the wire and for files.
+//! Entities: the row types of the ledger. Each field is declared once for the database, for JSON and for files.
 //!
-//! [`noun!`](crate::entity::noun) declares one. Each field is a [`Field`]: it knows its columns, its JSON and how it is read
-//! from a line. Every noun also has a [`RowMeta`]: where it comes from and how sure we are.
+//! [`entity!`](crate::entity::entity) declares an entity. Each field implements [`Field`], which knows its columns, its
+//! JSON and how to parse it. Every entity also has a [`RowMeta`]: its evidence, provenance and confidence.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use quad_core::{Result, Timestamp};
-use quad_store::{Row, Sql, Tx, Value as Cell, batch};
+use quad_store::{DbError, Row, Sql, Tx, Value as Cell, batch};
 use serde_json::{Map, Value};
 
 use crate::errors::{self, invalid};
 use crate::limits;
 use crate::row_meta::RowMeta;
 
-/// What a field of a row can hold.
+/// A type that a field of an entity can have.
 pub(crate) trait Field: Sized {
-    /// How many columns it takes.
+    /// The number of columns.
     const COLUMNS: usize = 1;
 
-    /// The names of its columns.
+    /// The names of the columns.
     fn columns(name: &str, columns: &mut Vec<String>) {
         columns.push(name.to_owned());
     }
 
-    /// Its cells, one a column.
+    /// Appends one value per column.
     fn bind(&self, cells: &mut Vec<Cell>);
 
-    /// Reads it from a row, from column `at` on, and moves on.
+    /// Decodes the columns from `at` on, and advances `at` past them.
     fn from_row(row: &Row, at: &mut usize) -> Result<Self>;
 
-    /// As clients see it.
+    /// The JSON value that clients see.
     fn to_json(&self) -> Value;
 
-    /// Reads it from what somebody sent.
+    /// Parses a JSON value of the caller.
     fn from_json(field: &str, value: &Value) -> Result<Self>;
 
-    /// What it is when nothing was sent.
+    /// The value when the JSON has none; an error for required fields.
     fn default_value(field: &str) -> Result<Self> {
         Err(errors::missing(field))
     }
 }
 
-/// The present column; moves to the next.
+/// Returns the current column index and advances it.
 pub(crate) fn next_column(at: &mut usize) -> usize {
     let current = *at;
     *at += 1;
@@ -62,15 +62,15 @@ impl Field for String {
     }
 
     fn from_json(field: &str, value: &Value) -> Result<String> {
-        let text = value.as_str().ok_or_else(|| invalid(field, "must be text"))?;
+        let text = value.as_str().ok_or_else(|| invalid(field, "must be a string"))?;
         if text.trim().is_empty() {
             return Err(invalid(field, "must not be empty"));
         }
         if text.len() > limits::TEXT_BYTES {
-            return Err(invalid(field, format!("has at most {} bytes", limits::TEXT_BYTES)));
+            return Err(invalid(field, format!("must have at most {} bytes", limits::TEXT_BYTES)));
         }
         if text.contains('\0') {
-            return Err(invalid(field, "must not hold the NUL character"));
+            return Err(invalid(field, "must not contain the NUL character"));
         }
         Ok(text.to_owned())
     }
@@ -132,7 +132,7 @@ impl Field for Timestamp {
     }
 }
 
-/// A list of ids or words, stored as JSON.
+/// A list of ids or names, stored as JSON.
 impl Field for Vec<String> {
     fn bind(&self, cells: &mut Vec<Cell>) {
         cells.push(Value::from(self.as_slice()).to_string().into());
@@ -147,7 +147,7 @@ impl Field for Vec<String> {
     }
 
     fn from_json(field: &str, value: &Value) -> Result<Vec<String>> {
-        let wrong = || invalid(field, format!("must be a list of at most {} texts", limits::LIST_TEXTS));
+        let wrong = || invalid(field, format!("must be a list of at most {} strings", limits::LIST_TEXTS));
         let list = value.as_array().filter(|list| list.len() <= limits::LIST_TEXTS).ok_or_else(wrong)?;
         list.iter().map(|text| String::from_json(field, text)).collect()
     }
@@ -157,7 +157,7 @@ impl Field for Vec<String> {
     }
 }
 
-/// Whatever the source has said beyond our fields, stored as JSON.
+/// Additional data of the source, stored as JSON.
 impl Field for Map<String, Value> {
     fn bind(&self, cells: &mut Vec<Cell>) {
         cells.push(Value::Object(self.clone()).to_string().into());
@@ -174,7 +174,10 @@ impl Field for Map<String, Value> {
     fn from_json(field: &str, value: &Value) -> Result<Map<String, Value>> {
         let object = value.as_object().ok_or_else(|| invalid(field, "must be an object"))?;
         if value.to_string().len() > limits::METADATA_BYTES {
-            return Err(invalid(field, format!("has at most {} bytes as JSON", limits::METADATA_BYTES)));
+            return Err(invalid(
+                field,
+                format!("must have at most {} bytes as JSON", limits::METADATA_BYTES),
+            ));
         }
         Ok(object.clone())
     }
@@ -198,7 +201,7 @@ impl Field for i64 {
     }
 
     fn from_json(field: &str, value: &Value) -> Result<i64> {
-        value.as_i64().ok_or_else(|| invalid(field, "must be a whole number"))
+        value.as_i64().ok_or_else(|| invalid(field, "must be an integer"))
     }
 
     fn default_value(_: &str) -> Result<i64> {
@@ -206,7 +209,7 @@ impl Field for i64 {
     }
 }
 
-/// A share between 0 and 1.
+/// A number from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub(crate) struct UnitInterval(pub f64);
 
@@ -231,7 +234,7 @@ impl Field for UnitInterval {
     }
 }
 
-/// An id of a noun, as a field of another.
+/// Implements [`Field`] for typed ids.
 macro_rules! id_fields {
     ($($id:ident),+) => {$(
         impl Field for crate::ids::$id {
@@ -269,33 +272,33 @@ id_fields!(
     PolicyId
 );
 
-/// A row of the ledger.
+/// A row type of the ledger.
 pub(crate) trait Entity: Sized + Clone {
-    /// Its table.
+    /// The table.
     const TABLE: &'static str;
-    /// What it is called in files, questions and refusals.
+    /// The name in files, tags, questions and errors.
     const KIND: &'static str;
-    /// Its columns after the tenant's, joined by commas.
+    /// The columns without `tenant_id`, separated by commas.
     fn columns() -> &'static str;
-    /// How many they are.
+    /// The number of these columns.
     fn column_count() -> usize;
-    /// Its id.
+    /// The id.
     fn id_text(&self) -> &str;
-    /// Its standing.
+    /// Evidence, provenance, confidence and timestamps.
     fn meta(&self) -> &RowMeta;
-    /// To change it.
+    /// The same, mutable.
     fn meta_mut(&mut self) -> &mut RowMeta;
-    /// Its cells after the tenant's.
+    /// The values of [`columns`](Entity::columns).
     fn column_values(&self) -> Vec<Cell>;
-    /// Reads it.
+    /// Decodes a row with these columns.
     fn from_row(row: &Row) -> Result<Self>;
-    /// As clients see it.
+    /// The JSON that clients see.
     fn to_json(&self, tenant: &str) -> Map<String, Value>;
-    /// Reads it from a line of a file; `id` is what the line brings or a new one.
+    /// Parses a line of a file. The id is the one in the line, or a new one.
     fn from_line(line: &Map<String, Value>, meta: RowMeta) -> Result<Self>;
 }
 
-/// Declares a noun.
+/// Declares an entity: `Name, "kind" in "table" as IdType { field ["json name"]: Type, … }`.
 macro_rules! entity {
     (
         $(#[$doc:meta])*
@@ -390,7 +393,7 @@ macro_rules! entity {
 }
 pub(crate) use entity;
 
-/// The fields of a line that every noun has, or that say what the line is.
+/// Keys that a line of any kind may have. Some are ignored: they occur in the JSON that reads return.
 const COMMON_KEYS: &[&str] = &[
     "kind",
     "id",
@@ -407,7 +410,7 @@ const COMMON_KEYS: &[&str] = &[
     "operation",
 ];
 
-/// Refuses a line with fields that its kind does not have.
+/// Returns an error if a line has fields that its kind does not have.
 pub(crate) fn check_keys(line: &Map<String, Value>, allowed: &[&'static str]) -> Result<()> {
     match line.keys().find(|key| !allowed.contains(&key.as_str()) && !COMMON_KEYS.contains(&key.as_str())) {
         None => Ok(()),
@@ -415,7 +418,7 @@ pub(crate) fn check_keys(line: &Map<String, Value>, allowed: &[&'static str]) ->
     }
 }
 
-/// One field of a line; null is as good as nothing.
+/// Parses one field of a line. Null counts as absent.
 pub(crate) fn parse_field<T: Field>(line: &Map<String, Value>, name: &str) -> Result<T> {
     match line.get(name).filter(|value| !value.is_null()) {
         Some(value) => T::from_json(name, value),
@@ -423,19 +426,19 @@ pub(crate) fn parse_field<T: Field>(line: &Map<String, Value>, name: &str) -> Re
     }
 }
 
-/// The row of that id.
+/// The row with this id.
 pub(crate) fn find<N: Entity>(sql: &mut dyn Sql, id: &str) -> Result<Option<N>> {
     let tenant = sql.tenant().as_str().to_owned();
     let query = format!("SELECT {} FROM {} WHERE tenant_id = $1 AND id = $2", N::columns(), N::TABLE);
     sql.query_opt(&query, &[tenant.into(), id.into()])?.as_ref().map(N::from_row).transpose()
 }
 
-/// The row of that id, or the refusal.
+/// The row with this id, or a not-found error.
 pub(crate) fn get<N: Entity>(sql: &mut dyn Sql, id: &str) -> Result<N> {
     find(sql, id)?.ok_or_else(|| errors::row_not_found(N::KIND, id))
 }
 
-/// The rows of several ids, as far as there are any.
+/// The rows with these ids; missing ids are skipped.
 pub(crate) fn find_many<N: Entity>(sql: &mut dyn Sql, ids: &[String]) -> Result<Vec<N>> {
     let tenant = sql.tenant().as_str().to_owned();
     let mut rows = Vec::with_capacity(ids.len());
@@ -455,21 +458,51 @@ pub(crate) fn find_many<N: Entity>(sql: &mut dyn Sql, ids: &[String]) -> Result<
     Ok(rows)
 }
 
-/// Adds a row; false if its id, or whatever else must be unique, is there already.
+/// The rows with these ids by id, for rows that refer to them. Duplicate ids are loaded once; missing ids are skipped.
+pub(crate) fn find_by_ids<'a, N: Entity>(
+    sql: &mut dyn Sql,
+    ids: impl IntoIterator<Item = &'a str>,
+) -> Result<BTreeMap<String, N>> {
+    let ids: BTreeSet<&str> = ids.into_iter().collect();
+    let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
+    let rows = find_many::<N>(sql, &ids)?;
+    Ok(rows.into_iter().map(|row| (row.id_text().to_owned(), row)).collect())
+}
+
+/// The subset of these ids that exists.
+pub(crate) fn existing_ids<N: Entity>(sql: &mut dyn Sql, ids: &[String]) -> Result<HashSet<String>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let mut existing = HashSet::with_capacity(ids.len());
+    for chunk in batch::chunks(ids) {
+        let query = format!(
+            "SELECT id FROM {} WHERE tenant_id = $1 AND id IN ({})",
+            N::TABLE,
+            batch::placeholders(chunk.len(), 2)
+        );
+        let mut cells: Vec<Cell> = vec![tenant.as_str().into()];
+        cells.extend(chunk.iter().map(|id| id.as_str().into()));
+        for row in &sql.query(&query, &cells)? {
+            existing.insert(row.text(0)?.to_owned());
+        }
+    }
+    Ok(existing)
+}
+
+/// Inserts a row. False if its id or another unique key exists already.
 pub(crate) fn insert<N: Entity>(tx: &mut Tx<'_>, row: &N) -> Result<bool> {
     Ok(insert_all(tx, std::slice::from_ref(row), IdSource::Supplied)? == [true])
 }
 
-/// Whether anybody can have a row's id already.
+/// Whether the id was generated here (always new) or supplied by the caller (may exist).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IdSource {
-    /// Nobody: it was made for the row.
+    /// Generated for the row.
     Generated,
-    /// It came with the row.
+    /// Supplied by the caller.
     Supplied,
 }
 
-/// Inserts rows, and says of each whether it was not there: no other has its id or whatever else is there only once.
+/// Inserts rows. Returns for each row whether it was inserted; rows whose id or other unique key exists are skipped.
 pub(crate) fn insert_all<N: Entity>(tx: &mut Tx<'_>, rows: &[N], id_source: IdSource) -> Result<Vec<bool>> {
     let tenant = tx.tenant().as_str().to_owned();
     let mut is_new = Vec::with_capacity(rows.len());
@@ -486,7 +519,7 @@ pub(crate) fn insert_all<N: Entity>(tx: &mut Tx<'_>, rows: &[N], id_source: IdSo
             batch::values_placeholders(chunk.len(), 2, N::column_count(), "$1"),
         );
         let inserted = match id_source {
-            // A database that need not say which is a third faster.
+            // Without `RETURNING` the insert takes a third less time.
             IdSource::Generated if tx.execute(&insert, &cells)? == chunk.len() as u64 => {
                 is_new.extend(std::iter::repeat_n(true, chunk.len()));
                 continue;
@@ -504,13 +537,23 @@ pub(crate) fn insert_all<N: Entity>(tx: &mut Tx<'_>, rows: &[N], id_source: IdSo
             IdSource::Supplied => tx.query(&format!("{insert} RETURNING id"), &cells)?,
         };
         let mut inserted: HashSet<&str> = inserted.iter().map(|row| row.text(0)).collect::<Result<_, _>>()?;
-        // Of two rows with the same id the first is it.
+        // Of two rows with the same id, the first is the inserted one.
         is_new.extend(chunk.iter().map(|row| inserted.remove(row.id_text())));
     }
     Ok(is_new)
 }
 
-/// Puts a row in the place of the one of its id.
+/// Inserts `new`, or updates the row of its id when `old` is that row. False if an insert finds a row with the same id
+/// or the same unique key; then nothing has changed.
+pub(crate) fn insert_or_update<N: Entity>(tx: &mut Tx<'_>, old: Option<&N>, new: &N) -> Result<bool> {
+    if old.is_none() {
+        return insert(tx, new);
+    }
+    update(tx, new)?;
+    Ok(true)
+}
+
+/// Replaces all columns of the row that has this id. A row that would equal another in a unique key is a conflict.
 pub(crate) fn update<N: Entity>(tx: &mut Tx<'_>, row: &N) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
     let columns: Vec<&str> = N::columns().split(", ").skip(1).collect();
@@ -520,6 +563,15 @@ pub(crate) fn update<N: Entity>(tx: &mut Tx<'_>, row: &N) -> Result<()> {
         format!("UPDATE {} SET {} WHERE tenant_id = $1 AND id = $2", N::TABLE, assignments.join(", "));
     let mut cells: Vec<Cell> = vec![tenant.into()];
     cells.extend(row.column_values());
-    tx.execute(&statement, &cells)?;
-    Ok(())
+    match tx.execute(&statement, &cells) {
+        Ok(_) => Ok(()),
+        Err(error @ DbError::Unique { .. }) => {
+            let message =
+                format!("Another {} has the same name, number or state as {}", N::KIND, row.id_text());
+            Err(errors::conflict("ledger_row_exists", message)
+                .hint("Change or remove the other row first")
+                .with_cause(error))
+        }
+        Err(error) => Err(error.into()),
+    }
 }

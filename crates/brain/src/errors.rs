@@ -1,10 +1,11 @@
-//! The refusals of this scheme: the codes that its clients know, a sentence, and what to do next.
+//! Error constructors with the codes that clients of this scheme know, and the mapping to wire errors.
 
 use quad_core::scheme::RequestTarget;
+use quad_core::text::truncate;
 use quad_core::{Error, Kind, Principal, closest};
 use serde_json::{Value, json};
 
-/// Input outside its rules.
+/// Invalid input.
 pub(crate) const PARAMS_INVALID: &str = "request_params_invalid";
 
 /// The credential lacks a scope.
@@ -13,52 +14,42 @@ pub(crate) const SCOPE_INSUFFICIENT: &str = "auth_scope_insufficient";
 /// No such ledger row.
 pub(crate) const ROW_NOT_FOUND: &str = "ledger_row_not_found";
 
-/// An argument or a field outside its rules.
+/// An argument or field with an invalid value.
 pub(crate) fn invalid(field: &str, message: impl std::fmt::Display) -> Error {
     Error::new(Kind::BadInput, PARAMS_INVALID, format!("{field}: {message}")).with_detail("field", field)
 }
 
-/// Something that must be there and is not.
+/// A missing argument or field.
 pub(crate) fn missing(field: &str) -> Error {
     Error::new(Kind::BadInput, PARAMS_INVALID, format!("'{field}' is required")).with_detail("field", field)
 }
 
-/// A word of a closed vocabulary that is not in it.
+/// A value that is not in a closed list.
 pub(crate) fn unknown(what: &str, field: &str, value: &str, allowed: &[&'static str]) -> Error {
-    let error = invalid(field, format!("{} is no {what}", truncate(value, 80)));
+    let error = invalid(field, format!("unknown {what} '{}'", truncate(value, 80)));
     match closest(value, allowed.iter().copied()) {
-        Some(suggestion) => {
-            error.hint(format!("The nearest is {suggestion}; there are {}", allowed.join(", ")))
-        }
-        None => error.hint(format!("There are {}", allowed.join(", "))),
+        Some(suggestion) => error.hint(format!("Use {suggestion}, or another of {}", allowed.join(", "))),
+        None => error.hint(format!("Use one of {}", allowed.join(", "))),
     }
 }
 
-/// A row that another row names but that does not exist.
+/// A row that does not exist.
 pub(crate) fn row_not_found(what: &str, id: &str) -> Error {
     Error::new(Kind::NotFound, ROW_NOT_FOUND, format!("There is no {what} {}", truncate(id, 80)))
         .with_detail("id", id)
 }
 
-/// It fits, but not with what is there.
+/// Valid input that conflicts with stored rows.
 pub(crate) fn conflict(code: &'static str, message: impl Into<String>) -> Error {
     Error::new(Kind::Conflict, code, message)
 }
 
-/// A named limit.
+/// A limit is exceeded.
 pub(crate) fn limit(code: &'static str, message: impl Into<String>) -> Error {
     Error::new(Kind::Limit, code, message)
 }
 
-/// The first so many characters, and a sign that there are more.
-pub(crate) fn truncate(text: &str, chars: usize) -> String {
-    match text.char_indices().nth(chars) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
-}
-
-/// A refusal of the shared path or of ours, as the clients of this scheme know it: its code, repeated as `brain_code`.
+/// Maps an error to the codes that clients of this scheme know, and repeats the code as `brain_code`.
 pub(crate) fn to_wire_error(
     caller: &Principal,
     requested: RequestTarget<'_>,
@@ -70,7 +61,8 @@ pub(crate) fn to_wire_error(
         Kind::NotFound if error.code() == "NOT_FOUND" => error.with_code(not_found_code(requested)),
         _ => error,
     };
-    // The protocol tells an unknown tool by its code; the clients' word for it stands beside.
+    // The protocol layer recognises unknown tools and prompts by their code, so the code stays and only `brain_code` is
+    // added.
     let code = match error.code() {
         "INVALID_URI" | "VALIDATION_ERROR" | "INVALID_CURSOR" => PARAMS_INVALID.to_owned(),
         "INTERNAL" => "internal_server_error".to_owned(),
@@ -94,7 +86,7 @@ pub(crate) fn to_wire_error(
     error.with_code(code.clone()).with_detail("brain_code", code)
 }
 
-/// What clients look for beside the message: the field that is wrong, or the argument that a prompt lacks.
+/// The `details` that clients expect: the invalid field, or the missing argument of a prompt.
 fn error_details(error: &Error) -> Option<Value> {
     if let Some(missing) = error.detail("missing") {
         return Some(json!({"missing": missing}));
@@ -105,7 +97,7 @@ fn error_details(error: &Error) -> Option<Value> {
     error.detail("field").map(|field| json!({"field": field}))
 }
 
-/// The field that a fault of a schema is about; a missing one is named in its reason only.
+/// The field that a schema violation is about. A missing field is named only in the reason.
 fn first_field(violation: &Value) -> Option<String> {
     let field = violation["field"].as_str().unwrap_or_default();
     if !field.is_empty() {
@@ -116,7 +108,7 @@ fn first_field(violation: &Value) -> Option<String> {
     rest.contains("required").then(|| name.to_owned())
 }
 
-/// What is not there, by the shape of its address.
+/// The not-found code for an address, by the shape of its URI.
 fn not_found_code(requested: RequestTarget<'_>) -> &'static str {
     let RequestTarget::Address(uri) = requested else { return ROW_NOT_FOUND };
     let path = uri.split_once("://").map_or(uri, |(_, path)| path);
@@ -178,7 +170,7 @@ mod tests {
             "raw_artifact_not_found",
         );
         check(account, Error::scope_missing(ScopeRequirement(&["ledger:read"])), SCOPE_INSUFFICIENT);
-        check(account, Error::internal("fire"), "internal_server_error");
+        check(account, Error::internal("disk full"), "internal_server_error");
         check(RequestTarget::Tool("x"), Error::bad_input("no"), PARAMS_INVALID);
         let unknown = Error::new(Kind::BadInput, "UNKNOWN_TOOL", "Unknown tool: x");
         let unknown = to_wire_error(&caller, RequestTarget::Tool("x"), &["a.b"], unknown);

@@ -1,22 +1,21 @@
-//! Exporting: the ledger as a journal that hledger reads, with equal balances.
+//! Export of the ledger as a journal that hledger reads, with equal balances.
 //!
-//! Every account opens with what it held before its first transaction, then follow its posted and cleared transactions by
-//! date. What is pending is not in a balance and not in the journal.
+//! For every account: the balance before its first transaction, then its posted and cleared transactions by date.
+//! Pending transactions are not part of a balance and not exported.
 
-use quad_core::{Error, Result, TenantId, Timestamp};
+use quad_core::{Error, Result, TenantId};
 use quad_statements::{Amount, JournalPosting, JournalTransaction, Status, write_journal};
 use quad_store::{Sql, Store};
 
 use crate::account::Account;
-use crate::calendar::{self, CivilDate};
 use crate::category::Category;
 use crate::counterparty::Counterparty;
 use crate::entity;
 use crate::keyset::{IndexRange, Key, RowSource as _};
 use crate::transaction::{Direction, Effect, Transaction};
-use crate::{limits, listing, money};
+use crate::{calendar, limits, listing, money};
 
-/// Writes the journal of a tenant; `write` gets it piece by piece.
+/// Writes the journal of a tenant; `write` gets it in chunks. Returns the number of transactions.
 pub async fn export_journal(
     store: &Store,
     tenant: &TenantId,
@@ -37,7 +36,7 @@ pub async fn export_journal(
     }
 }
 
-/// The account's name in the journal. Two accounts may share a name, so the id is part of it.
+/// The account name in the journal. It contains the id, since two accounts may have the same name.
 fn account_name(account: &Account) -> String {
     use crate::account::AccountType as T;
     let top = match account.account_type {
@@ -45,18 +44,6 @@ fn account_name(account: &Account) -> String {
         _ => "assets",
     };
     format!("{top}:{}:{}", account.name.replace(':', "-"), account.id)
-}
-
-fn to_date(time: Timestamp) -> Result<jiff::civil::Date> {
-    let CivilDate { year, month, day } = calendar::civil_date(time);
-    let out_of_range = || Error::internal("a day outside the calendar");
-    let (year, month, day) = (i16::try_from(year), i8::try_from(month), i8::try_from(day));
-    let (year, month, day) = (
-        year.map_err(|_| out_of_range())?,
-        month.map_err(|_| out_of_range())?,
-        day.map_err(|_| out_of_range())?,
-    );
-    jiff::civil::Date::new(year, month, day).map_err(|_| out_of_range())
 }
 
 async fn write_account(
@@ -76,7 +63,7 @@ async fn write_account(
         if first {
             first = false;
             let date = rows.first().map_or(account.meta.created_at, |row| row.0.transaction_date);
-            write_opening(&mut text, to_date(date)?, &journal_account, opening, &currency)?;
+            write_opening(&mut text, calendar::date(date), &journal_account, opening, &currency)?;
         }
         let Some((last, ..)) = rows.last() else { break };
         after = Some(last.key());
@@ -93,7 +80,7 @@ async fn write_account(
     Ok(written)
 }
 
-/// Transactions of an account from the oldest on, with the names of their counterparties and categories.
+/// Transactions of an account, oldest first, with the names of their counterparties and categories.
 fn load_page(
     sql: &mut dyn Sql,
     account: &str,
@@ -101,19 +88,18 @@ fn load_page(
 ) -> Result<Vec<(Transaction, String, String)>> {
     let range = IndexRange::order_by("transaction_date", false).equal("account_id", account);
     let rows: Vec<Transaction> = range.rows(sql, after, limits::TRANSACTIONS_MAX)?;
-    let mut rows_with_names = Vec::with_capacity(rows.len());
-    for row in rows {
-        let party = match &row.counterparty_id {
-            Some(id) => entity::find::<Counterparty>(sql, id.as_str())?.map(|party| party.title().to_owned()),
-            None => None,
-        };
-        let category = match &row.category_id {
-            Some(id) => entity::find::<Category>(sql, id.as_str())?.map(|category| category.name),
-            None => None,
-        };
-        rows_with_names.push((row, party.unwrap_or_default(), category.unwrap_or_default()));
-    }
-    Ok(rows_with_names)
+    let party_ids = rows.iter().filter_map(|row| row.counterparty_id.as_ref()).map(|id| id.as_str());
+    let parties = entity::find_by_ids::<Counterparty>(sql, party_ids)?;
+    let category_ids = rows.iter().filter_map(|row| row.category_id.as_ref()).map(|id| id.as_str());
+    let categories = entity::find_by_ids::<Category>(sql, category_ids)?;
+    let with_names = |row: Transaction| {
+        let party = row.counterparty_id.as_ref().and_then(|id| parties.get(id.as_str()));
+        let category = row.category_id.as_ref().and_then(|id| categories.get(id.as_str()));
+        let party = party.map_or_else(String::new, |party| party.title().to_owned());
+        let category = category.map_or_else(String::new, |category| category.name.clone());
+        (row, party, category)
+    };
+    Ok(rows.into_iter().map(with_names).collect())
 }
 
 fn write_opening(
@@ -123,7 +109,7 @@ fn write_opening(
     opening: Amount,
     currency: &str,
 ) -> Result<()> {
-    // Also an account that began with nothing is declared.
+    // An account without an opening balance is declared as well.
     let postings = [
         JournalPosting { account: journal_account, amount: Some((opening, currency)), assertion: None },
         JournalPosting { account: "equity:opening balances", amount: None, assertion: None },
@@ -166,7 +152,7 @@ fn write_entry(
         JournalPosting { account: &contra_account, amount: None, assertion: None },
     ];
     let transaction = JournalTransaction {
-        date: to_date(row.transaction_date)?,
+        date: calendar::date(row.transaction_date),
         second_date: None,
         status: Status::Booked,
         code: row.id.as_str(),
@@ -177,7 +163,7 @@ fn write_entry(
     };
     let mut formatted = String::new();
     write_journal(&mut formatted, [transaction], &[], &[]).map_err(Error::internal)?;
-    // The declaration of the decimal mark stands once, before the first account.
+    // The decimal mark is declared once, before the first account.
     text.push_str(formatted.strip_prefix("decimal-mark .\n").unwrap_or(&formatted));
     Ok(())
 }

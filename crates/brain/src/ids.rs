@@ -1,74 +1,74 @@
-//! The ids of this scheme: a prefix that says what it names, and a ULID. Loaded rows keep the ids that they bring.
+//! The typed ids of this scheme: a prefix for the type, and a ULID. Loaded rows keep the ids of the file.
 
 use quad_core::typed_id;
 
 typed_id!(
-    /// A piece of raw evidence.
+    /// The id of a raw artifact.
     RawId,
     "raw_"
 );
 typed_id!(
-    /// What a parser made of a piece of evidence.
+    /// The id of a projection: what a parser extracted from an artifact.
     ParsedId,
     "prs_"
 );
 typed_id!(
-    /// One revision of a wiki page.
+    /// The id of a revision of a wiki page.
     PageId,
     "wpg_"
 );
 typed_id!(
-    /// An account.
+    /// The id of an account.
     AccountId,
     "acct_"
 );
 typed_id!(
-    /// What an account held at a moment.
+    /// The id of a reported balance.
     BalanceId,
     "bal_"
 );
 typed_id!(
-    /// A movement of money.
+    /// The id of a transaction.
     TransactionId,
     "tx_"
 );
 typed_id!(
-    /// Somebody that money comes from or goes to.
+    /// The id of a counterparty.
     CounterpartyId,
     "cp_"
 );
 typed_id!(
-    /// Something that is owed.
+    /// The id of an obligation.
     ObligationId,
     "obl_"
 );
 typed_id!(
-    /// An invoice.
+    /// The id of an invoice.
     InvoiceId,
     "inv_"
 );
 typed_id!(
-    /// A category of spending or income.
+    /// The id of a category.
     CategoryId,
     "cat_"
 );
 typed_id!(
-    /// A transfer between two own accounts.
+    /// The id of a transfer between two accounts of the tenant.
     TransferId,
     "xfer_"
 );
 typed_id!(
-    /// A match of two rows that tell of the same thing.
+    /// The id of a match of two rows.
     MatchId,
     "rcn_"
 );
 typed_id!(
-    /// A payment that somebody proposed.
+    /// The id of a payment intent.
     PaymentIntentId,
     "pi_"
 );
 typed_id!(
-    /// A policy.
+    /// The id of a policy.
     PolicyId,
     "pol_"
 );

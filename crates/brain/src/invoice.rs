@@ -1,4 +1,4 @@
-//! Invoices: what was billed, and how much of it is paid.
+//! Invoices and how much of them is paid.
 
 use quad_core::{Result, Timestamp};
 use quad_statements::{Amount, Currency};
@@ -15,7 +15,7 @@ use crate::string_enum::string_enum;
 use crate::tags::TouchedTags;
 
 string_enum!(
-    /// How it stands.
+    /// The status of an invoice.
     InvoiceStatus, "invoice status" {
         Draft = "draft", Sent = "sent", Partial = "partial", Paid = "paid", Overdue = "overdue", Cancelled = "cancelled",
         Disputed = "disputed",
@@ -23,7 +23,7 @@ string_enum!(
 );
 
 entity!(
-    /// An invoice as stored.
+    /// A stored invoice.
     Invoice, "invoice" in "brain_invoice" as InvoiceId {
         invoice_number: String,
         counterparty_id: CounterpartyId,
@@ -41,17 +41,17 @@ entity!(
 );
 
 impl Invoice {
-    /// Its address.
+    /// The URI of an invoice.
     pub(crate) fn uri(id: &str) -> String {
         format!("brain://ledger/invoices/{id}")
     }
 
-    /// What is still to be paid; nothing where more was paid than billed.
+    /// The unpaid amount; zero if more was paid than billed.
     pub(crate) fn outstanding(&self) -> Result<Amount> {
         Ok(money::subtract(self.amount_due, self.amount_paid)?.max(Amount::ZERO))
     }
 
-    /// Reads one from a line of a file.
+    /// Parses a line of a file.
     pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<Invoice> {
         let mut line = line.clone();
         line.entry("amount_paid").or_insert_with(|| "0".into());
@@ -60,20 +60,31 @@ impl Invoice {
     }
 }
 
-/// Adds an invoice; false if its id, or its counterparty and number, are there.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &Invoice, touched: &mut TouchedTags) -> Result<bool> {
+/// Inserts an invoice, or replaces `old` by it. Its counterparty must exist. False if an insert finds its id, or its
+/// number and counterparty, taken.
+pub(crate) fn save(
+    tx: &mut Tx<'_>,
+    old: Option<&Invoice>,
+    new: &Invoice,
+    touched: &mut TouchedTags,
+) -> Result<bool> {
     entity::get::<Counterparty>(tx, new.counterparty_id.as_str())?;
-    if !entity::insert(tx, new)? {
+    if !entity::insert_or_update(tx, old, new)? {
         return Ok(false);
     }
     crate::raw::mark_cited(tx, &new.meta)?;
     touched.row(Invoice::KIND, new.id.as_str());
-    touched.row(Counterparty::KIND, new.counterparty_id.as_str());
-    touched.listing();
+    // An invoice that moves changes the pages of both counterparties.
+    for row in old.into_iter().chain([new]) {
+        touched.row(Counterparty::KIND, row.counterparty_id.as_str());
+    }
+    if old.is_none_or(|old| old.invoice_number != new.invoice_number) {
+        touched.listing();
+    }
     Ok(true)
 }
 
-/// The invoices of that number, as a few counterparties may use the same.
+/// The invoices with this number. Several counterparties may use the same number.
 pub(crate) fn by_number(sql: &mut dyn Sql, number: &str) -> Result<Vec<Invoice>> {
     let query = format!(
         "SELECT {} FROM brain_invoice WHERE tenant_id = $1 AND invoice_number = $2 ORDER BY counterparty_id LIMIT 10",
@@ -83,7 +94,7 @@ pub(crate) fn by_number(sql: &mut dyn Sql, number: &str) -> Result<Vec<Invoice>>
     sql.query(&query, params![tenant, number])?.iter().map(Invoice::from_row).collect()
 }
 
-/// Invoices, the newest first.
+/// The newest invoices, of one counterparty or of all.
 pub(crate) fn newest(sql: &mut dyn Sql, counterparty: Option<&str>, limit: usize) -> Result<Vec<Invoice>> {
     let mut range = IndexRange::order_by("issue_date", true);
     if let Some(counterparty) = counterparty {

@@ -1,7 +1,7 @@
-//! Pages of a list: ranges of an index, from a key on.
+//! Keyset pagination: pages are ranges of an index after a key.
 //!
-//! A page never counts rows away. What the index does not know is filtered after it, over a bounded number of rows; a page
-//! may then be short and still go on.
+//! No query uses an offset. Filters that the index does not cover are applied to a bounded number of rows per page, so
+//! a page may be short and still have a next one.
 
 use quad_core::{Result, cursor};
 use quad_store::{Row, Sql, Value as Cell};
@@ -10,14 +10,14 @@ use crate::entity::Entity;
 use crate::errors::invalid;
 use crate::limits;
 
-/// Where the next page begins: the sort key and the id of the last row that was looked at.
+/// The position after which the next page begins: sort value and id of the last row that was examined.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub sort: SortValue,
     pub id: String,
 }
 
-/// What a list is sorted by before the id.
+/// The sort value of a key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SortValue {
     Time(i64),
@@ -34,7 +34,7 @@ impl SortValue {
 }
 
 impl Key {
-    /// The cursor of a list that goes on after this key.
+    /// Encodes the key as a cursor of the list that `scope` identifies.
     pub(crate) fn encode(&self, scope: &str) -> String {
         let sort = match &self.sort {
             SortValue::Time(time) => format!("t{time}"),
@@ -43,11 +43,11 @@ impl Key {
         cursor::encode(scope, &format!("{}\n{sort}", self.id))
     }
 
-    /// The key in a cursor of that list.
+    /// Decodes a cursor of that list.
     pub(crate) fn decode(scope: &str, cursor: Option<&str>) -> Result<Option<Key>> {
         let Some(cursor) = cursor else { return Ok(None) };
         let text = cursor::decode(scope, cursor)?;
-        let invalid_cursor = || invalid("cursor", "is not one that this list gave out");
+        let invalid_cursor = || invalid("cursor", "does not belong to this list");
         let (id, sort) = text.split_once('\n').ok_or_else(invalid_cursor)?;
         let sort = match sort.split_at_checked(1) {
             Some(("t", time)) => SortValue::Time(time.parse().map_err(|_| invalid_cursor())?),
@@ -58,18 +58,18 @@ impl Key {
     }
 }
 
-/// Which range of which index.
+/// A range of an index.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexRange {
-    /// Columns that are fixed, in the index's order, and their values.
+    /// Columns with a fixed value, in the order of the index.
     pub equal: Vec<(&'static str, Cell)>,
-    /// The column that the range is sorted by, then by id.
+    /// The sort column; rows with equal values are sorted by id.
     pub sort_column: &'static str,
-    /// The greatest first.
+    /// Descending order.
     pub desc: bool,
-    /// Bounds of that column, inclusive.
+    /// The inclusive lower bound of the sort column.
     pub min: Option<Cell>,
-    /// The other bound.
+    /// The inclusive upper bound of the sort column.
     pub max: Option<Cell>,
 }
 
@@ -93,7 +93,7 @@ impl IndexRange {
         self
     }
 
-    /// Keys of the range after a key.
+    /// The keys of the range after a key.
     pub(crate) fn keys<N: Entity>(
         &self,
         sql: &mut dyn Sql,
@@ -111,7 +111,7 @@ impl IndexRange {
         sql.query(&query, &cells)?.iter().map(key).collect()
     }
 
-    /// The question for some columns of the range after a key.
+    /// Builds the query for some columns of the range after a key.
     fn build_query<N: Entity>(
         &self,
         sql: &dyn Sql,
@@ -125,7 +125,7 @@ impl IndexRange {
             cells.push(value.clone());
             query.push_str(&format!(" AND {column} = ${}", cells.len()));
         }
-        // The key bounds one side already, and a second bound there could hide it from the planner.
+        // The key bounds one side already; a second bound there could keep the planner from using the index.
         let (min, max) = match (after.is_some(), self.desc) {
             (true, true) => (self.min.as_ref(), None),
             (true, false) => (None, self.max.as_ref()),
@@ -158,12 +158,12 @@ impl RowSource for IndexRange {
     }
 }
 
-/// Rows in an order.
+/// A source of sorted rows.
 pub(crate) trait RowSource {
-    /// Those after a key.
+    /// The rows after a key.
     fn rows<N: Entity>(&self, sql: &mut dyn Sql, after: Option<&Key>, limit: usize) -> Result<Vec<N>>;
 
-    /// A page of those rows that `keep` wants, and where the next one begins.
+    /// A page of the rows that `keep` accepts, and the key of the next page.
     fn page<N: Entity>(
         &self,
         sql: &mut dyn Sql,
@@ -176,7 +176,7 @@ pub(crate) trait RowSource {
         let mut after = after;
         let mut scanned = 0;
         loop {
-            // One more than there is room for tells whether there are more. Once rows were passed over, more of them follow.
+            // One row beyond the page shows whether there are more. After rejected rows the batches grow.
             let batch_size =
                 if scanned == 0 { (limit + 1).min(limits::SCAN_BATCH_ROWS) } else { limits::SCAN_BATCH_ROWS };
             let rows: Vec<N> = self.rows(sql, after.as_ref(), batch_size)?;

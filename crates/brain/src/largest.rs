@@ -1,4 +1,4 @@
-//! The largest movements of each month, currency and direction, kept at hand: a page that shows them looks at five rows.
+//! The largest transactions per month, currency and direction. They are stored, so that a page reads five rows.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use quad_store::{Sql, Tx, Value as Cell, params};
 use crate::transaction::Transaction;
 use crate::{limits, money};
 
-/// A month, a currency and a direction.
+/// Month, currency and direction.
 type LargestKey = (String, Currency, &'static str);
 
-/// Movements that may be among the largest of their month.
+/// Transactions that may be among the largest of their month.
 #[derive(Debug, Default)]
 pub(crate) struct LargestByMonth(BTreeMap<LargestKey, Vec<(Amount, String)>>);
 
@@ -26,7 +26,7 @@ impl LargestByMonth {
         }
     }
 
-    /// Writes those that are among the largest.
+    /// Stores those that are among the largest.
     pub(crate) fn write(self, tx: &mut Tx<'_>) -> Result<()> {
         let tenant = tx.tenant().as_str().to_owned();
         for ((period, currency, direction), mut candidates) in self.0 {
@@ -65,7 +65,7 @@ fn keep_largest(entries: &mut Vec<(Amount, String)>) {
     entries.truncate(limits::LARGEST_KEPT);
 }
 
-/// The largest movements that are kept, the largest first.
+/// The largest transactions of a month, largest first.
 pub(crate) fn for_month(
     sql: &mut dyn Sql,
     period: &str,
@@ -86,7 +86,8 @@ pub(crate) fn for_month(
     Ok(entries)
 }
 
-/// A movement that no longer counts is none of the largest. What was sixth stays unknown until something larger comes.
+/// Removes a transaction that no longer counts. The sixth largest is not known, so the list stays shorter until a
+/// larger one is posted.
 pub(crate) fn delete(
     tx: &mut Tx<'_>,
     period: &str,

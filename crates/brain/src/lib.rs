@@ -1,18 +1,19 @@
-//! `brain://`: an agent's money. Raw evidence, a ledger that cites it, and a wiki that is made from the ledger.
+//! The scheme `brain://`: an agent's money. Raw evidence, a ledger whose rows cite it, and a wiki rendered from the
+//! ledger.
 //!
 //! ```text
 //! brain://ledger/accounts/{id} · transactions · payment-intents · obligations · counterparties · invoices
-//! brain://wiki/{slug}           pages, every figure with its evidence
-//! brain://raw/{id}              evidence, and what was read from it
+//! brain://wiki/{slug}           pages with citations for every amount
+//! brain://raw/{id}              evidence and its projections
 //! brain://payments/action_types
 //! ```
 //!
-//! Addresses read; commands and a few tools change. Each noun stands in the file of its name: its fields, its lists, its
-//! rules. `posting` is the one way in which transactions enter; it keeps balances (`account`), sums (`total`) and the
-//! largest movements (`peak`) in the same commit. `book` and `load` take rows as they are, `import` makes them from bank
-//! statements, `contribution` takes evidence from agents. `wiki` renders, `question` answers.
+//! Each entity has a file of its name with its fields, queries and rules. Transactions enter the ledger only through
+//! `posting`, which updates balances (`account`), sums (`total`) and the largest transactions per month (`largest`) in
+//! the same commit. `load` and `row_loader` insert rows as given, `import` creates them from bank statements,
+//! `contribution` stores evidence of agents. `wiki` renders pages, `question` answers questions.
 //!
-//! This crate knows no other scheme, no protocol message and no socket.
+//! This crate does not know other schemes, MCP messages or HTTP.
 #![forbid(unsafe_code)]
 
 mod account;
@@ -24,7 +25,11 @@ mod completion;
 pub mod contribution;
 mod counterparty;
 mod entity;
+#[cfg(test)]
+mod entity_tests;
 mod errors;
+#[cfg(test)]
+mod evidence_tests;
 pub mod export;
 mod ids;
 pub mod import;
@@ -34,6 +39,8 @@ mod largest;
 pub mod limits;
 mod listing;
 pub mod load;
+#[cfg(test)]
+mod load_tests;
 mod merge_scan;
 mod migrations;
 mod money;
@@ -78,6 +85,7 @@ use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, RequestTa
 use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
     Address, Error, Principal, ReadOutput, ReadSet, Result, Route, Scheme, TenantId, Timestamp, Tool,
+    ToolTable,
 };
 use quad_store::{Store, WriteContext};
 use serde_json::{Map, Value};
@@ -86,7 +94,7 @@ pub use migrations::COMPONENT;
 pub use posting::PostingCounts;
 pub use row_loader::LoadCounts;
 
-/// Every scope that this scheme knows.
+/// All scopes of this scheme.
 pub const SCOPES: &[&str] = &[
     "ledger:read",
     "wiki:read",
@@ -100,44 +108,45 @@ pub const SCOPES: &[&str] = &[
 
 const INSTRUCTIONS: &str = "brain:// is your principal's money. Read brain://wiki/monthly-summaries/YYYY-MM or call \
     wiki.question first; list accounts and transactions with ledger.accounts.list and ledger.transactions.list. Every figure \
-    cites brain://ledger/… and brain://raw/…. Bring evidence with raw.contribute. No tool moves money.";
+    cites brain://ledger/… and brain://raw/…. Contribute evidence with raw.contribute. No tool moves money.";
 
-/// An agent as the registry has it.
+/// An agent in the registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentSummary {
-    /// Its name.
+    /// The name.
     pub subject: String,
     /// Program or person.
     pub kind: String,
-    /// Whether it may come in.
+    /// The state in the registry: `active`, `quarantined` or `revoked`.
     pub state: String,
-    /// What it is granted.
+    /// The granted scopes.
     pub scopes: Vec<String>,
-    /// Since when it is known.
+    /// The time of its registration.
     pub registered_at: Timestamp,
 }
 
-/// The registry of agents, which belongs to somebody else.
+/// The registry of agents. Another crate implements it.
 #[async_trait::async_trait]
 pub trait AgentDirectory: Send + Sync {
-    /// The tenant's agents, and what the list rests on.
+    /// The agents of a tenant, and the read set of the list.
     async fn list(&self, tenant: &TenantId) -> Result<(Vec<AgentSummary>, ReadSet)>;
 }
 
-/// The provider of `brain://`.
+/// The `brain://` scheme.
 pub struct Brain {
     store: Store,
     agents: Arc<dyn AgentDirectory>,
+    tools: ToolTable<Brain>,
 }
 
 impl Brain {
-    /// A ledger on this store.
+    /// A scheme on this store.
     pub fn new(store: Store, agents: Arc<dyn AgentDirectory>) -> Brain {
-        Brain { store, agents }
+        Brain { store, agents, tools: tools::table() }
     }
 
-    /// Makes what can be made of an agent's evidence that waits; nothing while the agent is held back. Says how many
-    /// artifacts have become rows.
+    /// Extracts the pending contributions of an agent into the ledger; none while the agent is on hold. Returns the
+    /// number of artifacts that became rows.
     pub async fn extract_pending(&self, writer: &WriteContext, agent: &str) -> Result<usize> {
         let name = agent.to_owned();
         let pending = self.store.read(&writer.tenant, move |sql| {
@@ -175,10 +184,10 @@ impl Scheme for Brain {
     }
 
     fn routes(&self) -> Result<Vec<Route>> {
-        Ok(routes::all())
+        routes::ROUTES.routes()
     }
 
-    /// Evidence is shown to whoever brought it, and to others in part or not at all.
+    /// The JSON of an artifact depends on the caller: only its contributor sees all of it.
     fn cache_key_part(&self, caller: &Principal, address: &Address) -> String {
         if address.canonical().starts_with("brain://raw/") {
             caller.subject.as_ref().to_owned()
@@ -188,11 +197,11 @@ impl Scheme for Brain {
     }
 
     fn map_error(&self, caller: &Principal, requested: RequestTarget<'_>, error: Error) -> Error {
-        errors::to_wire_error(caller, requested, tools::NAMES, error)
+        errors::to_wire_error(caller, requested, &self.tools.names(), error)
     }
 
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
-        read::read(self, caller, routes::resource_at(route)?, address).await
+        read::read(self, caller, routes::ROUTES.resource(route)?, address).await
     }
 
     async fn list(&self, caller: &Principal, after: Option<&str>, limit: usize) -> Result<SchemePage> {
@@ -208,12 +217,12 @@ impl Scheme for Brain {
             .await
     }
 
-    fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
-        tools::all().into_iter().map(std::sync::Arc::new).collect()
+    fn tools(&self) -> Vec<Arc<Tool>> {
+        self.tools.tools()
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
-        tools::call(self, call).await
+        self.tools.call(self, call).await
     }
 
     fn prompts(&self) -> &'static [Prompt] {

@@ -1,5 +1,5 @@
-//! `resources/list`: what this caller can read now. Accounts, pages, its own evidence and its own payment intents; not
-//! transactions, of which there is no end.
+//! `resources/list`: what the caller can read now. Accounts, pages, its own artifacts and its own payment intents.
+//! Transactions are not listed: there are too many.
 
 use quad_core::scheme::{ResourceEntry, SchemePage};
 use quad_core::{Principal, ReadSet, Result};
@@ -15,9 +15,9 @@ use crate::payment_intent::PaymentIntent;
 use crate::policy::Policy;
 use crate::raw::Artifact;
 use crate::wiki::PageName;
-use crate::{AgentSummary, Brain, contribution, routes, tags, total};
+use crate::{AgentSummary, Brain, contribution, money, routes, tags, total};
 
-/// The parts of the list, in their order.
+/// The sections of the list, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Section {
     ActionTypes,
@@ -64,10 +64,10 @@ impl Section {
     }
 }
 
-/// An entry, and its key within its part.
+/// An entry, and its key within its section.
 type KeyedEntry = (String, ResourceEntry);
 
-/// One part of the list.
+/// One page of the list.
 pub(crate) async fn list(
     brain: &Brain,
     caller: &Principal,
@@ -89,7 +89,7 @@ pub(crate) async fn list(
         let mut key = key.as_str();
         for (index, section) in SECTIONS.iter().enumerate().skip(first) {
             if section.need().is_satisfied_by(&scopes) {
-                // One more than there is room for tells whether there are more.
+                // One entry beyond the page shows whether there are more.
                 let remaining = limit + 1 - entries.len();
                 let page = section_entries(sql, *section, key, remaining, &subject, &agents)?;
                 entries.extend(page.into_iter().map(|(key, entry)| (index, key, entry)));
@@ -121,105 +121,118 @@ fn section_entries(
     subject: &str,
     agents: &[AgentSummary],
 ) -> Result<Vec<KeyedEntry>> {
-    let keyed = |id: &str, entry: ResourceEntry| (id.to_owned(), entry);
-    Ok(match section {
-        Section::ActionTypes => {
-            let entry = new_entry(
-                routes::ACTION_TYPES.to_owned(),
-                "Payment action types".to_owned(),
-                "application/json",
-                "The ways in which a payment can be proposed",
-            );
-            if after.is_empty() { vec![keyed("only", entry)] } else { Vec::new() }
-        }
-        Section::Accounts => page_by_id::<Account>(sql, after, limit)?
-            .iter()
-            .map(|row| {
-                let about = format!("{} in {}, {}", row.account_type, row.currency, row.status);
-                keyed(
-                    row.id.as_str(),
-                    new_entry(Account::uri(row.id.as_str()), row.name.clone(), "application/json", &about),
-                )
-            })
-            .collect(),
-        Section::AccountPages => page_entries(page_by_id::<Account>(sql, after, limit)?, |row| {
+    match section {
+        Section::ActionTypes => Ok(action_types_entry(after)),
+        Section::Accounts => account_entries(sql, after, limit),
+        Section::AccountPages => page_entries(sql, after, limit, |row: &Account| {
             (PageName::Account(row.id.as_str().to_owned()), row.name.clone())
         }),
-        Section::CounterpartyPages => page_entries(page_by_id::<Counterparty>(sql, after, limit)?, |row| {
+        Section::CounterpartyPages => page_entries(sql, after, limit, |row: &Counterparty| {
             (PageName::Counterparty(row.id.as_str().to_owned()), row.title().to_owned())
         }),
-        Section::ObligationPages => page_entries(page_by_id::<Obligation>(sql, after, limit)?, |row| {
+        Section::ObligationPages => page_entries(sql, after, limit, |row: &Obligation| {
             (PageName::Obligation(row.id.as_str().to_owned()), format!("{} {}", row.kind, row.id))
         }),
-        Section::InvoicePages => page_entries(page_by_id::<Invoice>(sql, after, limit)?, |row| {
+        Section::InvoicePages => page_entries(sql, after, limit, |row: &Invoice| {
             (PageName::Invoice(row.id.as_str().to_owned()), format!("Invoice {}", row.invoice_number))
         }),
-        Section::AgentPages => {
-            let mut subjects: Vec<&str> = agents.iter().map(|agent| agent.subject.as_str()).collect();
-            subjects.sort_unstable();
-            let remaining = subjects.into_iter().filter(|subject| *subject > after).take(limit);
-            remaining
-                .map(|subject| keyed(subject, page_entry(&PageName::Agent(subject.to_owned()), subject)))
-                .collect()
-        }
-        Section::PolicyPages => page_entries(page_by_id::<Policy>(sql, after, limit)?, |row| {
+        Section::AgentPages => Ok(agent_page_entries(agents, after, limit)),
+        Section::PolicyPages => page_entries(sql, after, limit, |row: &Policy| {
             (PageName::Policy(row.id.as_str().to_owned()), format!("Policy {}", row.id))
         }),
-        Section::MonthPages | Section::MonthlyCashFlowPages => {
-            let months = total::months(sql, Month::parse(after), limit)?;
-            let entry = |month: &Month| {
-                let (name, title) = if section == Section::MonthPages {
-                    (PageName::MonthlySummary(*month), format!("Summary of {month}"))
-                } else {
-                    (PageName::MonthlyCashFlow(*month), format!("Cash flow of {month}"))
-                };
-                keyed(&month.to_string(), page_entry(&name, &title))
-            };
-            months.iter().map(entry).collect()
-        }
-        Section::QuarterlyCashFlowPages => {
-            let after = Quarter::parse(after).map(|quarter| quarter.months()[2]);
-            let mut quarters: Vec<Quarter> =
-                total::months(sql, after, limit * 3)?.into_iter().map(Month::quarter).collect();
-            quarters.dedup();
-            let entry = |quarter: Quarter| {
-                let title = format!("Cash flow of {quarter}");
-                keyed(&quarter.to_string(), page_entry(&PageName::QuarterlyCashFlow(quarter), &title))
-            };
-            quarters.into_iter().take(limit).map(entry).collect()
-        }
-        Section::FixedPages => {
-            let fixed = [(PageName::AllInvoices, "Invoices"), (PageName::ActivePolicy, "Active policy")];
-            let remaining = fixed.iter().filter(|(name, _)| name.slug().as_str() > after);
-            remaining.map(|(name, title)| keyed(&name.slug(), page_entry(name, title))).collect()
-        }
-        Section::CallerArtifacts => contribution::by_agent(sql, subject, after, limit)?
-            .iter()
-            .map(|artifact| {
-                let id = artifact.id.as_str();
-                let about = format!(
-                    "{} bytes of {}",
-                    artifact.bytes,
-                    artifact.mime_type.as_deref().unwrap_or("unknown type")
-                );
-                keyed(id, new_entry(Artifact::uri(id), id.to_owned(), "application/json", &about))
-            })
-            .collect(),
-        Section::CallerIntents => intents_by_agent(sql, subject, after, limit)?
-            .iter()
-            .map(|row| {
-                let about = format!(
-                    "{} of {} {}, {}",
-                    row.action_type,
-                    crate::money::to_wire(row.amount),
-                    row.currency,
-                    row.status
-                );
-                let uri = PaymentIntent::uri(row.id.as_str());
-                keyed(row.id.as_str(), new_entry(uri, row.id.as_str().to_owned(), "application/json", &about))
-            })
-            .collect(),
-    })
+        Section::MonthPages => month_page_entries(sql, after, limit, |month| {
+            (PageName::MonthlySummary(month), format!("Summary of {month}"))
+        }),
+        Section::MonthlyCashFlowPages => month_page_entries(sql, after, limit, |month| {
+            (PageName::MonthlyCashFlow(month), format!("Cash flow of {month}"))
+        }),
+        Section::QuarterlyCashFlowPages => quarter_page_entries(sql, after, limit),
+        Section::FixedPages => Ok(fixed_page_entries(after)),
+        Section::CallerArtifacts => artifact_entries(sql, subject, after, limit),
+        Section::CallerIntents => intent_entries(sql, subject, after, limit),
+    }
+}
+
+fn action_types_entry(after: &str) -> Vec<KeyedEntry> {
+    if !after.is_empty() {
+        return Vec::new();
+    }
+    let entry = new_entry(
+        routes::ACTION_TYPES.to_owned(),
+        "Payment action types".to_owned(),
+        "application/json",
+        "The types of payments that can be proposed",
+    );
+    vec![("only".to_owned(), entry)]
+}
+
+fn account_entries(sql: &mut dyn Sql, after: &str, limit: usize) -> Result<Vec<KeyedEntry>> {
+    let to_entry = |row: &Account| {
+        let about = format!("{} in {}, {}", row.account_type, row.currency, row.status);
+        let uri = Account::uri(row.id.as_str());
+        (row.id.as_str().to_owned(), new_entry(uri, row.name.clone(), "application/json", &about))
+    };
+    Ok(page_by_id::<Account>(sql, after, limit)?.iter().map(to_entry).collect())
+}
+
+fn agent_page_entries(agents: &[AgentSummary], after: &str, limit: usize) -> Vec<KeyedEntry> {
+    let mut subjects: Vec<&str> = agents.iter().map(|agent| agent.subject.as_str()).collect();
+    subjects.sort_unstable();
+    let remaining = subjects.into_iter().filter(|subject| *subject > after).take(limit);
+    let to_entry =
+        |subject: &str| (subject.to_owned(), page_entry(&PageName::Agent(subject.to_owned()), subject));
+    remaining.map(to_entry).collect()
+}
+
+fn month_page_entries(
+    sql: &mut dyn Sql,
+    after: &str,
+    limit: usize,
+    name: impl Fn(Month) -> (PageName, String),
+) -> Result<Vec<KeyedEntry>> {
+    let to_entry = |month: Month| {
+        let (page, title) = name(month);
+        (month.to_string(), page_entry(&page, &title))
+    };
+    Ok(total::months(sql, Month::parse(after), limit)?.into_iter().map(to_entry).collect())
+}
+
+fn quarter_page_entries(sql: &mut dyn Sql, after: &str, limit: usize) -> Result<Vec<KeyedEntry>> {
+    let after = Quarter::parse(after).map(|quarter| quarter.months()[2]);
+    let mut quarters: Vec<Quarter> =
+        total::months(sql, after, limit * 3)?.into_iter().map(Month::quarter).collect();
+    quarters.dedup();
+    let to_entry = |quarter: Quarter| {
+        let title = format!("Cash flow of {quarter}");
+        (quarter.to_string(), page_entry(&PageName::QuarterlyCashFlow(quarter), &title))
+    };
+    Ok(quarters.into_iter().take(limit).map(to_entry).collect())
+}
+
+fn fixed_page_entries(after: &str) -> Vec<KeyedEntry> {
+    let fixed = [(PageName::AllInvoices, "Invoices"), (PageName::ActivePolicy, "Active policy")];
+    let remaining = fixed.iter().filter(|(name, _)| name.slug().as_str() > after);
+    remaining.map(|(name, title)| (name.slug(), page_entry(name, title))).collect()
+}
+
+fn artifact_entries(sql: &mut dyn Sql, agent: &str, after: &str, limit: usize) -> Result<Vec<KeyedEntry>> {
+    let to_entry = |artifact: &Artifact| {
+        let id = artifact.id.as_str();
+        let mime_type = artifact.mime_type.as_deref().unwrap_or("unknown type");
+        let about = format!("{} bytes of {mime_type}", artifact.bytes);
+        (id.to_owned(), new_entry(Artifact::uri(id), id.to_owned(), "application/json", &about))
+    };
+    Ok(contribution::by_agent(sql, agent, after, limit)?.iter().map(to_entry).collect())
+}
+
+fn intent_entries(sql: &mut dyn Sql, agent: &str, after: &str, limit: usize) -> Result<Vec<KeyedEntry>> {
+    let to_entry = |row: &PaymentIntent| {
+        let amount = money::to_wire(row.amount);
+        let about = format!("{} of {amount} {}, {}", row.action_type, row.currency, row.status);
+        let id = row.id.as_str();
+        (id.to_owned(), new_entry(PaymentIntent::uri(id), id.to_owned(), "application/json", &about))
+    };
+    Ok(intents_by_agent(sql, agent, after, limit)?.iter().map(to_entry).collect())
 }
 
 fn new_entry(uri: String, name: String, mime_type: &'static str, about: &str) -> ResourceEntry {
@@ -238,15 +251,21 @@ fn page_entry(name: &PageName, title: &str) -> ResourceEntry {
     new_entry(name.uri(), title.to_owned(), "text/markdown", &about)
 }
 
-fn page_entries<N: Entity>(rows: Vec<N>, name: impl Fn(&N) -> (PageName, String)) -> Vec<KeyedEntry> {
-    let entry = |row: &N| {
+/// The entries of the pages of one kind of row.
+fn page_entries<N: Entity>(
+    sql: &mut dyn Sql,
+    after: &str,
+    limit: usize,
+    name: impl Fn(&N) -> (PageName, String),
+) -> Result<Vec<KeyedEntry>> {
+    let to_entry = |row: &N| {
         let (page, title) = name(row);
         (row.id_text().to_owned(), page_entry(&page, &title))
     };
-    rows.iter().map(entry).collect()
+    Ok(page_by_id::<N>(sql, after, limit)?.iter().map(to_entry).collect())
 }
 
-/// Rows by id.
+/// Rows by id, after `after`.
 pub(crate) fn page_by_id<N: Entity>(sql: &mut dyn Sql, after: &str, limit: usize) -> Result<Vec<N>> {
     let query = format!(
         "SELECT {} FROM {} WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3",

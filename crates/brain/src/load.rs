@@ -1,14 +1,14 @@
-//! Loading: JSON lines that keep the ids they bring. Doing it twice is doing it once.
+//! Loading of JSON lines that keep their ids. Loading a file again changes nothing.
 //!
 //! ```text
 //! {"kind":"account","id":"acct_8231","name":"Operating","currency":"USD","current_balance":"1180.00"}
 //! {"kind":"counterparty","id":"cp_aws","name":"Amazon Web Services","type":"vendor"}
-//! {"kind":"transaction","id":"tx_4127","account_id":"acct_8231","amount":"61404.12","currency":"USD","direction":"outflow",
-//!  "transaction_date":"2025-09-14","counterparty_id":"cp_aws"}
+//! {"kind":"transaction","id":"tx_4127","account_id":"acct_8231","amount":"61404.12","currency":"USD",
+//!  "direction":"outflow","transaction_date":"2025-09-14","counterparty_id":"cp_aws"}
 //! ```
 //!
-//! The file itself is stored as evidence, and every row that brings no evidence of its own cites it. A load is many commits;
-//! one that was interrupted is simply run again.
+//! The file is stored as an artifact, and rows without evidence of their own cite it. A load takes several commits; an
+//! interrupted one is run again.
 
 use quad_core::{EventDraft, Result, canonical};
 use quad_store::{Store, Tx, WriteContext};
@@ -20,7 +20,7 @@ use crate::row_meta::{Provenance, RowMeta};
 use crate::upload::Upload;
 use crate::{errors, limits};
 
-/// Loads a file. `done` hears how many of its bytes are behind.
+/// Loads a file. `on_progress` gets the number of processed bytes.
 pub async fn load(
     store: &Store,
     writer: &WriteContext,
@@ -101,7 +101,7 @@ async fn commit_lines(
     Ok(store.write(writer, event, work).await?.0)
 }
 
-/// A line that brings evidence with its bytes: small documents that travel with a ledger.
+/// A line of kind `raw`: a small document with its content.
 fn insert_artifact_line(tx: &mut Tx<'_>, line: &Map<String, Value>) -> Result<bool> {
     let text = |name: &str| line.get(name).and_then(Value::as_str);
     let id = text("id").and_then(crate::ids::RawId::parse).ok_or_else(|| errors::missing("id"))?;
@@ -125,7 +125,7 @@ fn insert_artifact_line(tx: &mut Tx<'_>, line: &Map<String, Value>) -> Result<bo
     Ok(raw::register_with_id(tx, &new, Some(id))?.1)
 }
 
-/// Adds one row that a person typed. What was typed is its evidence, and the person vouches for it.
+/// Adds one row that a person typed. The typed text is its evidence, with the provenance `human_confirmed`.
 pub async fn add(
     store: &Store,
     writer: &WriteContext,
@@ -145,8 +145,11 @@ pub async fn add(
         let meta = RowMeta::from_artifact(&raw_id, None, Provenance::HumanConfirmed, 1.0, tx.now());
         let counts = row_loader::apply_lines(tx, &[(0, line.clone())], &meta)?;
         if counts.created == 0 {
-            return Err(errors::conflict("ledger_row_exists", "Such a row is there already")
-                .hint("Choose another id, name or number"));
+            return Err(errors::conflict(
+                "ledger_row_exists",
+                "A row with this id, name or number exists already",
+            )
+            .hint("Choose another id, name or number"));
         }
         Ok(())
     };

@@ -1,8 +1,8 @@
-//! Several ranges of one index, read as one: the transactions of a counterparty are a range for each account that has dealt with it.
+//! A k-way merge of index ranges. The transactions of a counterparty are one range per account that has dealt with it.
 //!
-//! An index by counterparty and day alone would be one range. But then a statement, which is of one account and many
-//! counterparties over years, would write to a page of its own for every row. This way the rows of a statement lie together, and a
-//! page of the list costs a look at each of those accounts, which are few.
+//! An index by (counterparty, day) alone would scatter the rows of one statement over many B-tree pages, since a
+//! statement has one account, many counterparties and many days. With the index by (account, …) these rows are stored
+//! together, and a page of the list costs one index seek per account, of which there are few.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,16 +12,16 @@ use quad_store::Sql;
 use crate::entity::{self, Entity};
 use crate::keyset::{IndexRange, Key, RowSource};
 
-/// Ranges that are sorted alike.
+/// Ranges with the same sort order.
 pub(crate) struct MergeScan {
     ranges: Vec<IndexRange>,
 }
 
-/// What was read of a range and not taken yet.
+/// The keys of one range that are fetched and not yet merged.
 #[derive(Default)]
 struct RangeBuffer {
     keys: VecDeque<Key>,
-    /// Whether nothing is behind it.
+    /// Whether the range has no further keys.
     is_exhausted: bool,
 }
 
@@ -32,14 +32,16 @@ impl MergeScan {
 
     /// The first keys of all ranges after a key, in order.
     fn keys<N: Entity>(&self, sql: &mut dyn Sql, after: Option<&Key>, limit: usize) -> Result<Vec<Key>> {
-        // As if each had an equal share, and a little more; those with a larger one are asked again.
+        // First assumes that all ranges contribute equally, with a reserve of two keys. Larger ranges are fetched
+        // again.
         let batch_size = (2 * limit / self.ranges.len().max(1) + 2).min(limit);
         let mut buffers: Vec<RangeBuffer> = self.ranges.iter().map(|_| RangeBuffer::default()).collect();
         let mut keys: Vec<Key> = Vec::with_capacity(limit);
         while keys.len() < limit {
             for (buffer, range) in buffers.iter_mut().zip(&self.ranges) {
                 if buffer.keys.is_empty() && !buffer.is_exhausted {
-                    // Nothing of it lies between the last key that was taken and what it has behind.
+                    // The merge has reached the end of this buffer, so the next keys of the range follow the last
+                    // merged key.
                     let batch = range.keys::<N>(sql, keys.last().or(after), batch_size)?;
                     buffer.is_exhausted = batch.len() < batch_size;
                     buffer.keys = batch.into();
@@ -84,7 +86,7 @@ mod tests {
     use crate::testing::test_envs;
     use crate::transaction::Filter;
 
-    /// One counterparty over some accounts: account, day and whether it is of that counterparty.
+    /// Rows of one counterparty on some accounts: account, day, and whether the row is of that counterparty.
     fn rows_strategy() -> impl Strategy<Value = Vec<(u8, u8, bool)>> {
         prop::collection::vec((0_u8..5, 1_u8..12, prop::bool::weighted(0.8)), 0..60)
     }
@@ -119,11 +121,11 @@ mod tests {
                         let filter = Filter {
                             counterparty_id: Some("cp_0".to_owned()),
                             account_id: account.map(|id| format!("acct_{id}")),
-                            since: since.map(|day| calendar::midnight(2025, 1, i64::from(day))),
+                            since: since.map(|day| calendar::midnight(jiff::civil::date(2025, 1, day as i8))),
                             until: Some(Timestamp(i64::MAX)),
                             ..Filter::default()
                         };
-                        let read = env.test.store.read(&env.test.tenant, move |sql| {
+                        let read = env.test_store.store.read(&env.test_store.tenant, move |sql| {
                             let (mut ids, mut after) = (Vec::new(), None);
                             loop {
                                 let (page, next) = filter.page(sql, after, limit)?;

@@ -1,7 +1,7 @@
 //! The tables of this scheme.
 //!
-//! The indexes are the lists: each list of a tool is a range of one of them. Amounts are two integers. Totals and the largest
-//! movements are kept by the transaction that posts, so that no page and no question adds the ledger up.
+//! Every list of a tool is a range of one index. An amount takes two integer columns. The transaction that posts also
+//! updates totals and the largest transactions per month, so that no page and no question scans the ledger.
 
 use quad_store::Component;
 
@@ -10,7 +10,7 @@ pub const COMPONENT: Component =
     Component { name: "brain", migrations: &[LEDGER, TRANSFERS, COUNTERPARTIES] };
 
 const LEDGER: &str = r#"
--- Evidence. The bytes lie in brain_chunk under their hash; a row here means that all of them are there.
+-- Artifacts. Their bytes are in brain_chunk under their hash; a row here means that all of them are stored.
 CREATE TABLE brain_raw (
     tenant_id TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -36,7 +36,7 @@ CREATE TABLE brain_chunk (
     PRIMARY KEY (tenant_id, sha256, number)
 );
 
--- Who brought what. The same bytes from two agents are one artifact and two contributions.
+-- Which agent contributed which artifact. The same bytes from two agents are one artifact and two contributions.
 CREATE TABLE brain_contribution (
     tenant_id TEXT NOT NULL,
     agent_id TEXT NOT NULL,
@@ -56,7 +56,7 @@ CREATE TABLE brain_contributor (
     PRIMARY KEY (tenant_id, agent_id)
 );
 
--- What a parser made of an artifact; never changed.
+-- Projections: what a parser extracted from an artifact. Immutable.
 CREATE TABLE brain_parsed (
     tenant_id TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -70,7 +70,7 @@ CREATE TABLE brain_parsed (
 );
 CREATE UNIQUE INDEX brain_parsed_by_artifact ON brain_parsed (tenant_id, raw_id, parser, parser_version);
 
--- How many entries of a statement of a projection are posted to an account: an interrupted import goes on from there.
+-- How many entries of a statement are posted to an account, so that an interrupted import resumes there.
 CREATE TABLE brain_import (
     tenant_id TEXT NOT NULL,
     parsed_id TEXT NOT NULL,
@@ -80,7 +80,7 @@ CREATE TABLE brain_import (
     PRIMARY KEY (tenant_id, parsed_id, statement, account_id)
 );
 
--- How the columns of an account's statements are read: remembered for the next one.
+-- The column mapping of an account's last statement, used for the next one.
 CREATE TABLE brain_mapping (
     tenant_id TEXT NOT NULL,
     account_id TEXT NOT NULL,
@@ -89,7 +89,7 @@ CREATE TABLE brain_mapping (
     PRIMARY KEY (tenant_id, account_id)
 );
 
--- current is what the newest balance says and what was posted after it; posted is the sum of everything posted.
+-- current_balance is the newest reported balance plus what was posted after it; posted is the sum of everything posted.
 CREATE TABLE brain_account (
     tenant_id TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -143,7 +143,8 @@ CREATE TABLE brain_balance (
 );
 CREATE UNIQUE INDEX brain_balance_by_account ON brain_balance (tenant_id, account_id, as_of);
 
--- dedup_key begins with the day, so that a statement's rows lie together; it is the bank's own id or a fingerprint.
+-- dedup_key is the bank's own id or a fingerprint. It begins with the day, so that the rows of a statement are stored
+-- together.
 CREATE TABLE brain_transaction (
     tenant_id TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -179,8 +180,8 @@ CREATE INDEX brain_transaction_by_counterparty ON brain_transaction (tenant_id, 
     WHERE counterparty_id IS NOT NULL;
 CREATE UNIQUE INDEX brain_transaction_once ON brain_transaction (tenant_id, account_id, dedup_key);
 
--- Sums: of what was posted or cleared, by month and over all time, of everything and by account, counterparty and category;
--- and of what is open, by counterparty and of everything (period open, direction payable or receivable).
+-- Sums of posted and cleared transactions by month and over all time: of everything, by account, counterparty and category.
+-- Sums of open obligations, of everything and by counterparty (period open, direction payable or receivable).
 CREATE TABLE brain_total (
     tenant_id TEXT NOT NULL,
     kind TEXT NOT NULL,
@@ -195,7 +196,7 @@ CREATE TABLE brain_total (
 ) WITHOUT ROWID;
 CREATE INDEX brain_total_ranked ON brain_total (tenant_id, kind, period, currency, direction, units, nanos, subject_id);
 
--- The largest movements of a month.
+-- The largest transactions of a month.
 CREATE TABLE brain_peak (
     tenant_id TEXT NOT NULL,
     period TEXT NOT NULL,
@@ -418,7 +419,7 @@ CREATE TABLE brain_policy (
 );
 CREATE UNIQUE INDEX brain_policy_active ON brain_policy (tenant_id, state) WHERE state = 'active';
 
--- The newest revision of each page that was ever read, and all revisions.
+-- The newest revision of each page that was read, and all revisions.
 CREATE TABLE brain_page (
     tenant_id TEXT NOT NULL,
     slug TEXT NOT NULL,
@@ -440,8 +441,8 @@ CREATE TABLE brain_page_revision (
 "#;
 
 const TRANSFERS: &str = r#"
--- Transactions that say they are one side of a transfer between own accounts and whose other side was not found yet; named
--- is the number or name of the other account, if they name one.
+-- Transactions that are marked as one side of a transfer and wait for the other side; named is the number or name of the
+-- other account, if the statement names one.
 CREATE TABLE brain_transfer_waiting (
     tenant_id TEXT NOT NULL,
     transaction_id TEXT NOT NULL,
@@ -451,13 +452,13 @@ CREATE TABLE brain_transfer_waiting (
 ) WITHOUT ROWID;
 CREATE INDEX brain_transfer_waiting_by_date
     ON brain_transfer_waiting (tenant_id, transaction_date, transaction_id);
--- The other side has the same amount: the index of an account's days knows amounts too, since one by amount would have every
--- import write all over the disk.
+-- The other side has the same amount. The index by (account, day) also holds the amount, since an index by amount would
+-- scatter the rows of an import over the disk.
 DROP INDEX brain_transaction_by_account;
 CREATE INDEX brain_transaction_by_account
     ON brain_transaction (tenant_id, account_id, transaction_date, id, amount_units, amount_nanos, effect);
 
--- What of the current balance rests on nothing but somebody's word.
+-- The part of the current balance that only an agent or a customer asserts.
 ALTER TABLE brain_account ADD COLUMN unconfirmed_units BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE brain_account ADD COLUMN unconfirmed_nanos BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE brain_account ADD COLUMN unconfirmed_count BIGINT NOT NULL DEFAULT 0;
@@ -482,7 +483,7 @@ UPDATE brain_account SET
 "#;
 
 const COUNTERPARTIES: &str = r#"
--- By account before the day: a statement is of one account, and by day alone each of its rows would lie on a page of its own.
+-- By account before the day: a statement has one account, and by day alone its rows would scatter over many pages.
 DROP INDEX brain_transaction_by_counterparty;
 CREATE INDEX brain_transaction_by_counterparty
     ON brain_transaction (tenant_id, counterparty_id, account_id, transaction_date, id)

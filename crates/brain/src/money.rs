@@ -1,7 +1,7 @@
-//! Amounts on the wire and in the database: decimal strings with at least two decimals there, two integers here.
+//! Amounts in JSON (decimal strings with at least two decimals) and in the database (two integer columns).
 //!
-//! A field that holds a magnitude is an [`Amount`] that is never negative; the sign is carried by a direction. Balances are
-//! [`Balance`]: the same, signed. Neither knows a currency, and nothing here adds two of different ones.
+//! An [`Amount`] field is never negative; a direction carries the sign. A [`Balance`] is signed. Neither knows its
+//! currency; callers never add two different ones.
 
 use quad_core::{Error, Result};
 use quad_statements::{Amount, Currency};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::entity::{Field, next_column};
 use crate::errors::invalid;
 
-/// An amount as clients read it: `61404.12`, `5.00`, `0.125`.
+/// The decimal string of an amount: `61404.12`, `5.00`, `0.125`.
 pub(crate) fn to_wire(amount: Amount) -> String {
     let text = amount.to_string();
     match text.split_once('.') {
@@ -21,7 +21,7 @@ pub(crate) fn to_wire(amount: Amount) -> String {
     }
 }
 
-/// An amount for people: thousands apart, with its currency.
+/// An amount for people: with thousands separators and currency.
 pub(crate) fn format_with_currency(amount: Amount, currency: Currency) -> String {
     let text = to_wire(amount);
     let (sign, magnitude) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
@@ -36,27 +36,27 @@ pub(crate) fn format_with_currency(amount: Amount, currency: Currency) -> String
     format!("{sign}{grouped}.{fraction} {currency}")
 }
 
-/// An amount from its two columns; sums of columns may have carried over.
+/// An amount from its two columns, or from sums of them, in which the nanos may exceed one unit.
 pub(crate) fn from_columns(units: i64, nanos: i64) -> Result<Amount> {
     Amount::from_nanos(i128::from(units) * 1_000_000_000 + i128::from(nanos))
-        .ok_or_else(|| Error::internal("a sum of money has left the range"))
+        .ok_or_else(|| Error::internal("a stored amount is out of range"))
 }
 
-/// The sum, or the refusal of what cannot be stored.
+/// The sum, or an error if it is out of range.
 pub(crate) fn add(a: Amount, b: Amount) -> Result<Amount> {
     a.checked_add(b).ok_or_else(|| {
-        crate::errors::limit("amount_out_of_range", "The sum is larger than can be stored")
-            .hint("Amounts reach up to nine quintillion units")
+        crate::errors::limit("amount_out_of_range", "The sum is out of range")
+            .hint("Use amounts of less than nine quintillion units")
     })
 }
 
-/// The difference, or the refusal of what cannot be stored.
+/// The difference, or an error if it is out of range.
 pub(crate) fn subtract(a: Amount, b: Amount) -> Result<Amount> {
-    let negated = b.checked_neg().ok_or_else(|| Error::internal("an amount without a negative"))?;
+    let negated = b.checked_neg().ok_or_else(|| Error::internal("the amount cannot be negated"))?;
     add(a, negated)
 }
 
-/// Reads a magnitude: digits and at most one decimal point.
+/// Parses a non-negative amount: digits and at most one decimal point.
 pub(crate) fn parse_unsigned(field: &str, text: &str) -> Result<Amount> {
     if text.starts_with('-') {
         return Err(invalid(field, "must not be negative; the direction carries the sign"));
@@ -87,14 +87,13 @@ impl Field for Amount {
     }
 
     fn from_json(field: &str, value: &Value) -> Result<Amount> {
-        let text = value
-            .as_str()
-            .ok_or_else(|| invalid(field, "must be a decimal in a string, such as \"12.50\""))?;
+        let text =
+            value.as_str().ok_or_else(|| invalid(field, "must be a decimal string, such as \"12.50\""))?;
         parse_unsigned(field, text)
     }
 }
 
-/// A signed amount: what an account holds or lacks.
+/// A signed amount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Balance(pub Amount);
 
@@ -118,9 +117,8 @@ impl Field for Balance {
     }
 
     fn from_json(field: &str, value: &Value) -> Result<Balance> {
-        let text = value
-            .as_str()
-            .ok_or_else(|| invalid(field, "must be a decimal in a string, such as \"-12.50\""))?;
+        let text =
+            value.as_str().ok_or_else(|| invalid(field, "must be a decimal string, such as \"-12.50\""))?;
         Amount::parse(text).map(Balance).map_err(|error| invalid(field, error))
     }
 }
@@ -139,12 +137,12 @@ impl Field for Currency {
     }
 
     fn from_json(field: &str, value: &Value) -> Result<Currency> {
-        let text = value.as_str().ok_or_else(|| invalid(field, "must be text"))?;
+        let text = value.as_str().ok_or_else(|| invalid(field, "must be a string"))?;
         Currency::parse(text).map_err(|error| invalid(field, error))
     }
 }
 
-/// A currency as the database has it.
+/// Decodes a currency of the database.
 pub(crate) fn currency_from_db(text: &str) -> Result<Currency> {
     Currency::parse(text).map_err(|error| Error::internal(format!("the stored currency {text}: {error}")))
 }

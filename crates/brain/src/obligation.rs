@@ -1,10 +1,11 @@
-//! Obligations: what is owed, to us or by us.
+//! Obligations: what is owed, to the tenant or by the tenant.
 
 use quad_core::{Result, Timestamp};
 use quad_statements::{Amount, Currency};
 use quad_store::{Sql, Tx};
 use serde_json::{Map, Value};
 
+use crate::calendar;
 use crate::counterparty::Counterparty;
 use crate::entity::{self, Entity, Field as _, entity};
 use crate::ids::CounterpartyId;
@@ -13,17 +14,16 @@ use crate::row_meta::RowMeta;
 use crate::string_enum::string_enum;
 use crate::tags::TouchedTags;
 use crate::total::{self, Deltas, Subject};
-use crate::{calendar, errors};
 
 string_enum!(
-    /// What sort of obligation.
+    /// The type of an obligation.
     ObligationType, "obligation type" {
         Bill = "bill", Invoice = "invoice", Subscription = "subscription", Loan = "loan", Rent = "rent",
         Payroll = "payroll", Tax = "tax", CardStatement = "card_statement", Dispute = "dispute", Other = "other",
     }
 );
 string_enum!(
-    /// How it stands.
+    /// The status of an obligation.
     ObligationStatus, "obligation status" {
         Upcoming = "upcoming", Due = "due", Paid = "paid", Overdue = "overdue", Cancelled = "cancelled",
         Disputed = "disputed",
@@ -35,18 +35,18 @@ string_enum!(
 );
 
 impl ObligationStatus {
-    /// Whether it is still to be settled.
+    /// Whether it is unpaid and not cancelled or disputed.
     pub(crate) fn is_open(self) -> bool {
         matches!(self, ObligationStatus::Upcoming | ObligationStatus::Due | ObligationStatus::Overdue)
     }
 }
 
-/// The words of what is still to be settled.
+/// The open statuses.
 pub(crate) const OPEN: [ObligationStatus; 3] =
     [ObligationStatus::Upcoming, ObligationStatus::Due, ObligationStatus::Overdue];
 
 entity!(
-    /// An obligation as stored.
+    /// A stored obligation.
     Obligation, "obligation" in "brain_obligation" as ObligationId {
         kind ["type"]: ObligationType,
         counterparty_id: CounterpartyId,
@@ -63,28 +63,28 @@ entity!(
 );
 
 impl Obligation {
-    /// Its address.
+    /// The URI of an obligation.
     pub(crate) fn uri(id: &str) -> String {
         format!("brain://ledger/obligations/{id}")
     }
 
-    /// Its place in lists by due date.
+    /// The key in lists by due date.
     pub(crate) fn key(&self) -> Key {
         Key { sort: SortValue::Time(self.due_date.0), id: self.id.as_str().to_owned() }
     }
 
-    /// Whether it is open and its day has passed.
+    /// Whether it is open and past its due date.
     pub(crate) fn is_overdue(&self, now: Timestamp) -> bool {
         self.status == ObligationStatus::Overdue
             || (self.status.is_open() && self.due_date < calendar::day_start(now))
     }
 
-    /// Who owes, as far as it was said: what nobody has said is ours to pay.
+    /// The direction; payable if none is stored.
     pub(crate) fn direction_or_payable(&self) -> ObligationDirection {
         self.direction.unwrap_or(ObligationDirection::Payable)
     }
 
-    /// Reads one from a line of a file.
+    /// Parses a line of a file.
     pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<Obligation> {
         let mut line = line.clone();
         line.entry("type").or_insert_with(|| ObligationType::Bill.to_json());
@@ -104,43 +104,39 @@ impl Obligation {
     }
 }
 
-/// Adds an obligation; false if its id is there.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &Obligation, touched: &mut TouchedTags) -> Result<bool> {
-    if entity::find::<Counterparty>(tx, new.counterparty_id.as_str())?.is_none() {
-        return Err(errors::row_not_found(Counterparty::KIND, new.counterparty_id.as_str()));
+/// Inserts an obligation, or replaces `old` by it, and keeps the totals of open obligations. Its counterparty must
+/// exist. False if an insert finds its id taken.
+pub(crate) fn save(
+    tx: &mut Tx<'_>,
+    old: Option<&Obligation>,
+    new: &Obligation,
+    touched: &mut TouchedTags,
+) -> Result<bool> {
+    if old.is_none_or(|old| old.counterparty_id != new.counterparty_id) {
+        entity::get::<Counterparty>(tx, new.counterparty_id.as_str())?;
     }
-    if !entity::insert(tx, new)? {
+    if !entity::insert_or_update(tx, old, new)? {
         return Ok(false);
     }
     let mut deltas = Deltas::default();
+    if let Some(old) = old {
+        old.add_to_totals(-1, &mut deltas);
+    }
     new.add_to_totals(1, &mut deltas);
     deltas.write(tx)?;
     crate::raw::mark_cited(tx, &new.meta)?;
-    touch(new, touched);
-    touched.listing();
+    for row in old.into_iter().chain([new]) {
+        touched.row(Obligation::KIND, row.id.as_str());
+        touched.row(Counterparty::KIND, row.counterparty_id.as_str());
+    }
+    // The list shows the type of an obligation.
+    if old.is_none_or(|old| old.kind != new.kind) {
+        touched.listing();
+    }
     Ok(true)
 }
 
-/// Puts another version of an obligation in its place.
-pub(crate) fn replace(tx: &mut Tx<'_>, changed: &Obligation, touched: &mut TouchedTags) -> Result<()> {
-    let old: Obligation = entity::get(tx, changed.id.as_str())?;
-    let mut deltas = Deltas::default();
-    old.add_to_totals(-1, &mut deltas);
-    changed.add_to_totals(1, &mut deltas);
-    deltas.write(tx)?;
-    entity::update(tx, changed)?;
-    crate::raw::mark_cited(tx, &changed.meta)?;
-    touch(&old, touched);
-    touch(changed, touched);
-    Ok(())
-}
-
-fn touch(row: &Obligation, touched: &mut TouchedTags) {
-    touched.row(Obligation::KIND, row.id.as_str());
-    touched.row(Counterparty::KIND, row.counterparty_id.as_str());
-}
-
-/// Which obligations.
+/// A filter of obligations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
     pub status: Option<ObligationStatus>,
@@ -151,7 +147,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// A page of them, by due date.
+    /// A page by due date.
     pub(crate) fn page(
         &self,
         sql: &mut dyn Sql,
@@ -174,7 +170,7 @@ impl Filter {
     }
 }
 
-/// Open obligations by due date: of everybody or of one counterparty, due within bounds.
+/// Open obligations by due date, of one counterparty or of all, within bounds.
 pub(crate) fn list_open(
     sql: &mut dyn Sql,
     counterparty: Option<&str>,

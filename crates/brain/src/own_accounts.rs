@@ -1,7 +1,7 @@
-//! Own accounts: which of them a statement means when it names the other side of a movement.
+//! The tenant's own accounts by number: finds the account that a statement names as the other side of a transfer.
 //!
-//! Banks write an IBAN, a number with or without its bank, or, in a journal, a name. A name that several accounts answer to
-//! means none of them.
+//! Banks write an IBAN, a number with or without the bank, or, in a journal, a name. A number that matches several
+//! accounts matches none.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,21 +12,21 @@ use quad_store::Sql;
 use crate::account::Account;
 use crate::{limits, listing};
 
-/// The accounts of a tenant by what banks call them.
+/// The accounts of a tenant by number.
 #[derive(Debug, Default)]
 pub(crate) struct OwnAccounts {
-    /// By the whole number that the ledger knows.
+    /// By the full number.
     by_full_number: HashMap<String, Vec<(String, Currency)>>,
-    /// By the part of it that a statement may write alone: a number without its bank, a name without its currency.
+    /// By the part that a statement may write alone: a number without its bank, a name without its currency.
     by_partial_number: HashMap<String, Vec<(String, Currency)>>,
-    /// Accounts whose number nobody has said.
+    /// Accounts without a number.
     unnumbered: HashSet<String>,
-    /// All of them.
+    /// All accounts with their currencies.
     all: Vec<(String, Currency)>,
 }
 
 impl OwnAccounts {
-    /// All of them, up to a limit that is far beyond what anybody owns.
+    /// Loads the accounts, up to [`MAX_OWN_ACCOUNTS`](limits::MAX_OWN_ACCOUNTS).
     pub(crate) fn load(sql: &mut dyn Sql) -> Result<OwnAccounts> {
         let mut accounts = OwnAccounts::default();
         let (mut after, mut remaining) = (String::new(), limits::MAX_OWN_ACCOUNTS);
@@ -58,7 +58,7 @@ impl OwnAccounts {
         self.by_partial_number.entry(partial.to_owned()).or_default().push(entry());
     }
 
-    /// The account of that number, if there is exactly one. One of the same currency goes before others.
+    /// The account with this number, if exactly one matches. Accounts of the same currency are preferred.
     pub(crate) fn find_by_number(&self, number: &str, currency: Currency) -> Option<&str> {
         let number_without_bank = number.split_once('/').map(|(_, number)| number);
         let matches = self
@@ -74,20 +74,20 @@ impl OwnAccounts {
         }
     }
 
-    /// Those of a currency but one.
+    /// The accounts in a currency except one.
     pub(crate) fn others_in_currency(&self, account: &str, currency: Currency) -> Vec<String> {
         let others =
             self.all.iter().filter(|(id, account_currency)| *account_currency == currency && id != account);
         others.map(|(id, _)| id.clone()).collect()
     }
 
-    /// Whether an account may be the one of a number, although the ledger does not say so.
+    /// Whether the account has no number, so that any number may be its own.
     pub(crate) fn has_no_number(&self, account: &str) -> bool {
         self.unnumbered.contains(account)
     }
 }
 
-/// The number of the other side as a statement writes it, with its bank if it names one.
+/// The number of the other side as the statement writes it, with the bank if it names one.
 pub(crate) fn format_account_number(counterparty: &Counterparty) -> Option<String> {
     let account = counterparty.account.as_deref()?;
     Some(match counterparty.bank.as_deref() {

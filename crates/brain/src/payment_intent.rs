@@ -1,4 +1,4 @@
-//! Payment intents: payments that somebody proposed. Here they are stored and read; nothing here decides about them.
+//! Payment intents: proposed payments. This crate stores and reads them; it neither approves nor executes.
 
 use quad_core::Result;
 use quad_statements::{Amount, Currency};
@@ -17,7 +17,7 @@ use crate::string_enum::string_enum;
 use crate::tags::TouchedTags;
 
 string_enum!(
-    /// How a payment is to be made.
+    /// The payment method.
     ActionType, "action type" {
         AchOutbound = "ach_outbound", AchInbound = "ach_inbound", Wire = "wire", OnchainTransfer = "onchain_transfer",
         ErpWriteback = "erp_writeback", CardPayment = "card_payment", X402Settle = "x402_settle",
@@ -25,7 +25,7 @@ string_enum!(
     }
 );
 string_enum!(
-    /// How far it has come.
+    /// The status of a payment intent.
     IntentStatus, "payment intent status" {
         Proposed = "proposed", PendingApproval = "pending_approval", AwaitingSecondApproval = "awaiting_second_approval",
         Approved = "approved", Dispatching = "dispatching", Executed = "executed", Rejected = "rejected",
@@ -33,7 +33,7 @@ string_enum!(
     }
 );
 string_enum!(
-    /// How dangerous it is.
+    /// The risk of a payment intent.
     IntentRisk, "risk level" { Low = "low", Medium = "medium", High = "high", Critical = "critical" }
 );
 
@@ -48,7 +48,7 @@ impl IntentStatus {
 }
 
 entity!(
-    /// A payment intent as stored.
+    /// A stored payment intent.
     PaymentIntent, "payment_intent" in "brain_payment_intent" as PaymentIntentId {
         created_by_agent_id: Option<String>,
         action_type: ActionType,
@@ -68,49 +68,60 @@ entity!(
 );
 
 impl PaymentIntent {
-    /// Its address.
+    /// The URI of a payment intent.
     pub(crate) fn uri(id: &str) -> String {
         format!("brain://ledger/payment-intents/{id}")
     }
 
-    /// Its place in lists by age.
+    /// The key in lists by age.
     pub(crate) fn key(&self) -> Key {
         Key { sort: SortValue::Time(self.meta.created_at.0), id: self.id.as_str().to_owned() }
     }
 
-    /// Reads one from a line of a file.
+    /// Parses a line of a file.
     pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<PaymentIntent> {
         let mut line = line.clone();
         line.entry("status").or_insert_with(|| IntentStatus::Proposed.to_json());
         let intent = PaymentIntent::from_line(&line, meta)?;
         if intent.amount.is_zero() {
-            return Err(invalid("amount", "must be more than nothing"));
+            return Err(invalid("amount", "must be greater than zero"));
         }
         Ok(intent)
     }
 }
 
-/// Adds an intent; false if its id is there. What it names must exist.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &PaymentIntent, touched: &mut TouchedTags) -> Result<bool> {
+/// Inserts an intent, or replaces `old` by it. Its account, counterparty and obligation must exist. False if an insert
+/// finds its id taken.
+pub(crate) fn save(
+    tx: &mut Tx<'_>,
+    old: Option<&PaymentIntent>,
+    new: &PaymentIntent,
+    touched: &mut TouchedTags,
+) -> Result<bool> {
     entity::get::<Account>(tx, new.source_account_id.as_str())?;
     entity::get::<Counterparty>(tx, new.destination_counterparty_id.as_str())?;
     if let Some(obligation) = &new.obligation_id {
         entity::get::<Obligation>(tx, obligation.as_str())?;
-        touched.row(Obligation::KIND, obligation.as_str());
     }
-    if !entity::insert(tx, new)? {
+    if !entity::insert_or_update(tx, old, new)? {
         return Ok(false);
     }
     crate::raw::mark_cited(tx, &new.meta)?;
     touched.row(PaymentIntent::KIND, new.id.as_str());
-    if let Some(agent) = &new.created_by_agent_id {
-        touched.row("agent", agent);
+    // The pages of an obligation and of an agent list their intents.
+    for row in old.into_iter().chain([new]) {
+        if let Some(obligation) = &row.obligation_id {
+            touched.row(Obligation::KIND, obligation.as_str());
+        }
+        if let Some(agent) = &row.created_by_agent_id {
+            touched.row("agent", agent);
+        }
     }
     touched.listing();
     Ok(true)
 }
 
-/// Intents of one agent, the newest first.
+/// Intents of one agent, newest first.
 pub(crate) fn by_agent(
     sql: &mut dyn Sql,
     agent: &str,
@@ -127,12 +138,12 @@ pub(crate) fn by_agent(
     )
 }
 
-/// Intents of one status, the newest first.
+/// Intents with one status, newest first.
 pub(crate) fn by_status(sql: &mut dyn Sql, status: IntentStatus, limit: usize) -> Result<Vec<PaymentIntent>> {
     IndexRange::order_by("created_at", true).equal("status", status.as_str()).rows(sql, None, limit)
 }
 
-/// Intents that would settle an obligation, the newest first.
+/// Intents that would settle an obligation, newest first.
 pub(crate) fn by_obligation(sql: &mut dyn Sql, obligation: &str, limit: usize) -> Result<Vec<PaymentIntent>> {
     IndexRange::order_by("created_at", true).equal("obligation_id", obligation).rows(sql, None, limit)
 }

@@ -1,4 +1,4 @@
-//! Policies as stored: what was loaded can be read. Nothing here evaluates one.
+//! Policies as loaded. They can be read; nothing here evaluates them.
 
 use quad_core::{Result, Timestamp, canonical};
 use quad_store::{Sql, Tx, params};
@@ -11,7 +11,7 @@ use crate::string_enum::string_enum;
 use crate::tags::TouchedTags;
 
 string_enum!(
-    /// Whether it holds.
+    /// The state of a policy.
     PolicyState, "policy state" {
         Draft = "draft", PendingSignatures = "pending_signatures", Active = "active", Deactivated = "deactivated",
         Cancelled = "cancelled", Expired = "expired",
@@ -19,12 +19,12 @@ string_enum!(
 );
 
 entity!(
-    /// A policy as stored.
+    /// A stored policy.
     Policy, "policy" in "brain_policy" as PolicyId {
         version: i64,
         state: PolicyState,
         content: Map<String, Value>,
-        /// SHA-256 of the content, compact and with sorted keys.
+        /// SHA-256 of the content as compact JSON with sorted keys.
         content_hash: String,
         signers: Vec<String>,
         quorum_required: i64,
@@ -33,7 +33,7 @@ entity!(
 );
 
 impl Policy {
-    /// Reads one from a line of a file. The hash is ours to compute.
+    /// Parses a line of a file. The hash is computed here.
     pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<Policy> {
         let mut line = line.clone();
         let content: Map<String, Value> = entity::parse_field(&line, "content")?;
@@ -45,18 +45,25 @@ impl Policy {
     }
 }
 
-/// Adds a policy; false if its id is there, or if it claims to be active beside another.
-pub(crate) fn create(tx: &mut Tx<'_>, new: &Policy, touched: &mut TouchedTags) -> Result<bool> {
-    if !entity::insert(tx, new)? {
+/// Inserts a policy, or replaces `old` by it. False if an insert finds its id taken, or another active policy.
+pub(crate) fn save(
+    tx: &mut Tx<'_>,
+    old: Option<&Policy>,
+    new: &Policy,
+    touched: &mut TouchedTags,
+) -> Result<bool> {
+    if !entity::insert_or_update(tx, old, new)? {
         return Ok(false);
     }
     raw::mark_cited(tx, &new.meta)?;
     touched.row(Policy::KIND, new.id.as_str());
-    touched.listing();
+    if old.is_none() {
+        touched.listing();
+    }
     Ok(true)
 }
 
-/// The policy that holds.
+/// The active policy.
 pub(crate) fn active(sql: &mut dyn Sql) -> Result<Option<Policy>> {
     let tenant = sql.tenant().as_str().to_owned();
     let query = format!(

@@ -1,8 +1,8 @@
-//! Posting: the one way in which transactions enter the ledger or change there.
+//! Posting: the only way in which transactions enter the ledger or change.
 //!
-//! One commit holds the rows, what they do to their accounts' balances, the totals and the largest of each month: all of it
-//! or nothing. A movement that is there already is not posted twice; what it has become since (pending, then posted) is
-//! taken over.
+//! One commit holds the rows, the balances of their accounts, the totals and the largest transactions per month. A
+//! transaction that exists already is not posted twice; if its status has advanced (pending, then posted), the stored
+//! row is updated.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -21,14 +21,14 @@ use crate::total::{self, Deltas, Subject};
 use crate::transaction::{Effect, Transaction};
 use crate::{errors, money, raw};
 
-/// What became of the rows of one posting.
+/// The result of posting rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PostingCounts {
-    /// They were not there.
+    /// New rows.
     pub added: usize,
-    /// They were there and have moved on.
+    /// Existing rows whose status has advanced.
     pub updated: usize,
-    /// They were there.
+    /// Existing rows without a change.
     pub unchanged: usize,
 }
 
@@ -40,11 +40,11 @@ impl std::ops::AddAssign for PostingCounts {
     }
 }
 
-/// What the postings of one commit do to accounts, totals and peaks, gathered before it is written. Until then the rows of these
-/// are behind: whoever reads or changes them in the same commit writes this first.
+/// The accumulated changes of accounts, totals and largest rows of one commit. Call [`flush`](PostingBatch::flush)
+/// before reading or updating these in the same transaction.
 pub(crate) struct PostingBatch {
     accounts: BTreeMap<String, Account>,
-    /// Those of them that are no longer as they are stored.
+    /// Ids of the accounts that differ from their stored rows.
     changed: HashSet<String>,
     deltas: Deltas,
     largest: LargestByMonth,
@@ -52,7 +52,7 @@ pub(crate) struct PostingBatch {
 }
 
 impl PostingBatch {
-    /// Nothing yet, in a commit.
+    /// An empty batch.
     pub(crate) fn new(tx: &Tx<'_>) -> PostingBatch {
         PostingBatch {
             accounts: BTreeMap::new(),
@@ -63,7 +63,7 @@ impl PostingBatch {
         }
     }
 
-    /// Loads accounts that were not met yet.
+    /// Loads the accounts that are not loaded yet.
     fn load_accounts<'r>(&mut self, tx: &mut Tx<'_>, accounts: impl Iterator<Item = &'r str>) -> Result<()> {
         let mut ids = distinct(accounts);
         ids.retain(|id| !self.accounts.contains_key(id));
@@ -77,7 +77,7 @@ impl PostingBatch {
         self.accounts.get(id).ok_or_else(|| errors::row_not_found(Account::KIND, id))
     }
 
-    /// Counts a row in (`1`) or out (`-1`).
+    /// Adds (`sign` 1) or removes (`sign` -1) the effect of a row.
     fn apply(&mut self, row: &Transaction, sign: i64, touched: &mut TouchedTags) -> Result<()> {
         let month = Month::from_timestamp(row.transaction_date).to_string();
         touched.month(&month);
@@ -119,13 +119,13 @@ impl PostingBatch {
             }
             signed
         } else {
-            // The bank's balance knows of it already.
+            // The reported balance includes this transaction already.
             Amount::ZERO
         };
         account::add_to_balance(account, signed, balance_delta, self.now)
     }
 
-    /// Writes what was gathered, and begins anew.
+    /// Writes the accumulated changes and empties the batch.
     pub(crate) fn flush(&mut self, tx: &mut Tx<'_>) -> Result<()> {
         let PostingBatch { accounts, changed, deltas, largest, .. } =
             std::mem::replace(self, PostingBatch::new(tx));
@@ -137,13 +137,13 @@ impl PostingBatch {
     }
 }
 
-/// What a row does to its account, counted in or out.
+/// The signed change of the account's balance when a row is added or removed.
 fn signed_amount(row: &Transaction, sign: i64) -> Result<Amount> {
     let is_credit = (row.effect == Effect::Credit) == (sign > 0);
     if is_credit { Ok(row.amount) } else { money::subtract(Amount::ZERO, row.amount) }
 }
 
-/// Posts rows. Their accounts must exist; so must their counterparties.
+/// Posts rows. Their accounts and counterparties must exist.
 pub(crate) fn post(
     tx: &mut Tx<'_>,
     rows: &[Transaction],
@@ -155,7 +155,7 @@ pub(crate) fn post(
     Ok(counts)
 }
 
-/// The same, and says of each row whether it was not there. What they do to accounts and totals is left to be written.
+/// Posts rows into a batch. Also returns for each row whether it is new. The caller flushes the batch.
 pub(crate) fn post_all(
     tx: &mut Tx<'_>,
     rows: &[Transaction],
@@ -182,7 +182,7 @@ pub(crate) fn post_all(
     for row in existing {
         match find_existing(tx, row)? {
             Some(old) if status_advanced(&old, row) => {
-                // Its peak may be among what was gathered.
+                // The old row may be among the accumulated largest rows.
                 batch.flush(tx)?;
                 batch.load_accounts(tx, [old.account_id.as_str(), row.account_id.as_str()].into_iter())?;
                 merge_update(tx, batch, &old, row, touched)?;
@@ -195,7 +195,7 @@ pub(crate) fn post_all(
         let sources = distinct(rows.iter().flat_map(|row| row.meta.source_ids.iter().map(String::as_str)));
         let evidence = distinct(rows.iter().flat_map(|row| row.meta.evidence_ids.iter().map(String::as_str)));
         raw::mark_ids_cited(tx, &sources, &evidence)?;
-        // The first posting of a month makes its pages.
+        // The first posting of a month adds its pages to the list.
         touched.listing();
     }
     Ok((counts, is_new))
@@ -205,7 +205,7 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut last = None;
     let mut unique: Vec<String> = Vec::new();
     for text in texts {
-        // Neighbours are mostly alike.
+        // Neighbouring rows mostly have equal values.
         if last != Some(text) && !unique.iter().any(|entry| entry == text) {
             unique.push(text.to_owned());
         }
@@ -214,7 +214,7 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
     unique
 }
 
-/// The row that stands in the way of another: of the same id, or the same movement of the same account.
+/// The stored row with the same id, or with the same key in the same account.
 fn find_existing(tx: &mut Tx<'_>, row: &Transaction) -> Result<Option<Transaction>> {
     if let Some(existing) = entity::find::<Transaction>(tx, row.id.as_str())? {
         return Ok(Some(existing));
@@ -228,7 +228,7 @@ fn find_existing(tx: &mut Tx<'_>, row: &Transaction) -> Result<Option<Transactio
     tx.query_opt(&query, &cells)?.as_ref().map(Transaction::from_row).transpose()
 }
 
-/// Whether a row that is sent again tells something new: it went on from pending, or was taken back.
+/// Whether the status has advanced: from pending to posted, or to a final status.
 fn status_advanced(old: &Transaction, new: &Transaction) -> bool {
     use crate::transaction::TransactionStatus as S;
     let rank = |status: S| match status {
@@ -239,7 +239,7 @@ fn status_advanced(old: &Transaction, new: &Transaction) -> bool {
     old.account_id == new.account_id && rank(new.status) > rank(old.status)
 }
 
-/// Puts what a row has become in its place; it keeps its id and what it cited.
+/// Replaces a row by its newer version. The id and the earlier evidence are kept.
 fn merge_update(
     tx: &mut Tx<'_>,
     batch: &mut PostingBatch,
@@ -280,7 +280,7 @@ fn replace_in_batch(
     Ok(())
 }
 
-/// Puts another version of a stored row in its place: a match, a category, a corrected amount.
+/// Replaces a stored row, such as after a match or a corrected amount.
 pub(crate) fn replace(tx: &mut Tx<'_>, changed: &Transaction, touched: &mut TouchedTags) -> Result<()> {
     let old: Transaction = entity::get(tx, changed.id.as_str())?;
     let mut batch = PostingBatch::new(tx);
@@ -290,7 +290,7 @@ pub(crate) fn replace(tx: &mut Tx<'_>, changed: &Transaction, touched: &mut Touc
     batch.flush(tx)
 }
 
-/// Which of these keys an account's statements have brought already, for a run that only looks.
+/// Which of these keys exist in an account.
 pub(crate) fn existing_keys(sql: &mut dyn Sql, account: &str, keys: &[String]) -> Result<HashSet<String>> {
     let tenant = sql.tenant().as_str().to_owned();
     let mut existing = HashSet::new();

@@ -1,4 +1,4 @@
-//! Projections: what a parser made of an artifact. Never changed; another version of a parser makes another one.
+//! Projections: what a parser extracted from an artifact. Immutable; another parser version adds another projection.
 
 use quad_core::{Error, Result, Timestamp};
 use quad_store::{Row, Sql, Tx, params};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::ids::ParsedId;
 use crate::{limits, raw, tags};
 
-/// A projection as stored.
+/// A stored projection.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Projection {
     pub id: ParsedId,
@@ -34,7 +34,7 @@ impl Projection {
         })
     }
 
-    /// As a read of its artifact shows it.
+    /// The JSON within its artifact.
     pub(crate) fn to_json(&self) -> Value {
         json!({
             "id": self.id.as_str(),
@@ -48,7 +48,7 @@ impl Projection {
     }
 }
 
-/// The projections of an artifact, the newest first.
+/// The projections of an artifact, newest first.
 pub(crate) fn by_artifact(sql: &mut dyn Sql, raw: &str) -> Result<Vec<Projection>> {
     let query = format!(
         "SELECT {COLUMNS} FROM brain_parsed WHERE tenant_id = $1 AND raw_id = $2 \
@@ -59,7 +59,7 @@ pub(crate) fn by_artifact(sql: &mut dyn Sql, raw: &str) -> Result<Vec<Projection
     sql.query(&query, params![tenant, raw])?.iter().map(Projection::from_row).collect()
 }
 
-/// Writes a projection, unless this parser has made one already, and gives its id.
+/// Inserts a projection unless this parser version has one of the artifact. Returns its id.
 pub(crate) fn get_or_insert(
     tx: &mut Tx<'_>,
     raw_id: &str,

@@ -1,4 +1,4 @@
-//! Prompts: five questions about money that a person picks, each with the call that answers it.
+//! Prompts: five questions about money, each with the tool call that answers it.
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
 use quad_core::tool::ContentBlock;
@@ -74,7 +74,7 @@ pub(crate) fn messages(
             let days = match text("days") {
                 "" => "7",
                 days if days.parse::<u16>().is_ok_and(|days| (1..=366).contains(&days)) => days,
-                _ => return Err(crate::errors::invalid("days", "must be a whole number from 1 to 366")),
+                _ => return Err(crate::errors::invalid("days", "must be an integer from 1 to 366")),
             };
             (
                 format!("Which bills are due in the next {days} days?"),

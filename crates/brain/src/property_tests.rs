@@ -1,5 +1,5 @@
-//! What must hold after any sequence of operations: balances are the sum of postings, totals are a recount, and an
-//! operation that failed has left no trace. The model that checks adds the rows up; the code that runs never does.
+//! Properties that hold after any sequence of operations: stored sums equal recomputed sums, and a failed operation
+//! leaves no trace. The model recomputes from all rows; the production code never does.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::row_meta::RowMeta;
 use crate::testing::{TestEnv, test_envs};
 use crate::transaction::{Effect, Transaction};
 
-/// One step: a line to load.
+/// One operation: a line to load.
 #[derive(Clone, Debug)]
 struct Step(Value);
 
@@ -84,12 +84,12 @@ fn balance() -> impl Strategy<Value = Step> {
     })
 }
 
-/// Mostly what a bank says, sometimes what an agent says.
+/// Mostly statements of a bank, sometimes of an agent.
 fn provenance() -> impl Strategy<Value = &'static str> {
     prop_oneof![2 => Just("extracted"), 1 => Just("agent_contributed")]
 }
 
-/// Lines that must be refused, after others in the same commit that would have been good.
+/// Lines that are refused, after valid ones in the same commit.
 fn invalid_line() -> impl Strategy<Value = Step> {
     (0_u8..3).prop_map(|case| {
         Step(match case {
@@ -108,10 +108,11 @@ fn steps() -> impl Strategy<Value = Vec<Vec<Step>>> {
     prop::collection::vec(prop::collection::vec(step, 1..5), 1..12)
 }
 
-/// Everything that is kept as a sum.
+/// All stored sums.
 pub(crate) type StoredSums = (Vec<AccountSums>, BTreeMap<String, (i64, i128)>);
 
-/// What is kept of an account: its id, current and posted, the number of its rows, and what of the first nobody confirmed.
+/// The stored sums of an account: id, current balance, posted sum, number of rows, and (sum, number) of the unconfirmed
+/// ones.
 pub(crate) type AccountSums = (String, i128, i128, i64, (i128, i64));
 
 fn load_stored_sums(sql: &mut dyn Sql) -> Result<StoredSums> {
@@ -146,7 +147,7 @@ fn load_stored_sums(sql: &mut dyn Sql) -> Result<StoredSums> {
     Ok((accounts, totals))
 }
 
-/// The same, by adding all rows up.
+/// The same sums, recomputed from all rows.
 fn recompute_sums(sql: &mut dyn Sql) -> Result<StoredSums> {
     let rows = page_by_id::<Transaction>(sql, "", 10_000)?;
     let mut totals: BTreeMap<String, (i64, i128)> = BTreeMap::new();
@@ -206,9 +207,9 @@ fn recompute_sums(sql: &mut dyn Sql) -> Result<StoredSums> {
 }
 
 pub(crate) async fn stored_and_recomputed(env: &TestEnv) -> (StoredSums, StoredSums) {
-    env.test
+    env.test_store
         .store
-        .read(&env.test.tenant, |sql| Ok((load_stored_sums(sql)?, recompute_sums(sql)?)))
+        .read(&env.test_store.tenant, |sql| Ok((load_stored_sums(sql)?, recompute_sums(sql)?)))
         .await
         .unwrap()
 }
@@ -216,7 +217,7 @@ pub(crate) async fn stored_and_recomputed(env: &TestEnv) -> (StoredSums, StoredS
 #[test]
 fn totals_match_recomputation() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    // Each case is a database of its own.
+    // Each case creates a database.
     let mut runner = TestRunner::new(Config { cases: 12, max_shrink_iters: 200, ..Config::default() });
     let outcome = runner.run(&steps(), |commits| {
         runtime.block_on(async {

@@ -1,8 +1,9 @@
-//! How the databases find what is asked for: every list, page and answer is made of ranges of indexes, on both. One that
-//! scanned or sorted the ledger would answer the same, and be slow at a million rows; so the plans themselves are tested.
+//! Tests of query plans: every list, page and answer reads ranges of indexes, on both databases. A query that scans or
+//! sorts the ledger would return the same rows, but be slow at a million rows.
 
-use quad_core::{Result, TenantId, Timestamp, Version};
-use quad_store::{Backend, DbError, Row, Sql, Value as Cell, params};
+use quad_core::{Result, Timestamp};
+use quad_store::testing::ExplainSql;
+use quad_store::{Backend, Sql, params};
 
 use crate::account::{AccountStatus, AccountType};
 use crate::calendar::Month;
@@ -15,67 +16,24 @@ use crate::{
     total,
 };
 
-/// Explains every query before it runs it.
-struct ExplainSql<'s> {
-    sql: &'s mut dyn Sql,
-    plans: Vec<(String, String)>,
-}
-
-impl ExplainSql<'_> {
-    fn explain(&mut self, sql: &str, params: &[Cell]) -> Result<(), DbError> {
-        let (prefix, column) = match self.sql.backend() {
-            Backend::Sqlite => ("EXPLAIN QUERY PLAN", 3),
-            Backend::Postgres => ("EXPLAIN (COSTS OFF)", 0),
-        };
-        let lines = self.sql.query(&format!("{prefix} {sql}"), params)?;
-        let plan: Vec<&str> = lines.iter().map(|line| line.text(column)).collect::<Result<_, _>>()?;
-        self.plans.push((sql.to_owned(), plan.join("\n")));
-        Ok(())
-    }
-}
-
-impl Sql for ExplainSql<'_> {
-    fn backend(&self) -> Backend {
-        self.sql.backend()
-    }
-
-    fn tenant(&self) -> &TenantId {
-        self.sql.tenant()
-    }
-
-    fn version(&self) -> Version {
-        self.sql.version()
-    }
-
-    fn query(&mut self, sql: &str, params: &[Cell]) -> Result<Vec<Row>, DbError> {
-        self.explain(sql, params)?;
-        self.sql.query(sql, params)
-    }
-
-    fn query_opt(&mut self, sql: &str, params: &[Cell]) -> Result<Option<Row>, DbError> {
-        self.explain(sql, params)?;
-        self.sql.query_opt(sql, params)
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn all_reads_use_index_ranges() {
     for env in test_envs_with_data().await {
-        let explained = env.test.store.read(&env.test.tenant, |sql| {
+        let explained = env.test_store.store.read(&env.test_store.tenant, |sql| {
             if sql.backend() == Backend::Postgres {
-                // Of a handful of rows everything is a scan; the question is whether the index can do it.
+                // With few rows the planner prefers a scan; without scans and sorts it must use an index, if one fits.
                 for setting in ["enable_seqscan", "enable_bitmapscan", "enable_sort"] {
                     sql.query(&format!("SELECT set_config('{setting}', 'off', true)"), params![])?;
                 }
             }
-            let mut sql = ExplainSql { sql, plans: Vec::new() };
+            let mut sql = ExplainSql::new(sql);
             run_all_queries(&mut sql)?;
             Ok((sql.plans, sql.sql.backend()))
         });
         let (plans, backend) = explained.await.unwrap();
         assert!(plans.len() > 100, "{} queries", plans.len());
         for (query, plan) in plans {
-            // A walk over what the same statement has just found.
+            // A scan of rows that the same statement has just found.
             let plan = plan.replace("SCAN dealt", "");
             let (uses_index, forbidden): (bool, &[&str]) = match backend {
                 Backend::Sqlite => (plan.contains("USING"), &["SCAN", "TEMP B-TREE"]),
@@ -86,7 +44,7 @@ async fn all_reads_use_index_ranges() {
     }
 }
 
-/// Asks everything that is asked of a ledger of any size.
+/// Runs every query whose cost must not depend on the size of the ledger.
 fn run_all_queries(sql: &mut dyn Sql) -> Result<()> {
     let now = Timestamp::now();
     account::page(sql, Some(AccountStatus::Active), Some(AccountType::Card), None, 2)?;

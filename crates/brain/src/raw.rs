@@ -1,8 +1,9 @@
-//! Raw evidence: bytes that never change, found by what they are.
+//! Raw evidence: immutable artifacts, identified by the hash of their bytes.
 //!
-//! The same bytes are one artifact in a tenant, whoever brings them; in another tenant they are another. An artifact can be
-//! marked as withdrawn, and keeps its bytes. Who may see one is decided here too: whoever contributed it, and whoever may
-//! read the ledger once a row of the ledger cites it. Nobody else can tell it from one that does not exist.
+//! Within a tenant the same bytes are one artifact, whoever uploads them; tenants share none. A tombstoned artifact
+//! keeps its bytes, but nothing new is extracted from it. This file also decides who may see an artifact: its
+//! contributor, and callers that may read the ledger once a ledger row cites it. For all others it is indistinguishable
+//! from an artifact that does not exist.
 
 use quad_core::{Error, EventDraft, Result, Timestamp, canonical};
 use quad_store::{Row, Sql, Store, Tx, WriteContext, batch, params};
@@ -14,7 +15,7 @@ use crate::string_enum::string_enum;
 use crate::{errors, limits, projection, tags};
 
 string_enum!(
-    /// Where an artifact comes from.
+    /// The source of an artifact.
     SourceType, "source type" {
         Plaid = "plaid", Stripe = "stripe", Netsuite = "netsuite", EmailInbound = "email_inbound",
         CsvUpload = "csv_upload", XlsxUpload = "xlsx_upload", TxtUpload = "txt_upload", PdfUpload = "pdf_upload",
@@ -23,16 +24,16 @@ string_enum!(
     }
 );
 string_enum!(
-    /// How far its interpretation has come.
+    /// The progress of its extraction.
     ProjectionStatus, "projection status" {
         Pending = "pending", Projecting = "projecting", Projected = "projected", Failed = "projection_failed",
     }
 );
 
-/// The word for the kind of thing, in tags.
+/// The kind of an artifact in tags.
 pub(crate) const KIND: &str = "raw";
 
-/// An artifact, without its bytes.
+/// An artifact without its bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Artifact {
     pub id: RawId,
@@ -53,7 +54,8 @@ const COLUMNS: &str = "id, sha256, source_type, source_ref, mime_type, bytes, in
 
 impl Artifact {
     fn from_row(row: &Row) -> Result<Artifact> {
-        let corrupt_row = |text: &str| Error::internal(format!("an artifact is stored as {text}"));
+        let corrupt_row =
+            |text: &str| Error::internal(format!("a stored artifact has the unknown value {text}"));
         let status = row.opt_text(8)?;
         Ok(Artifact {
             id: RawId::from_db(row.text(0)?),
@@ -73,12 +75,12 @@ impl Artifact {
         })
     }
 
-    /// Its address.
+    /// The URI of an artifact.
     pub(crate) fn uri(id: &str) -> String {
         format!("brain://raw/{id}")
     }
 
-    /// As somebody may see it: its contributor sees what it said and the hash of the bytes, others only what it is.
+    /// The JSON of an artifact. Only its contributor sees the source and the hash.
     fn to_json(&self, tenant: &str, is_contributor: bool) -> Map<String, Value> {
         let mut json = Map::new();
         json.insert("id".into(), self.id.as_str().into());
@@ -98,7 +100,7 @@ impl Artifact {
     }
 }
 
-/// What is to become an artifact.
+/// The fields of an artifact that is to be stored.
 #[derive(Clone, Debug)]
 pub(crate) struct NewArtifact {
     pub source_type: SourceType,
@@ -109,12 +111,31 @@ pub(crate) struct NewArtifact {
     pub bytes: i64,
 }
 
-/// The artifact of that id.
+/// The artifact with this id.
 pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Option<Artifact>> {
     by_column(sql, "id", id)
 }
 
-/// The artifact of those bytes.
+/// The artifacts with these ids, by id; missing ids are skipped.
+pub(crate) fn find_many(sql: &mut dyn Sql, ids: &[String]) -> Result<Vec<Artifact>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let mut artifacts = Vec::with_capacity(ids.len());
+    for chunk in batch::chunks(ids) {
+        let query = format!(
+            "SELECT {COLUMNS} FROM brain_raw WHERE tenant_id = $1 AND id IN ({})",
+            batch::placeholders(chunk.len(), 2)
+        );
+        let mut cells = vec![quad_store::Value::from(tenant.as_str())];
+        cells.extend(chunk.iter().map(|id| quad_store::Value::from(id.as_str())));
+        for row in &sql.query(&query, &cells)? {
+            artifacts.push(Artifact::from_row(row)?);
+        }
+    }
+    artifacts.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(artifacts)
+}
+
+/// The artifact with these bytes.
 pub(crate) fn by_hash(sql: &mut dyn Sql, sha256: &str) -> Result<Option<Artifact>> {
     by_column(sql, "sha256", sha256)
 }
@@ -125,7 +146,7 @@ fn by_column(sql: &mut dyn Sql, column: &str, value: &str) -> Result<Option<Arti
     sql.query_opt(&query, params![tenant, value])?.as_ref().map(Artifact::from_row).transpose()
 }
 
-/// What a caller sees of an artifact; `None` for what it may not see and for what does not exist.
+/// The JSON of an artifact for a caller; `None` if it does not exist or the caller may not see it.
 pub(crate) fn to_json_for(
     sql: &mut dyn Sql,
     id: &str,
@@ -150,12 +171,13 @@ pub(crate) fn to_json_for(
     Ok(Some(Value::Object(json)))
 }
 
-/// Writes the row of an artifact whose chunks are there; says which artifact has these bytes, and whether it is new.
+/// Inserts an artifact whose chunks are stored, unless these bytes are one already. Returns the artifact and whether it
+/// is new.
 pub(crate) fn register(tx: &mut Tx<'_>, new: &NewArtifact) -> Result<(Artifact, bool)> {
     register_with_id(tx, new, None)
 }
 
-/// The same under an id that it brings.
+/// Like [`register`], with a given id.
 pub(crate) fn register_with_id(
     tx: &mut Tx<'_>,
     new: &NewArtifact,
@@ -201,7 +223,8 @@ pub(crate) fn register_with_id(
     Ok((artifact, true))
 }
 
-/// Writes some chunks of an artifact. Chunks without a row of the artifact mean nothing, so this can be done beforehand.
+/// Stores chunks of an artifact. Chunks without an artifact row are invisible, so they can be stored in earlier
+/// commits.
 pub(crate) fn write_chunks(tx: &mut Tx<'_>, sha256: &str, first: usize, bytes: &[u8]) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
     for (index, chunk) in bytes.chunks(limits::CHUNK_BYTES).enumerate() {
@@ -213,7 +236,7 @@ pub(crate) fn write_chunks(tx: &mut Tx<'_>, sha256: &str, first: usize, bytes: &
     Ok(())
 }
 
-/// Stores the bytes of a large artifact, a few chunks a commit, before anybody speaks of it.
+/// Stores the bytes of a large artifact in several commits, before its row is inserted.
 pub(crate) async fn store_bytes(
     store: &Store,
     writer: &WriteContext,
@@ -228,7 +251,7 @@ pub(crate) async fn store_bytes(
     Ok(())
 }
 
-/// The bytes of an artifact, whole.
+/// The bytes of an artifact. Checks their hash.
 pub(crate) fn read_bytes(sql: &mut dyn Sql, artifact: &Artifact) -> Result<Vec<u8>> {
     let tenant = sql.tenant().as_str().to_owned();
     let mut bytes = Vec::with_capacity(usize::try_from(artifact.bytes).unwrap_or_default());
@@ -243,12 +266,12 @@ pub(crate) fn read_bytes(sql: &mut dyn Sql, artifact: &Artifact) -> Result<Vec<u
         number += 1;
     }
     if canonical::sha256_hex(&bytes) != artifact.sha256 {
-        return Err(Error::internal(format!("the bytes of {} are not what they were", artifact.id)));
+        return Err(Error::internal(format!("the stored bytes of {} do not match their hash", artifact.id)));
     }
     Ok(bytes)
 }
 
-/// Says how far the interpretation has come.
+/// Sets the progress of the extraction.
 pub(crate) fn set_status(tx: &mut Tx<'_>, id: &str, status: ProjectionStatus) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
     tx.execute(
@@ -259,12 +282,12 @@ pub(crate) fn set_status(tx: &mut Tx<'_>, id: &str, status: ProjectionStatus) ->
     Ok(())
 }
 
-/// A row of the ledger cites this evidence: who may read the ledger may see it from now on.
+/// Marks the evidence of a row as cited: callers that may read the ledger may then see it.
 pub(crate) fn mark_cited(tx: &mut Tx<'_>, meta: &RowMeta) -> Result<()> {
     mark_ids_cited(tx, &meta.source_ids, &meta.evidence_ids)
 }
 
-/// The same for several rows.
+/// Marks artifacts, and the artifacts of projections, as cited.
 pub(crate) fn mark_ids_cited(tx: &mut Tx<'_>, sources: &[String], evidence: &[String]) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
     let mut raw_ids: Vec<String> = sources.to_vec();
@@ -294,7 +317,7 @@ pub(crate) fn mark_ids_cited(tx: &mut Tx<'_>, sources: &[String], evidence: &[St
     Ok(())
 }
 
-/// Withdraws an artifact: its bytes stay, nothing new is made of it. Once more does no harm.
+/// Tombstones an artifact: its bytes stay, nothing new is extracted from it. Idempotent.
 pub async fn tombstone(store: &Store, writer: &WriteContext, actor: &str, id: &str) -> Result<Timestamp> {
     let event = EventDraft::system("raw", "raw.tombstone", actor).input("raw_id", id).succeeded();
     let id = id.to_owned();
@@ -315,17 +338,17 @@ pub async fn tombstone(store: &Store, writer: &WriteContext, actor: &str, id: &s
     Ok(store.write(writer, event, work).await?.0)
 }
 
-/// No such artifact, or none that the caller may see.
+/// The artifact does not exist, or the caller may not see it.
 pub(crate) fn artifact_not_found(id: &str) -> Error {
     Error::new(
         quad_core::Kind::NotFound,
         "raw_artifact_not_found",
-        format!("There is no artifact {}", errors::truncate(id, 80)),
+        format!("There is no artifact {}", quad_core::text::truncate(id, 80)),
     )
 }
 
-/// The artifact is withdrawn.
+/// The artifact is tombstoned.
 pub(crate) fn artifact_tombstoned(id: &str) -> Error {
     errors::conflict("raw_artifact_tombstoned", format!("The artifact {id} was withdrawn"))
-        .hint("Its bytes stay as they are; nothing new is made of them")
+        .hint("Store a new document; nothing is extracted from a withdrawn one")
 }

@@ -1,4 +1,4 @@
-//! Reads: what each address holds, and what that rests on.
+//! `resources/read`: the content of each address and its read set.
 
 use quad_core::{Address, Content, Error, Principal, ReadOutput, ReadSet, Result, Timestamp};
 use quad_store::Sql;
@@ -53,7 +53,7 @@ pub(crate) async fn read(
     }
 }
 
-/// A row of the ledger, or evidence.
+/// The JSON of a ledger row or an artifact, and its read set.
 fn read_row(
     sql: &mut dyn Sql,
     resource: Resource,
@@ -85,13 +85,15 @@ fn read_row(
             (Invoice::KIND, row.map(|row| Value::Object(row.to_json(&tenant))))
         }
         Resource::Raw => (raw::KIND, raw::to_json_for(sql, id, subject, true)?),
-        Resource::Page | Resource::ActionTypes => return Err(Error::internal("this address is no row")),
+        Resource::Page | Resource::ActionTypes => {
+            return Err(Error::internal("this address does not name a row"));
+        }
     };
     let read_set = tags::read_set(sql.version()).with_tag(tags::row(kind, id));
     Ok(json.map(|value| (value, read_set)))
 }
 
-/// A transaction; one side of a transfer shows where the other side is.
+/// The JSON of a transaction; one side of a transfer includes the other side.
 fn transaction_json(sql: &mut dyn Sql, row: &Transaction, tenant: &str) -> Result<Value> {
     let mut json = row.to_public_json(tenant);
     if row.direction == Direction::Transfer
@@ -102,15 +104,15 @@ fn transaction_json(sql: &mut dyn Sql, row: &Transaction, tenant: &str) -> Resul
     Ok(Value::Object(json))
 }
 
-/// A page that was asked for.
+/// A page that was requested.
 pub(crate) enum Page {
-    /// As the ledger has it now, and the revision that says so.
+    /// The current page and its revision.
     Current(RenderedPage, Revision),
-    /// One revision by its id.
+    /// A revision by its id.
     Revision(Revision, ReadSet),
 }
 
-/// Finds or makes a page.
+/// Loads a revision, or renders the current page and stores a revision if its text has changed.
 pub(crate) async fn get_or_render(
     brain: &Brain,
     caller: &Principal,
@@ -136,7 +138,7 @@ pub(crate) async fn get_or_render(
         });
         let Some((mut rendered, stored)) = rendering.await? else { return Ok(None) };
         if let Some(agents_read_set) = agents_read_set.filter(|agents| agents.version.is_some()) {
-            // Both were read, one after the other: what rests on both is as old as the older.
+            // Two reads at different versions: the result is only as new as the older one.
             rendered.read_set.version = rendered.read_set.version.min(agents_read_set.version);
             rendered.read_set.tags.extend(agents_read_set.tags);
         }
@@ -152,11 +154,11 @@ pub(crate) async fn get_or_render(
             return Ok(Some(Page::Current(rendered, saved)));
         }
     }
-    Err(Error::new(quad_core::Kind::Limit, "BUSY", "It changed faster than it could be read")
+    Err(Error::new(quad_core::Kind::Limit, "BUSY", "The ledger changed while the page was rendered")
         .hint("Try again"))
 }
 
-/// What the registry says of the agent that a page is about.
+/// The registry entry of the agent that a page is about.
 async fn find_agent(
     brain: &Brain,
     caller: &Principal,

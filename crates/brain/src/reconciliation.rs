@@ -1,10 +1,10 @@
-//! Reconciliation: two rows that tell of the same thing vouch for each other.
+//! Reconciliation: a match of two rows about the same event raises their confidence.
 
 use quad_core::Result;
 use quad_store::Tx;
 
 use crate::entity::{self, Entity, UnitInterval, entity};
-use crate::invoice::Invoice;
+use crate::invoice::{self, Invoice};
 use crate::obligation::{self, Obligation};
 use crate::row_meta::RowMeta;
 use crate::string_enum::string_enum;
@@ -13,7 +13,7 @@ use crate::transaction::{ReconciliationStatus, Transaction};
 use crate::{posting, raw};
 
 string_enum!(
-    /// How a match stands.
+    /// The status of a match.
     MatchStatus, "match status" {
         Unmatched = "unmatched", Matched = "matched", PartiallyMatched = "partially_matched",
         DuplicatePossible = "duplicate_possible", Disputed = "disputed", Cleared = "cleared", Failed = "failed",
@@ -21,12 +21,12 @@ string_enum!(
     }
 );
 string_enum!(
-    /// What sort of row a match speaks of.
+    /// The kind of a matched row.
     MatchedKind, "matched kind" { Transaction = "transaction", Obligation = "obligation", Invoice = "invoice" }
 );
 
 entity!(
-    /// A match as stored.
+    /// A stored match.
     Match, "match" in "brain_match" as MatchId {
         match_type: String,
         left_kind: MatchedKind,
@@ -39,7 +39,7 @@ entity!(
     }
 );
 
-/// Records a match, and lifts what it corroborates.
+/// Records a match and raises the confidence of the rows that it corroborates.
 pub(crate) fn create(tx: &mut Tx<'_>, new: &Match, touched: &mut TouchedTags) -> Result<bool> {
     let left = load_meta(tx, new.left_kind, &new.left_id)?;
     let right = load_meta(tx, new.right_kind, &new.right_id)?;
@@ -94,17 +94,15 @@ fn apply_match(
         }
         MatchedKind::Obligation => {
             let Some(raised) = raised else { return Ok(()) };
-            let mut row: Obligation = entity::get(tx, id)?;
-            row.meta = raised;
-            obligation::replace(tx, &row, touched)
+            let old: Obligation = entity::get(tx, id)?;
+            let row = Obligation { meta: raised, ..old.clone() };
+            obligation::save(tx, Some(&old), &row, touched).map(|_| ())
         }
         MatchedKind::Invoice => {
             let Some(raised) = raised else { return Ok(()) };
-            let mut row: Invoice = entity::get(tx, id)?;
-            row.meta = raised;
-            entity::update(tx, &row)?;
-            touched.row(Invoice::KIND, id);
-            Ok(())
+            let old: Invoice = entity::get(tx, id)?;
+            let row = Invoice { meta: raised, ..old.clone() };
+            invoice::save(tx, Some(&old), &row, touched).map(|_| ())
         }
     }
 }

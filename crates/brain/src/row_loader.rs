@@ -1,7 +1,9 @@
-//! Booking: a line of a file, or what a person typed, becomes rows of the ledger.
+//! Applies lines of a load, or a typed row, to the ledger.
 //!
-//! Every line says its `kind`. A row whose id is there is left as it is, so that a load can simply be run again; a line with
-//! `"operation": "upsert"` puts its row in the place of the one that is there.
+//! Every line has a `kind`. A row whose id exists is left unchanged, so that a load can be run again. With
+//! `"operation": "upsert"` an existing row is replaced as a whole: fields that the line omits get their defaults.
+
+use std::collections::BTreeSet;
 
 use quad_core::{Error, Kind, Result};
 use quad_store::Tx;
@@ -40,15 +42,27 @@ pub(crate) const KINDS: &[&str] = &[
     "raw",
 ];
 
-/// What lines have become.
+/// The result of applying lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadCounts {
-    /// Rows that were not there.
+    /// Inserted rows.
     pub created: usize,
-    /// Rows that have changed.
+    /// Changed rows.
     pub updated: usize,
-    /// Rows that were there already.
+    /// Rows that existed already.
     pub skipped: usize,
+}
+
+impl LoadCounts {
+    fn created_or_skipped(created: bool) -> LoadCounts {
+        LoadCounts { created: usize::from(created), updated: 0, skipped: usize::from(!created) }
+    }
+}
+
+impl From<PostingCounts> for LoadCounts {
+    fn from(counts: PostingCounts) -> LoadCounts {
+        LoadCounts { created: counts.added, updated: counts.updated, skipped: counts.unchanged }
+    }
 }
 
 impl std::ops::AddAssign for LoadCounts {
@@ -62,7 +76,7 @@ impl std::ops::AddAssign for LoadCounts {
 /// A line with its number in the file.
 pub(crate) type NumberedLine = (usize, Map<String, Value>);
 
-/// Books lines in their order, in one transaction. Transactions that follow one another are posted together.
+/// Applies lines in order, in one transaction. Consecutive transactions are posted together.
 pub(crate) fn apply_lines(tx: &mut Tx<'_>, lines: &[NumberedLine], defaults: &RowMeta) -> Result<LoadCounts> {
     tx.lock("brain")?;
     let mut touched = TouchedTags::default();
@@ -100,29 +114,23 @@ fn post_pending(
     if pending.is_empty() {
         return Ok(LoadCounts::default());
     }
-    for row in pending.iter() {
-        if let Some(counterparty) = &row.counterparty_id {
-            entity::get::<Counterparty>(tx, counterparty.as_str())
-                .map_err(|error| with_line(number, error))?;
-        }
-    }
-    let PostingCounts { added, updated, unchanged } =
-        posting::post(tx, pending, touched).map_err(|error| with_line(number, error))?;
+    check_counterparties(tx, pending).map_err(|error| with_line(number, error))?;
+    let counts = posting::post(tx, pending, touched).map_err(|error| with_line(number, error))?;
     pending.clear();
-    Ok(LoadCounts { created: added, updated, skipped: unchanged })
+    Ok(counts.into())
 }
 
 fn is_upsert(line: &Map<String, Value>) -> bool {
     line.get("operation").and_then(Value::as_str) == Some("upsert")
 }
 
-/// Names the line that a refusal is about.
+/// Adds the line number to an error.
 fn with_line(number: usize, error: Error) -> Error {
     if error.kind() == Kind::Internal || number == 0 {
         return error;
     }
     let (kind, code) = (error.kind(), error.code().to_owned());
-    // A missing row is the line's fault, not the caller's address.
+    // A missing row is invalid input here, not a missing address.
     let kind = if kind == Kind::NotFound { Kind::BadInput } else { kind };
     let wrapped =
         Error::new(kind, code, format!("line {number}: {}", error.message())).with_detail("line", number);
@@ -140,28 +148,81 @@ fn apply_line(
     touched: &mut TouchedTags,
 ) -> Result<LoadCounts> {
     let meta = RowMeta::from_line(line, defaults)?;
-    if is_upsert(line) && upsert(tx, kind, line, meta.clone(), touched)? {
-        return Ok(LoadCounts { updated: 1, ..LoadCounts::default() });
+    let is_upsert = is_upsert(line);
+    match kind {
+        "transaction" => return save_transaction(tx, Transaction::parse_line(line, meta)?, touched),
+        "counterparty" => {
+            let row = Counterparty::parse_line(line, meta)?;
+            return save_row(tx, row, is_upsert, counterparty::save, touched);
+        }
+        "obligation" => {
+            let row = Obligation::parse_line(line, meta)?;
+            return save_row(tx, row, is_upsert, obligation::save, touched);
+        }
+        "invoice" => {
+            return save_row(tx, Invoice::parse_line(line, meta)?, is_upsert, invoice::save, touched);
+        }
+        "payment_intent" => {
+            let row = PaymentIntent::parse_line(line, meta)?;
+            return save_row(tx, row, is_upsert, payment_intent::save, touched);
+        }
+        "policy" => return save_row(tx, Policy::parse_line(line, meta)?, is_upsert, policy::save, touched),
+        other if is_upsert && KINDS.contains(&other) => {
+            return Err(errors::invalid("operation", format!("upsert is not supported for {other}")));
+        }
+        _ => {}
     }
     let created = match kind {
         "account" => Account::insert_from_line(tx, line, meta, touched)?,
         "balance" => balance::record(tx, Snapshot::from_line(line, meta)?, touched)?,
-        "transaction" => posting::post(tx, &[Transaction::parse_line(line, meta)?], touched)?.added > 0,
-        "counterparty" => counterparty::create(tx, &Counterparty::parse_line(line, meta)?, touched)?,
-        "obligation" => obligation::create(tx, &Obligation::parse_line(line, meta)?, touched)?,
-        "invoice" => invoice::create(tx, &Invoice::parse_line(line, meta)?, touched)?,
         "category" => insert_simple(tx, &Category::from_line(line, meta)?, touched)?,
         "transfer" => transfer::create(tx, &Transfer::from_line(line, meta)?, touched)?,
         "match" => reconciliation::create(tx, &Match::from_line(line, meta)?, touched)?,
-        "payment_intent" => payment_intent::create(tx, &PaymentIntent::parse_line(line, meta)?, touched)?,
-        "policy" => policy::create(tx, &Policy::parse_line(line, meta)?, touched)?,
         other => return Err(errors::unknown("kind of line", "kind", other, KINDS)),
     };
-    Ok(if created {
-        LoadCounts { created: 1, ..LoadCounts::default() }
-    } else {
-        LoadCounts { skipped: 1, ..LoadCounts::default() }
-    })
+    Ok(LoadCounts::created_or_skipped(created))
+}
+
+/// Inserts a row, or replaces it if the line asks for that and the row exists. A replaced row keeps its creation time.
+fn save_row<N: Entity>(
+    tx: &mut Tx<'_>,
+    mut row: N,
+    is_upsert: bool,
+    save: impl Fn(&mut Tx<'_>, Option<&N>, &N, &mut TouchedTags) -> Result<bool>,
+    touched: &mut TouchedTags,
+) -> Result<LoadCounts> {
+    let old = if is_upsert { entity::find::<N>(tx, row.id_text())? } else { None };
+    let Some(old) = old else {
+        return Ok(LoadCounts::created_or_skipped(save(tx, None, &row, touched)?));
+    };
+    row.meta_mut().created_at = old.meta().created_at;
+    row.meta_mut().updated_at = tx.now();
+    save(tx, Some(&old), &row, touched)?;
+    Ok(LoadCounts { updated: 1, ..LoadCounts::default() })
+}
+
+/// Replaces a transaction, or posts it if its id is new. Transactions without `upsert` are posted in batches instead.
+fn save_transaction(tx: &mut Tx<'_>, mut row: Transaction, touched: &mut TouchedTags) -> Result<LoadCounts> {
+    check_counterparties(tx, std::slice::from_ref(&row))?;
+    let Some(old) = entity::find::<Transaction>(tx, row.id.as_str())? else {
+        return Ok(posting::post(tx, &[row], touched)?.into());
+    };
+    row.meta.created_at = old.meta.created_at;
+    row.meta.updated_at = tx.now();
+    posting::replace(tx, &row, touched)?;
+    Ok(LoadCounts { updated: 1, ..LoadCounts::default() })
+}
+
+/// Checks that the counterparties of transactions exist.
+fn check_counterparties(tx: &mut Tx<'_>, rows: &[Transaction]) -> Result<()> {
+    let ids: BTreeSet<&str> =
+        rows.iter().filter_map(|row| row.counterparty_id.as_ref()).map(|id| id.as_str()).collect();
+    let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
+    let existing = entity::existing_ids::<Counterparty>(tx, &ids)?;
+    match ids.iter().find(|id| !existing.contains(*id)) {
+        None => Ok(()),
+        Some(missing) => Err(errors::row_not_found(Counterparty::KIND, missing)),
+    }
 }
 
 fn insert_simple<N: Entity>(tx: &mut Tx<'_>, row: &N, touched: &mut TouchedTags) -> Result<bool> {
@@ -173,56 +234,12 @@ fn insert_simple<N: Entity>(tx: &mut Tx<'_>, row: &N, touched: &mut TouchedTags)
     Ok(added)
 }
 
-/// Puts a row in the place of the one that is there; false if there is none.
-fn upsert(
-    tx: &mut Tx<'_>,
-    kind: &str,
-    line: &Map<String, Value>,
-    mut meta: RowMeta,
-    touched: &mut TouchedTags,
-) -> Result<bool> {
-    meta.updated_at = tx.now();
-    match kind {
-        "transaction" => {
-            let row = Transaction::parse_line(line, meta)?;
-            let Some(old) = entity::find::<Transaction>(tx, row.id.as_str())? else { return Ok(false) };
-            let mut row = row;
-            row.meta.created_at = old.meta.created_at;
-            posting::replace(tx, &row, touched)?;
-        }
-        "obligation" => {
-            let mut row = Obligation::parse_line(line, meta)?;
-            let Some(old) = entity::find::<Obligation>(tx, row.id.as_str())? else { return Ok(false) };
-            row.meta.created_at = old.meta.created_at;
-            obligation::replace(tx, &row, touched)?;
-        }
-        "invoice" => return replace_entity(tx, Invoice::parse_line(line, meta)?, touched),
-        "counterparty" => return replace_entity(tx, Counterparty::parse_line(line, meta)?, touched),
-        "payment_intent" => return replace_entity(tx, PaymentIntent::parse_line(line, meta)?, touched),
-        "policy" => return replace_entity(tx, Policy::parse_line(line, meta)?, touched),
-        other => {
-            return Err(errors::invalid("operation", format!("upsert is not possible for {other}")));
-        }
-    }
-    Ok(true)
-}
-
-fn replace_entity<N: Entity>(tx: &mut Tx<'_>, mut row: N, touched: &mut TouchedTags) -> Result<bool> {
-    let Some(old) = entity::find::<N>(tx, row.id_text())? else { return Ok(false) };
-    row.meta_mut().created_at = old.meta().created_at;
-    entity::update(tx, &row)?;
-    raw::mark_cited(tx, row.meta())?;
-    touched.row(N::KIND, row.id_text());
-    touched.listing();
-    Ok(true)
-}
-
-/// The id that a line brings, for those who want to say what became of it.
+/// The id in a line.
 pub(crate) fn id_of(line: &Map<String, Value>) -> Option<String> {
     line.get("id").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Gives a line an id of its kind if it has none, so that its maker knows what it made.
+/// The id in a line. Adds a generated one if the line has none, so that the caller knows it.
 pub(crate) fn ensure_id(line: &mut Map<String, Value>) -> Result<String> {
     if let Some(id) = id_of(line) {
         return Ok(id);

@@ -1,7 +1,7 @@
-//! Where a ledger row comes from, and how sure we are of it.
+//! The evidence, provenance and confidence of a ledger row.
 //!
-//! Every row cites evidence: raw artifacts or what a parser made of them. What an agent or a customer merely says is never
-//! believed by more than half; only a match with something that was extracted or confirmed lifts it.
+//! Every row cites evidence: artifacts or projections. A row that only an agent or a customer asserts has a confidence
+//! of at most 0.5. A match with an extracted or confirmed row raises it.
 
 use quad_core::{Result, Timestamp};
 use quad_store::{Row, Value as Cell};
@@ -12,7 +12,7 @@ use crate::errors::invalid;
 use crate::string_enum::string_enum;
 
 string_enum!(
-    /// How a row came to be known.
+    /// How a row became known.
     Provenance, "provenance" {
         Extracted = "extracted",
         Inferred = "inferred",
@@ -23,24 +23,24 @@ string_enum!(
     }
 );
 
-/// The most that a bare assertion is believed.
+/// The maximum confidence of a row that is only asserted.
 pub(crate) const MAX_ASSERTED_CONFIDENCE: f64 = 0.5;
 
-/// The most that a match lifts a confidence to.
+/// The maximum confidence after a match.
 const MAX_CORROBORATED_CONFIDENCE: f64 = 0.9;
 
 impl Provenance {
-    /// Whether nobody but the one who says so vouches for it.
+    /// True if the only source is a claim of an agent or a customer.
     pub(crate) fn is_assertion(self) -> bool {
         matches!(self, Provenance::AgentContributed | Provenance::CustomerAsserted)
     }
 
-    /// Whether a match with such a row corroborates the other.
+    /// Whether a match with such a row raises the confidence of the other.
     fn corroborates(self) -> bool {
         matches!(self, Provenance::Extracted | Provenance::HumanConfirmed)
     }
 
-    /// A confidence within what this provenance allows.
+    /// Limits a confidence to what this provenance allows.
     pub(crate) fn cap(self, confidence: f64) -> f64 {
         let confidence = confidence.clamp(0.0, 1.0);
         if self.is_assertion() { confidence.min(MAX_ASSERTED_CONFIDENCE) } else { confidence }
@@ -50,23 +50,23 @@ impl Provenance {
 /// The fields that every ledger row has.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RowMeta {
-    /// Raw artifacts.
+    /// Ids of artifacts.
     pub source_ids: Vec<String>,
-    /// Parsed projections.
+    /// Ids of projections.
     pub evidence_ids: Vec<String>,
     pub provenance: Provenance,
-    /// 0 to 1, within what the provenance allows.
+    /// From 0 to 1, limited by the provenance.
     pub confidence: f64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
-/// Its columns.
+/// The columns of these fields.
 pub(crate) const COLUMNS: &[&str] =
     &["source_ids", "evidence_ids", "provenance", "confidence", "created_at", "updated_at"];
 
 impl RowMeta {
-    /// The standing of a row that rests on one artifact and what was made of it.
+    /// The fields of a row that cites one artifact and perhaps its projection.
     pub(crate) fn from_artifact(
         raw: &str,
         parsed: Option<&str>,
@@ -84,7 +84,7 @@ impl RowMeta {
         }
     }
 
-    /// The standing that a line claims; what it leaves out is as in `otherwise`.
+    /// The fields that a line gives; those that it omits are taken from `defaults`.
     pub(crate) fn from_line(line: &Map<String, Value>, defaults: &RowMeta) -> Result<RowMeta> {
         let mut meta = defaults.clone();
         if let Some(provenance) = entity::parse_field::<Option<Provenance>>(line, "provenance")? {
@@ -115,7 +115,7 @@ impl RowMeta {
         Ok(meta)
     }
 
-    /// What a match with a row of `counterpart`'s standing makes of this one; `None` if it changes nothing.
+    /// The fields after a match with a row that has the fields `counterpart`; `None` if nothing changes.
     pub(crate) fn corroborated_by(
         &self,
         counterpart: &RowMeta,
@@ -191,7 +191,7 @@ mod tests {
         let raised =
             agent.corroborated_by(&row_meta(Provenance::Extracted, 1.0), 0.95, Timestamp(2)).unwrap();
         assert_eq!((raised.provenance, raised.confidence), (Provenance::Extracted, 0.9));
-        // Never downwards.
+        // A match never lowers the confidence.
         let certain = row_meta(Provenance::Extracted, 1.0);
         assert!(certain.corroborated_by(&certain, 0.2, Timestamp(2)).is_none());
     }

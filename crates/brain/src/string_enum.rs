@@ -1,6 +1,6 @@
-//! Closed vocabularies: words that a field may hold, and nothing else.
+//! Enums whose variants are strings in JSON and in the database.
 
-/// Declares a vocabulary: an enum whose variants are the words of the wire and of the database.
+/// Declares such an enum: `Name, "name for messages" { Variant = "string", … }`.
 macro_rules! string_enum {
     ($(#[$doc:meta])* $name:ident, $what:literal { $($variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -9,20 +9,20 @@ macro_rules! string_enum {
         pub enum $name { $($variant),+ }
 
         impl $name {
-            /// Every word.
+            /// All strings, in the order of declaration.
             pub const NAMES: &'static [&'static str] = &[$($word),+];
 
-            /// The word.
+            /// The string.
             pub fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $word),+ }
             }
 
-            /// Reads a word exactly.
+            /// Parses a string exactly.
             pub fn parse(text: &str) -> Option<$name> {
                 match text { $($word => Some($name::$variant),)+ _ => None }
             }
 
-            /// Reads a word, or says which there are.
+            /// Parses an argument; the error lists the allowed strings.
             #[allow(dead_code)]
             pub(crate) fn parse_arg(field: &str, text: &str) -> quad_core::Result<$name> {
                 $name::parse(text).ok_or_else(|| crate::errors::unknown($what, field, text, Self::NAMES))
@@ -43,7 +43,7 @@ macro_rules! string_enum {
             fn from_row(row: &quad_store::Row, at: &mut usize) -> quad_core::Result<$name> {
                 let text = row.text(crate::entity::next_column(at))?;
                 $name::parse(text).ok_or_else(|| {
-                    quad_core::Error::internal(format!("{text} is stored as {} but is none", $what))
+                    quad_core::Error::internal(format!("the stored {} {text} is unknown", $what))
                 })
             }
 
@@ -52,7 +52,7 @@ macro_rules! string_enum {
             }
 
             fn from_json(field: &str, value: &serde_json::Value) -> quad_core::Result<$name> {
-                let text = value.as_str().ok_or_else(|| crate::errors::invalid(field, "must be text"))?;
+                let text = value.as_str().ok_or_else(|| crate::errors::invalid(field, "must be a string"))?;
                 $name::parse_arg(field, text)
             }
         }

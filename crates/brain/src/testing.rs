@@ -1,26 +1,28 @@
-//! The world of this crate's tests: the scheme behind a real resolver on every backend that this machine offers.
+//! The test environment of this crate: the scheme behind a resolver, on every backend of this machine.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
-use quad_core::resolver::View;
-use quad_core::tool::NoProgress;
-use quad_core::{
-    Principal, PrincipalKind, ReadSet, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp, Version,
-};
-use quad_store::testing::{TestStore, stores};
+use quad_core::{Error, Principal, ReadSet, Result, TenantId, Timestamp, Version};
+use quad_store::testing::{self, agent, stores};
 use quad_store::{WriteContext, tenant};
 use serde_json::{Value, json};
 
+use crate::import::{self, FileReport, ImportEvent, ImportFile, ImportOptions};
 use crate::{AgentDirectory, AgentSummary, Brain, COMPONENT, LoadCounts, load};
 
-/// One backend.
-pub(crate) struct TestEnv {
-    pub test: Arc<TestStore>,
-    pub resolver: Resolver,
-    pub caller: Principal,
+/// A ledger on one backend, with what only this scheme has: loading, importing, asking.
+pub(crate) struct TestEnv(testing::TestEnv<Brain>);
+
+impl Deref for TestEnv {
+    type Target = testing::TestEnv<Brain>;
+
+    fn deref(&self) -> &testing::TestEnv<Brain> {
+        &self.0
+    }
 }
 
-/// A registry that knows two agents.
+/// A registry with two agents.
 struct TestAgentDirectory;
 
 #[async_trait::async_trait]
@@ -38,24 +40,16 @@ impl AgentDirectory for TestAgentDirectory {
     }
 }
 
-/// A caller with these scopes.
-pub(crate) fn caller(tenant: &TenantId, subject: &str, scopes: &str) -> Principal {
-    Principal {
-        tenant: tenant.clone(),
-        subject: subject.into(),
-        kind: PrincipalKind::Agent,
-        scopes: ScopeSet::parse(scopes),
-        credential_read_set: None,
-        expires_at: None,
-    }
-}
-
 /// An empty ledger on each backend.
 pub(crate) async fn test_envs() -> Vec<TestEnv> {
-    stores(&[COMPONENT]).await.unwrap().into_iter().map(TestEnv::new).collect()
+    let new = |store: testing::TestStore| {
+        let brain = Brain::new(store.store.clone(), Arc::new(TestAgentDirectory));
+        TestEnv(testing::TestEnv::new(store, brain).unwrap())
+    };
+    stores(&[COMPONENT]).await.unwrap().into_iter().map(new).collect()
 }
 
-/// A ledger with a little of everything on each backend.
+/// A ledger with the rows of [`FIXTURE`] on each backend.
 pub(crate) async fn test_envs_with_data() -> Vec<TestEnv> {
     let envs = test_envs().await;
     for env in &envs {
@@ -64,7 +58,7 @@ pub(crate) async fn test_envs_with_data() -> Vec<TestEnv> {
     envs
 }
 
-/// What the fixtures hold.
+/// A few rows of every kind.
 pub(crate) const FIXTURE: &str = r#"
 {"kind":"account","id":"acct_8231","name":"Operating","currency":"USD","institution":"First Bank","current_balance":"1180.00","balance_as_of":"2025-10-01"}
 {"kind":"account","id":"acct_euro","name":"Euro","currency":"EUR","account_type":"bank_savings"}
@@ -83,51 +77,49 @@ pub(crate) const FIXTURE: &str = r#"
 {"kind":"payment_intent","id":"pi_a1b2c3","created_by_agent_id":"agent_1","action_type":"ach_outbound","source_account_id":"acct_8231","destination_counterparty_id":"cp_aws","amount":"250.00","currency":"USD","obligation_id":"obl_1","status":"pending_approval","policy_decision_id":"pd_1"}
 "#;
 
-impl TestEnv {
-    fn new(test: TestStore) -> TestEnv {
-        let caller = caller(&test.tenant, "agent_1", "*:*");
-        let scheme = Arc::new(Brain::new(test.store.clone(), Arc::new(TestAgentDirectory)));
-        let store = Arc::new(test.store.clone());
-        let resolver = Resolver::new(vec![scheme as Arc<dyn Scheme>], store.clone(), store).unwrap();
-        TestEnv { resolver, caller, test: Arc::new(test) }
-    }
+/// A statement of four entries that names no account.
+pub(crate) const STATEMENT: &str = "Date;Payee;Description;Amount;Currency\r\n\
+    01.09.2025;Bakery;Two rolls;-3,20;EUR\r\n\
+    01.09.2025;Bakery;Two rolls;-3,20;EUR\r\n\
+    15.09.2025;Employer;Salary;2.500,00;EUR\r\n\
+    28.09.2025;Landlord;Rent;-900,00;EUR\r\n";
 
-    /// The same door for another caller.
+impl TestEnv {
+    /// The write context of the caller's tenant.
     pub(crate) fn writer(&self) -> WriteContext {
         WriteContext::from(&self.caller.tenant)
     }
 
-    /// Another tenant of the same database.
-    pub(crate) async fn another_tenant(&self, name: &str) -> Principal {
-        let tenant = tenant::ensure(&self.test.store, name).await.unwrap().id;
-        caller(&tenant, "agent_1", "*:*")
+    /// An agent with every scope in another tenant of the same database.
+    pub(crate) async fn agent_of_tenant(&self, name: &str) -> Principal {
+        let tenant = tenant::ensure(&self.test_store.store, name).await.unwrap().id;
+        agent(&tenant, "agent_1", "*:*")
     }
 
     pub(crate) async fn load(&self, lines: &str) -> Result<LoadCounts> {
-        load::load(&self.test.store, &self.writer(), "test", "fixture", lines.as_bytes(), |_| {}).await
+        load::load(&self.test_store.store, &self.writer(), "test", "fixture", lines.as_bytes(), |_| {}).await
     }
 
-    pub(crate) async fn text_as(&self, caller: &Principal, uri: &str) -> Result<String> {
-        let answer = self.resolver.read(caller, View::All, uri).await?;
-        Ok(String::from_utf8(answer.read.contents[0].bytes().to_vec()).unwrap())
+    /// Three accounts in USD without numbers: `acct_0`, `acct_1` and `acct_2`.
+    pub(crate) async fn load_three_accounts(&self) {
+        let account = |number: u8| json!({"kind": "account", "id": format!("acct_{number}"), "name": "A", "currency": "USD"});
+        let lines: Vec<String> = (0..3).map(|number| account(number).to_string()).collect();
+        self.load(&lines.join("\n")).await.unwrap();
     }
 
-    pub(crate) async fn text(&self, uri: &str) -> Result<String> {
-        self.text_as(&self.caller, uri).await
-    }
-
-    pub(crate) async fn read(&self, uri: &str) -> Result<Value> {
-        Ok(serde_json::from_str(&self.text(uri).await?).unwrap())
-    }
-
-    pub(crate) async fn call_as(&self, caller: &Principal, tool: &str, arguments: Value) -> Result<Value> {
-        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        let output = self.resolver.call_tool(caller, View::All, tool, arguments, &NoProgress).await?;
-        Ok(output.structured_value().unwrap())
-    }
-
-    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
-        self.call_as(&self.caller, tool, arguments).await
+    pub(crate) async fn import(&self, name: &str, text: &str, options: &ImportOptions) -> Result<FileReport> {
+        let file =
+            ImportFile { name: name.to_owned(), bytes: text.as_bytes().to_vec(), options: options.clone() };
+        let mut report = None;
+        let on_event = |_: usize, event: ImportEvent| {
+            if let ImportEvent::FileDone(file_report) = event {
+                report = Some(*file_report);
+            }
+        };
+        import::import_all(&self.test_store.store, &self.writer(), "test", [Ok(file)], on_event)
+            .await
+            .map_err(|import_error| import_error.error)?;
+        report.ok_or_else(|| Error::internal("the import has no report"))
     }
 
     pub(crate) async fn ask(&self, question: &str) -> Value {

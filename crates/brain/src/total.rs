@@ -1,7 +1,7 @@
-//! Totals: sums that are kept, so that nobody has to add the ledger up.
+//! Stored sums, so that no read adds up the ledger.
 //!
-//! A total is of a subject (everything, an account, a counterparty, a category), of a period (a month, all time, or what is
-//! open now), of one currency and one direction. The transaction that posts also changes the totals; there is no other way.
+//! A total has a subject (everything, an account, a counterparty, a category), a period (a month, all time, or what is
+//! open now), a currency and a direction. Only the transaction that posts a row changes its totals.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use quad_store::{Row, Sql, Tx, Value as Cell, batch, params};
 use crate::calendar::Month;
 use crate::money;
 
-/// What a total is of.
+/// The subject of a total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Subject {
     Everything,
@@ -32,10 +32,10 @@ impl Subject {
     }
 }
 
-/// Over all time.
+/// The period of all time.
 pub(crate) const ALL_TIME: &str = "ever";
 
-/// Not settled yet: what is owed now.
+/// The period of open obligations.
 pub(crate) const OPEN: &str = "open";
 
 /// One sum.
@@ -64,7 +64,7 @@ impl Total {
 
 const COLUMNS: &str = "subject_id, period, currency, direction, count, units, nanos";
 
-/// The totals of one subject in one period: a handful, by currency and direction. Emptied ones are left out.
+/// The totals of one subject in one period, by currency and direction. Empty ones are left out.
 pub(crate) fn for_subject(sql: &mut dyn Sql, subject: Subject, id: &str, period: &str) -> Result<Vec<Total>> {
     let tenant = sql.tenant().as_str().to_owned();
     let query = format!(
@@ -76,7 +76,7 @@ pub(crate) fn for_subject(sql: &mut dyn Sql, subject: Subject, id: &str, period:
     Ok(totals.into_iter().filter(|total| total.count > 0).collect())
 }
 
-/// The subjects with the greatest sums of a period, currency and direction.
+/// The subjects with the largest sums of a period, currency and direction.
 pub(crate) fn top(
     sql: &mut dyn Sql,
     subject: Subject,
@@ -95,12 +95,35 @@ pub(crate) fn top(
     Ok(totals.into_iter().filter(|total| total.count > 0).collect())
 }
 
-/// The months in which anything is posted, from after `after` on. One that lost its last transaction is none of them.
+/// The subjects with the largest sums over some months, of one currency and direction.
+pub(crate) fn top_over_months(
+    sql: &mut dyn Sql,
+    subject: Subject,
+    months: &[Month],
+    currency: Currency,
+    direction: &str,
+    limit: usize,
+) -> Result<Vec<(String, Amount)>> {
+    let mut sums: BTreeMap<String, Amount> = BTreeMap::new();
+    for month in months {
+        // Four times as many per month as are returned: the largest over a quarter may be second in each month.
+        for total in top(sql, subject, &month.to_string(), currency, direction, limit * 4)? {
+            let sum = sums.entry(total.subject_id).or_insert(Amount::ZERO);
+            *sum = money::add(*sum, total.amount)?;
+        }
+    }
+    let mut sums: Vec<(String, Amount)> = sums.into_iter().collect();
+    sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    sums.truncate(limit);
+    Ok(sums)
+}
+
+/// The months with posted transactions, after `after`. A month whose last transaction was removed is left out.
 pub(crate) fn months(sql: &mut dyn Sql, after: Option<Month>, limit: usize) -> Result<Vec<Month>> {
     let tenant = sql.tenant().as_str().to_owned();
     let mut posted_months: Vec<Month> = Vec::new();
     let mut after = after.map(|month| month.to_string()).unwrap_or_default();
-    // A month has a row for each currency and direction; the periods that are no months sort after all of them.
+    // A month has one row per currency and direction. The periods that are no months sort after all months.
     while posted_months.len() < limit {
         let row = sql.query_opt(
             "SELECT period FROM brain_total WHERE tenant_id = $1 AND kind = 'all' AND subject_id = '' \
@@ -114,7 +137,7 @@ pub(crate) fn months(sql: &mut dyn Sql, after: Option<Month>, limit: usize) -> R
     Ok(posted_months)
 }
 
-/// The newest month in which anything was posted.
+/// The newest month with posted transactions.
 pub(crate) fn newest_month(sql: &mut dyn Sql) -> Result<Option<Month>> {
     let tenant = sql.tenant().as_str().to_owned();
     let row = sql.query_opt(
@@ -125,7 +148,7 @@ pub(crate) fn newest_month(sql: &mut dyn Sql) -> Result<Option<Month>> {
     row.map(|row| Ok(Month::parse(row.text(0)?))).transpose().map(Option::flatten)
 }
 
-/// Changes of totals, gathered in memory until a commit writes them.
+/// Changes of totals, accumulated until the commit writes them.
 #[derive(Debug, Default)]
 pub(crate) struct Deltas(BTreeMap<TotalKey, Delta>);
 
@@ -145,7 +168,7 @@ struct Delta {
 }
 
 impl Deltas {
-    /// Adds `count` movements of together `nanos` billionths; both are negative when something is taken back.
+    /// Adds `count` transactions with a sum of `nanos`; both are negative when transactions are removed.
     pub(crate) fn add(
         &mut self,
         (subject, id): (Subject, &str),
@@ -160,13 +183,14 @@ impl Deltas {
         delta.nanos += nanos;
     }
 
-    /// Writes them.
+    /// Writes the changes.
     pub(crate) fn write(self, tx: &mut Tx<'_>) -> Result<()> {
         let tenant = tx.tenant().as_str().to_owned();
         let changed: Vec<(TotalKey, Delta)> =
             self.0.into_iter().filter(|(_, delta)| delta.count != 0 || delta.nanos != 0).collect();
         for chunk in batch::chunks(&changed) {
-            // Both parts of a sum are never negative, and those of a delta have one sign: at most one unit carries over.
+            // Both parts of a stored sum are non-negative, and both parts of a delta have the same sign. So at most one
+            // unit carries over.
             let statement = format!(
                 "INSERT INTO brain_total (tenant_id, kind, subject_id, period, currency, direction, count, units, nanos) \
                  VALUES {} ON CONFLICT (tenant_id, kind, subject_id, period, currency, direction) DO UPDATE SET \
@@ -182,7 +206,7 @@ impl Deltas {
             let mut cells: Vec<Cell> = vec![tenant.as_str().into()];
             for (key, delta) in chunk {
                 let amount = Amount::from_nanos(delta.nanos)
-                    .ok_or_else(|| Error::internal("a change of a total has left the range"))?;
+                    .ok_or_else(|| Error::internal("the change of a total is out of range"))?;
                 cells.extend([
                     key.subject.as_str().into(),
                     key.id.as_str().into(),

@@ -1,4 +1,4 @@
-//! Transactions: single movements of money.
+//! Transactions: single movements of money on one account.
 
 use quad_core::{Result, Timestamp, canonical};
 use quad_statements::{Amount, Currency};
@@ -14,24 +14,24 @@ use crate::string_enum::string_enum;
 use crate::{calendar, limits};
 
 string_enum!(
-    /// Which way the money went.
+    /// The direction of the money, from the tenant's view.
     Direction, "direction" {
         Inflow = "inflow", Outflow = "outflow", Transfer = "transfer", Adjustment = "adjustment",
     }
 );
 string_enum!(
-    /// What it did to the account: an amount has no sign, and a transfer goes either way.
+    /// The sign on the account: an amount has no sign, and a transfer can be either.
     Effect, "effect" { Credit = "credit", Debit = "debit" }
 );
 string_enum!(
-    /// How far it has come.
+    /// The status of a transaction.
     TransactionStatus, "transaction status" {
         Pending = "pending", Posted = "posted", Cleared = "cleared", Failed = "failed", Reversed = "reversed",
         Disputed = "disputed",
     }
 );
 string_enum!(
-    /// Whether it was matched with something else that tells of it.
+    /// Whether it is matched with another row about the same event.
     ReconciliationStatus, "reconciliation status" {
         Unreconciled = "unreconciled", Matched = "matched", Partial = "partial", Disputed = "disputed",
     }
@@ -45,7 +45,7 @@ impl TransactionStatus {
 }
 
 entity!(
-    /// A movement of money as stored.
+    /// A stored transaction.
     Transaction, "transaction" in "brain_transaction" as TransactionId {
         amount: Amount,
         currency: Currency,
@@ -53,7 +53,7 @@ entity!(
         effect: Effect,
         account_id: AccountId,
         external_transaction_id: Option<String>,
-        /// The bank's own id or a fingerprint, after the day: what makes it the same movement.
+        /// Identifies the transaction within its account: the bank's id, or the day and a fingerprint.
         dedup_key: String,
         transaction_date: Timestamp,
         posted_date: Option<Timestamp>,
@@ -68,7 +68,7 @@ entity!(
 );
 
 impl Transaction {
-    /// As lists and reads show it.
+    /// The JSON of lists and reads.
     pub(crate) fn to_public_json(&self, tenant: &str) -> Map<String, Value> {
         let mut json = self.to_json(tenant);
         for internal in ["dedup_key", "chain_tx_hash"] {
@@ -77,27 +77,27 @@ impl Transaction {
         json
     }
 
-    /// Its address.
+    /// The URI of a transaction.
     pub(crate) fn uri(id: &str) -> String {
         format!("brain://ledger/transactions/{id}")
     }
 
-    /// Its place in lists by date.
+    /// The key in lists by date.
     pub(crate) fn key(&self) -> Key {
         Key { sort: SortValue::Time(self.transaction_date.0), id: self.id.as_str().to_owned() }
     }
 
-    /// Whether nothing vouches for it yet.
+    /// Whether it is not matched yet.
     pub(crate) fn is_unreconciled(&self) -> bool {
         self.reconciliation_status == Some(ReconciliationStatus::Unreconciled)
     }
 
-    /// Reads one from a line of a file.
+    /// Parses a line of a file.
     pub(crate) fn parse_line(line: &Map<String, Value>, meta: RowMeta) -> Result<Transaction> {
         let mut line = line.clone();
         let direction: Direction = entity::parse_field(&line, "direction")?;
         if line.get("effect").is_none_or(Value::is_null) {
-            // A transfer leaves the account that it is told of, unless it says otherwise.
+            // A transfer without an effect leaves the account.
             let effect = match direction {
                 Direction::Inflow | Direction::Adjustment => Effect::Credit,
                 Direction::Outflow | Direction::Transfer => Effect::Debit,
@@ -108,7 +108,7 @@ impl Transaction {
         let date: Timestamp = entity::parse_field(&line, "transaction_date")?;
         let id = line.get("id").and_then(Value::as_str).map(str::to_owned);
         let external = line.get("external_transaction_id").and_then(Value::as_str);
-        // Without an id of the bank's, the row's own id is what makes it the same.
+        // Without a bank's id, the row's own id is the key.
         let key = match (external, &id) {
             (Some(external), _) => external_key(external),
             (None, Some(id)) => format!("id:{id}"),
@@ -120,19 +120,20 @@ impl Transaction {
     }
 }
 
-/// What makes a movement with an id of its bank's the same.
+/// The key of a transaction with an id of its bank.
 pub(crate) fn external_key(external: &str) -> String {
     format!("x:{external}")
 }
 
-/// What makes a movement the same by its fingerprint: the day first, so that neighbours in time are neighbours on the disk.
+/// The key of a transaction without an id of its bank. It begins with the day, so that rows of the same time are stored
+/// together.
 pub(crate) fn day_key(at: Timestamp, fingerprint: &str) -> String {
     let mut digest = canonical::sha256_hex(fingerprint.as_bytes());
     digest.truncate(24);
     format!("{}:{digest}", calendar::format_date(at))
 }
 
-/// The accounts that have dealt with a counterparty: a look into the index for each.
+/// The accounts that have transactions with a counterparty: one index seek each.
 fn accounts_of_counterparty(sql: &mut dyn Sql, counterparty: &str) -> Result<Vec<String>> {
     let first = "SELECT MIN(account_id) FROM brain_transaction WHERE tenant_id = $1 AND counterparty_id = $2";
     let query = format!(
@@ -144,7 +145,7 @@ fn accounts_of_counterparty(sql: &mut dyn Sql, counterparty: &str) -> Result<Vec
     rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect()
 }
 
-/// Which transactions.
+/// A filter of transactions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
     pub account_id: Option<String>,
@@ -156,7 +157,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// A page of them, the newest first.
+    /// A page, newest first.
     pub(crate) fn page(
         &self,
         sql: &mut dyn Sql,
@@ -183,7 +184,7 @@ impl Filter {
         })
     }
 
-    /// The newest few.
+    /// The newest transactions.
     pub(crate) fn newest(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<Transaction>> {
         Ok(self.page(sql, None, limit)?.0)
     }

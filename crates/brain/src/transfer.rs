@@ -1,4 +1,4 @@
-//! Transfers: two transactions that are one movement between own accounts.
+//! Transfers: two transactions that are the two sides of one movement between the tenant's accounts.
 
 use quad_core::{Result, Timestamp};
 use quad_statements::{Amount, Currency};
@@ -12,7 +12,7 @@ use crate::transaction::{Direction, Effect, Transaction};
 use crate::{errors, posting, raw, transfer_matching};
 
 entity!(
-    /// A transfer as stored.
+    /// A stored transfer.
     Transfer, "transfer" in "brain_transfer" as TransferId {
         from_account_id: AccountId,
         to_account_id: AccountId,
@@ -25,7 +25,7 @@ entity!(
 );
 
 impl Transfer {
-    /// What a side of it shows of it: which it is, and where the other side is.
+    /// The JSON that one side shows of the transfer: its id and the other side.
     pub(crate) fn counterpart_json(&self, side: &Transaction) -> Value {
         let (account, transaction) = match side.effect {
             Effect::Debit => (&self.to_account_id, &self.to_transaction_id),
@@ -40,7 +40,7 @@ impl Transfer {
     }
 }
 
-/// The transfer of which a transaction is one side.
+/// The transfer that has this transaction as one side.
 pub(crate) fn find_by_side(sql: &mut dyn Sql, side: &Transaction) -> Result<Option<Transfer>> {
     let column = match side.effect {
         Effect::Debit => "from_transaction_id",
@@ -52,7 +52,7 @@ pub(crate) fn find_by_side(sql: &mut dyn Sql, side: &Transaction) -> Result<Opti
     sql.query_opt(&query, params![tenant, side.id.as_str()])?.as_ref().map(Transfer::from_row).transpose()
 }
 
-/// Records a transfer: from then on its two sides are neither income nor spending.
+/// Records a transfer. Its two sides then count neither as income nor as spending.
 pub(crate) fn create(tx: &mut Tx<'_>, new: &Transfer, touched: &mut TouchedTags) -> Result<bool> {
     let sides: [Transaction; 2] = [
         entity::get(tx, new.from_transaction_id.as_str())?,
@@ -68,10 +68,10 @@ pub(crate) fn create(tx: &mut Tx<'_>, new: &Transfer, touched: &mut TouchedTags)
     if !is_consistent {
         return Err(errors::conflict(
             "transfer_mismatch",
-            "The two transactions are not the two sides of that transfer",
+            "The two transactions are not the two sides of this transfer",
         )
         .hint(
-            "One leaves the first account, the other reaches the second, with the same amount and currency",
+            "Name a debit of the first account and a credit of the second, with the same amount and currency",
         ));
     }
     if !entity::insert(tx, new)? {

@@ -1,9 +1,9 @@
-//! Pairing: which two transactions are the two sides of one transfer between own accounts.
+//! Transfer matching: which two transactions are the two sides of one transfer between the tenant's accounts.
 //!
-//! A transaction *says* that it is a side when its bank calls it a transfer or names an own account. Its other side has the
-//! same amount and currency, goes the other way, lies on another own account and within [`limits::TRANSFER_DAYS`]. Two are
-//! paired only if neither could belong to a third: a wrong pair would hide spending, a missing one is merely seen. Equal
-//! amounts alone are no sign, since people pay and earn round sums every week.
+//! A transaction is a candidate when its bank calls it a transfer or it names an account of the tenant. The other side
+//! has the same amount and currency, the opposite direction, another account of the tenant, and a date within
+//! [`limits::TRANSFER_DAYS`]. Two are matched only if neither could match a third: a wrong match would hide spending,
+//! while a missing one stays visible. An equal amount alone is not enough, since round amounts are common.
 
 use quad_core::{Result, Timestamp};
 use quad_statements::Currency;
@@ -20,20 +20,20 @@ use crate::transaction::{Effect, Transaction};
 use crate::transfer::{self, Transfer};
 use crate::{calendar, limits};
 
-/// How sure a pair is whose sides name each other's account, and one that rests on amount and day.
+/// The confidence of a match in which one side names the other's account, and of one by amount and day only.
 const NAMED_MATCH_CONFIDENCE: f64 = 0.9;
 const INFERRED_MATCH_CONFIDENCE: f64 = 0.8;
 
-/// That a transaction says it is one side of a transfer.
+/// A transaction that is marked as one side of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TransferHint {
     pub transaction_id: String,
     pub transaction_date: Timestamp,
-    /// The number of the other account, if it names one.
+    /// The number of the other account, if the statement names one.
     pub counterpart_number: Option<String>,
 }
 
-/// Remembers transactions that wait for their other side.
+/// Stores transactions that wait for their other side.
 pub(crate) fn enqueue(tx: &mut Tx<'_>, hints: &[TransferHint]) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
     for chunk in batch::chunks(hints) {
@@ -53,7 +53,7 @@ pub(crate) fn enqueue(tx: &mut Tx<'_>, hints: &[TransferHint]) -> Result<()> {
     Ok(())
 }
 
-/// A transaction that has found its other side waits no longer.
+/// Removes a transaction that has found its other side.
 pub(crate) fn dequeue(tx: &mut Tx<'_>, transaction: &str) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
     tx.execute(
@@ -63,24 +63,24 @@ pub(crate) fn dequeue(tx: &mut Tx<'_>, transaction: &str) -> Result<()> {
     Ok(())
 }
 
-/// Two transactions that belong together.
+/// The two sides of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TransferPair {
     transaction_id: String,
     counterpart_id: String,
 }
 
-/// What a look at waiting transactions has found.
+/// The matches among waiting transactions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TransferMatches {
     pub pairs: Vec<TransferPair>,
-    /// Those that could belong to several, a sentence each.
+    /// Transactions with several candidates, one sentence each.
     pub ambiguous: Vec<String>,
-    /// Where the next look begins.
+    /// The position after which the next search continues.
     pub next: Option<(Timestamp, String)>,
 }
 
-/// Looks for the other sides of transactions that wait, within some days and after `after`.
+/// Finds the other sides of waiting transactions within some days, after `after`.
 pub(crate) fn find_matches(
     sql: &mut dyn Sql,
     own_accounts: &OwnAccounts,
@@ -107,7 +107,7 @@ pub(crate) fn find_matches(
             MatchResult::Ambiguous(candidates) => {
                 matches.ambiguous.push(ambiguity_message(&row, &candidates))
             }
-            // Both sides may say so; once is enough.
+            // Both sides may be waiting; the pair is recorded once.
             MatchResult::Unique(..) if matched_ids.iter().any(|matched_id| matched_id == row.id.as_str()) => {
             }
             MatchResult::Unique(counterpart, _) => {
@@ -137,7 +137,7 @@ fn ambiguity_message(row: &Transaction, candidates: &[String]) -> String {
     )
 }
 
-/// Records pairs that a look has found. What has changed since is left alone; says how many were recorded.
+/// Records matches. Rows that have changed since are skipped. Returns the number of recorded transfers.
 pub(crate) fn record_matches(
     tx: &mut Tx<'_>,
     own_accounts: &OwnAccounts,
@@ -169,7 +169,7 @@ pub(crate) fn record_matches(
     Ok(recorded)
 }
 
-/// One movement: a transfer, and a match by which each side vouches for the other.
+/// Records a transfer, and a match by which each side corroborates the other.
 fn record_match(
     tx: &mut Tx<'_>,
     from: &Transaction,
@@ -206,7 +206,7 @@ fn record_match(
     Ok(())
 }
 
-/// The standing of what was inferred from two rows: it cites what both cite, and is no surer than either.
+/// The metadata of a row that is inferred from two rows: the evidence of both, and the lower confidence.
 fn merge_meta(a: &RowMeta, b: &RowMeta, score: f64, now: Timestamp) -> RowMeta {
     let union = |a: &[String], b: &[String]| {
         let mut ids = a.to_vec();
@@ -223,13 +223,13 @@ fn merge_meta(a: &RowMeta, b: &RowMeta, score: f64, now: Timestamp) -> RowMeta {
     }
 }
 
-/// What can be said of the other side of a transaction.
+/// The result of searching for the other side of a transaction.
 enum MatchResult {
-    /// It is not there, or it is found already.
+    /// No candidate, or the candidate is matched already.
     None,
-    /// It is this one; and whether one of them names the account of the other.
+    /// Exactly one candidate, and whether one side names the account of the other.
     Unique(Box<Transaction>, bool),
-    /// It could be one of several, or it could be that of several.
+    /// Several candidates, or a candidate with several.
     Ambiguous(Vec<String>),
 }
 
@@ -263,8 +263,8 @@ fn match_transaction(
     }
 }
 
-/// The transactions that could be the other side of one, only those that are named if there are any; `None` if they are too
-/// many to tell.
+/// The candidates for the other side; only the named ones, if there are any. `None` if there are more than
+/// [`MAX_TRANSFER_CANDIDATES`](limits::MAX_TRANSFER_CANDIDATES).
 pub(crate) fn find_candidates(
     sql: &mut dyn Sql,
     own_accounts: &OwnAccounts,
@@ -303,7 +303,7 @@ pub(crate) fn find_candidates(
     Ok(Some(accepted))
 }
 
-/// Whether a sign names that account; `None` if it names another one.
+/// Whether a hint names this account. `None` if it names another one.
 fn hint_matches(
     own_accounts: &OwnAccounts,
     hint: Option<&TransferHint>,
@@ -317,7 +317,7 @@ fn hint_matches(
     }
 }
 
-/// Transactions on these accounts of the same amount that went the other way, some days before and after; by id.
+/// Transactions on these accounts with the same amount and the opposite direction, within some days, by id.
 fn find_same_amount(sql: &mut dyn Sql, row: &Transaction, accounts: &[String]) -> Result<Vec<String>> {
     let window_ms = limits::TRANSFER_DAYS * calendar::DAY_MS;
     let tenant = sql.tenant().as_str().to_owned();

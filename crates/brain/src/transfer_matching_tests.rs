@@ -1,4 +1,5 @@
-//! Transfers between own accounts, from statements to pairs: what is paired, what is not and said, and that no sum suffers.
+//! Tests of transfer matching, from statements to transfers: what is matched, what is reported as ambiguous, and that
+//! all sums stay correct.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
-use crate::import::{self, FileReport, ImportOptions};
+use crate::import::{FileReport, ImportOptions};
 use crate::listing::page_by_id;
 use crate::property_tests::stored_and_recomputed;
 use crate::testing::{TestEnv, test_envs};
@@ -16,15 +17,7 @@ use crate::{calendar, contribution, limits};
 
 async fn import_csv(env: &TestEnv, account: Option<&str>, csv: &str) -> FileReport {
     let options = ImportOptions { account: account.map(str::to_owned), ..ImportOptions::default() };
-    let (store, writer) = (&env.test.store, env.writer());
-    import::import(store, &writer, "test", "a.csv", csv.as_bytes(), &options, |_, _| {}).await.unwrap()
-}
-
-/// Three accounts of which only the ids are known.
-async fn create_three_accounts(env: &TestEnv) {
-    let account = |number: u8| json!({"kind": "account", "id": format!("acct_{number}"), "name": "A", "currency": "USD"});
-    let lines: Vec<String> = (0..3).map(|number| account(number).to_string()).collect();
-    env.load(&lines.join("\n")).await.unwrap();
+    env.import("a.csv", csv, &options).await.unwrap()
 }
 
 fn csv(entries: &[(u8, &str, &str)]) -> String {
@@ -47,7 +40,7 @@ async fn count_directions(env: &TestEnv) -> BTreeMap<String, usize> {
 #[tokio::test(flavor = "multi_thread")]
 async fn transfer_sides_match_in_either_import_order() {
     for env in test_envs().await {
-        create_three_accounts(&env).await;
+        env.load_three_accounts().await;
         let first = import_csv(
             &env,
             Some("acct_0"),
@@ -55,7 +48,7 @@ async fn transfer_sides_match_in_either_import_order() {
         )
         .await;
         assert_eq!((first.transfers.paired, first.transfers.ambiguous), (0, 0));
-        // A weekend later, and its own bank does not call it a transfer.
+        // Three days later, and not marked as a transfer by its own bank.
         let second =
             import_csv(&env, Some("acct_1"), &csv(&[(7, "From A", "100.00"), (20, "Transfer", "55.00")]))
                 .await;
@@ -71,7 +64,7 @@ async fn transfer_sides_match_in_either_import_order() {
         assert_eq!(transaction["transfer"]["other_transaction_id"], into["id"]);
         assert_eq!(transaction["reconciliation_status"], "matched");
         assert_eq!(env.read(&transaction_uri(into)).await.unwrap()["transfer"]["other_account_id"], "acct_0");
-        // Once more finds nothing more.
+        // A second import finds nothing new.
         let again =
             import_csv(&env, Some("acct_1"), &csv(&[(7, "From A", "100.00"), (20, "Transfer", "55.00")]))
                 .await;
@@ -84,7 +77,7 @@ async fn transfer_sides_match_in_either_import_order() {
 #[tokio::test(flavor = "multi_thread")]
 async fn ambiguous_transfer_is_reported() {
     for env in test_envs().await {
-        create_three_accounts(&env).await;
+        env.load_three_accounts().await;
         import_csv(&env, Some("acct_0"), &csv(&[(3, "Transfer", "-100.00")])).await;
         import_csv(&env, Some("acct_1"), &csv(&[(4, "Gift", "40.00")])).await;
         let two_credits = csv(&[(4, "From A", "100.00"), (5, "From B", "100.00")]);
@@ -93,7 +86,7 @@ async fn ambiguous_transfer_is_reported() {
         let message = &report.transfers.messages[0];
         assert!(message.contains("100.00 USD on 2025-01-03") && message.contains(" or "), "{message}");
         assert_eq!(count_directions(&env).await.get("transfer"), None);
-        // Equal amounts of which none is called a transfer are nobody's business, nor are those too far apart.
+        // Equal amounts that are not marked as transfers are not matched, nor are transfers too far apart.
         import_csv(&env, Some("acct_0"), &csv(&[(4, "Gift", "-40.00"), (20, "Transfer", "-70.00")])).await;
         let far = import_csv(&env, Some("acct_1"), &csv(&[(26, "Transfer", "70.00")])).await;
         assert_eq!((far.transfers.paired, far.transfers.ambiguous), (0, 0));
@@ -104,7 +97,7 @@ async fn ambiguous_transfer_is_reported() {
 async fn explicit_account_number_wins() {
     const HEAD: &str = "Account,Date,Counterparty account,Description,Amount,Currency\n";
     for env in test_envs().await {
-        // Two accounts got the same sum that day; the one that sent it says which it meant.
+        // Two accounts received the same amount that day; the sender names the account.
         let report = import_csv(
             &env,
             None,
@@ -114,7 +107,7 @@ async fn explicit_account_number_wins() {
         assert_eq!((report.transfers.paired, report.transfers.ambiguous), (1, 0), "{:?}", report.transfers);
         let page = env.call("ledger.transactions.list", json!({"direction": "transfer"})).await.unwrap();
         assert_eq!(page["items"].as_array().unwrap().len(), 2);
-        // Money to a number that is not ours is spent, whatever the bank calls it.
+        // A transfer to an unknown number is spending.
         let report = import_csv(
             &env,
             None,
@@ -128,8 +121,8 @@ async fn explicit_account_number_wins() {
 #[tokio::test(flavor = "multi_thread")]
 async fn agent_rows_are_unconfirmed_until_bank_row_matches() {
     for env in test_envs().await {
-        create_three_accounts(&env).await;
-        contribution::release(&env.test.store, &env.writer(), "test", "agent_1").await.unwrap();
+        env.load_three_accounts().await;
+        contribution::release(&env.test_store.store, &env.writer(), "test", "agent_1").await.unwrap();
         let payload = csv(&[(3, "Transfer", "100.00"), (4, "Tea", "-3.00")]);
         let arguments =
             json!({"payload": payload, "mime_type": "text/csv", "source_ref": {"account_id": "acct_0"}});
@@ -139,7 +132,7 @@ async fn agent_rows_are_unconfirmed_until_bank_row_matches() {
             (&account().await["current_balance"], &account().await["includes_unconfirmed"]),
             (&json!("97.00"), &json!("97.00"))
         );
-        // The statement of the other account has the other side: what was said is true.
+        // The statement of the other account has the other side.
         let report = import_csv(&env, Some("acct_1"), &csv(&[(2, "Transfer", "-100.00")])).await;
         assert_eq!(report.transfers.paired, 1);
         assert_eq!(
@@ -151,7 +144,7 @@ async fn agent_rows_are_unconfirmed_until_bank_row_matches() {
             answer["answer"].as_str().unwrap().contains("of which -3.00 USD are unconfirmed"),
             "{answer}"
         );
-        // A balance of the bank knows of everything before it.
+        // A reported balance includes everything before it.
         env.load(r#"{"kind":"balance","account_id":"acct_0","as_of":"2025-01-31","current_balance":"97.00","currency":"USD"}"#).await.unwrap();
         assert_eq!(account().await.get("includes_unconfirmed"), None);
         let (stored, recomputed) = stored_and_recomputed(&env).await;
@@ -159,7 +152,7 @@ async fn agent_rows_are_unconfirmed_until_bank_row_matches() {
     }
 }
 
-/// A statement of one account: small amounts within some days, of which some are called transfers.
+/// A statement of one account: small amounts within some days, some of them marked as transfers.
 #[derive(Clone, Debug)]
 struct TestStatement {
     account: u8,
@@ -188,14 +181,14 @@ impl TestStatement {
 #[test]
 fn transfer_matching_preserves_sums() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    // Each case is a database of its own.
+    // Each case creates a database.
     let mut runner = TestRunner::new(Config { cases: 12, max_shrink_iters: 100, ..Config::default() });
     let paired = std::cell::Cell::new(0);
     let outcome = runner.run(&prop::collection::vec(test_statement(), 2..7), |files| {
         runtime.block_on(async {
             for env in test_envs().await {
-                create_three_accounts(&env).await;
-                contribution::release(&env.test.store, &env.writer(), "test", "agent_1").await.unwrap();
+                env.load_three_accounts().await;
+                contribution::release(&env.test_store.store, &env.writer(), "test", "agent_1").await.unwrap();
                 for file in &files {
                     let account = format!("acct_{}", file.account);
                     if file.by_agent {
@@ -216,9 +209,10 @@ fn transfer_matching_preserves_sums() {
     assert!(paired.get() > 0, "nothing was ever paired");
 }
 
-/// Every transfer has two sides that fit, and no side is in two; says how many there are.
+/// Checks that the sides of every transfer fit and that no transaction has two transfers. Returns the number of
+/// transfers.
 async fn check_transfers(env: &TestEnv) -> usize {
-    let read = env.test.store.read(&env.test.tenant, |sql| {
+    let read = env.test_store.store.read(&env.test_store.tenant, |sql| {
         Ok((page_by_id::<Transfer>(sql, "", 1_000)?, page_by_id::<Transaction>(sql, "", 1_000)?))
     });
     let (transfers, rows) = read.await.unwrap();

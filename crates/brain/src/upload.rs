@@ -1,4 +1,4 @@
-//! Evidence that somebody brings as a file: what was imported, loaded or typed is kept as it came, and rows cite it.
+//! Files that are stored as evidence: imported, loaded or typed. The rows made from them cite them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::raw::{self, NewArtifact, SourceType};
 use crate::{errors, limits};
 
-/// A file on its way into the store.
+/// A file that is to be stored as an artifact.
 #[derive(Debug)]
 pub(crate) struct Upload {
     artifact: NewArtifact,
@@ -17,14 +17,11 @@ pub(crate) struct Upload {
 }
 
 impl Upload {
-    /// What `actor` brings under a name.
+    /// A file that `actor` uploads under a name.
     pub(crate) fn new(actor: &str, name: &str, mime_type: &str, bytes: Vec<u8>) -> Result<Upload> {
-        if bytes.len() > limits::IMPORT_BYTES {
-            return Err(errors::limit(
-                "raw_artifact_too_large",
-                format!("{name} is larger than can be stored"),
-            )
-            .hint(format!("Split it into files of at most {} bytes", limits::IMPORT_BYTES)));
+        if bytes.len() > limits::UPLOAD_BYTES {
+            return Err(errors::limit("raw_artifact_too_large", format!("{name} is larger than the limit"))
+                .hint(format!("Split it into files of at most {} bytes", limits::UPLOAD_BYTES)));
         }
         let artifact = NewArtifact {
             source_type: source_type(mime_type),
@@ -37,17 +34,17 @@ impl Upload {
         Ok(Upload { artifact, bytes })
     }
 
-    /// What it says.
+    /// The content.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Whether it fits into one commit, with the row that speaks of it.
+    /// Whether the bytes fit into one commit together with the artifact row.
     pub(crate) fn fits_one_commit(&self) -> bool {
         self.bytes.len() <= limits::BYTES_PER_WRITE
     }
 
-    /// Stores the bytes of one that is not small, before anybody speaks of it.
+    /// Stores the bytes of a large file in commits of their own. [`register`](Upload::register) then adds the row.
     pub(crate) async fn store_bytes(&self, store: &Store, writer: &WriteContext) -> Result<()> {
         if self.fits_one_commit() {
             return Ok(());
@@ -55,7 +52,7 @@ impl Upload {
         raw::store_bytes(store, writer, &self.artifact.sha256, &self.bytes).await
     }
 
-    /// Makes it an artifact, unless it is one already, and gives its id. Tells the event.
+    /// Inserts the artifact unless it exists, and returns its id. Adds the audit event of the upload.
     pub(crate) fn register(&self, tx: &mut Tx<'_>) -> Result<String> {
         if self.fits_one_commit() {
             raw::write_chunks(tx, &self.artifact.sha256, 0, &self.bytes)?;
@@ -74,7 +71,7 @@ impl Upload {
         Ok(artifact.id.as_str().to_owned())
     }
 
-    /// Stores it by itself and gives its id.
+    /// Stores the file in a commit of its own and returns the artifact's id.
     pub(crate) async fn store(self, store: &Store, writer: &WriteContext) -> Result<String> {
         self.store_bytes(store, writer).await?;
         let upload = Arc::new(self);

@@ -1,4 +1,4 @@
-//! Whose statement it is: the account that a file names, or that its importer names.
+//! Finds the account of a statement: the one that the options name, or the one that the file names.
 
 use quad_core::Result;
 use quad_statements::{AccountHint, AccountKind, Currency};
@@ -8,7 +8,7 @@ use super::ImportOptions;
 use crate::account::{self, Account, AccountType};
 use crate::{entity, errors};
 
-/// The number by which a statement's account is known at its bank. Names alone are told apart by currency too.
+/// The external number of a statement's account. A name without a number is qualified by the currency.
 pub(super) fn external_id(hint: &AccountHint, currency: Currency) -> Option<String> {
     if hint.iban.is_some() || hint.number.is_some() {
         return Some(hint.key().into_owned());
@@ -38,7 +38,7 @@ pub(super) fn account_type(kind: Option<AccountKind>) -> AccountType {
     }
 }
 
-/// The account of a statement, if it is there.
+/// The account of a statement, if it exists.
 pub(super) fn find_account(
     sql: &mut dyn Sql,
     (hint, currency): (&AccountHint, Currency),
@@ -50,8 +50,8 @@ pub(super) fn find_account(
         return Ok(Some(account));
     }
     let Some(external) = external_id(hint, currency) else {
-        return Err(errors::conflict("account_unknown", "The file does not say which account it is of")
-            .hint("Name the account with --account; `quad brain add account` makes one"));
+        return Err(errors::conflict("account_unknown", "The file does not name its account")
+            .hint("Name the account with --account; create one with `quad brain add account`"));
     };
     let Some(account) = account::by_external_id(sql, &external)? else { return Ok(None) };
     account::check_currency(&account, currency)?;

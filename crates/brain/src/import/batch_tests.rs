@@ -1,21 +1,23 @@
-//! Files that are imported together: the same as one after the other, whatever is in them and whichever of them is refused.
+//! A batch import equals importing the files one after the other, also when one of them is refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use quad_core::Kind;
 use quad_store::audit::block;
+use quad_store::{Sql as _, Tx, params};
 use serde_json::{Value, json};
 
-use super::job::{self, ImportJob};
+use super::job::ImportJob;
 use super::prefetch::Prefetcher;
-use super::{FileReport, ImportError, ImportEvent, ImportFile, ImportOptions};
+use super::{FileReport, ImportError, ImportEvent, ImportFile, ImportOptions, schedule};
 use crate::limits;
 use crate::property_tests::{AccountSums, stored_and_recomputed};
 use crate::testing::{TestEnv, test_envs};
 
-/// A statement of one of three accounts: day, what, cents and whether it is still pending; perhaps with what is left at its end.
+/// A statement of one of three accounts: entries of (day, payee, cents, pending), and perhaps a closing balance.
 #[derive(Clone, Debug)]
 struct TestStatement {
     account: u8,
@@ -24,13 +26,13 @@ struct TestStatement {
     defect: Defect,
 }
 
-/// Why a file is refused, if it is.
+/// The reason why a file is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Defect {
     None,
-    /// Its account does not exist: that is found when it is read.
+    /// The account does not exist; detected when the file is parsed.
     UnknownAccount,
-    /// Its currency is not its account's: that is found when it is posted, with others.
+    /// The currency differs from the account's; detected when the batch is posted.
     WrongCurrency,
 }
 
@@ -71,16 +73,10 @@ fn test_statement() -> impl Strategy<Value = TestStatement> {
         .prop_map(|(account, entries, closing, defect)| TestStatement { account, entries, closing, defect })
 }
 
-/// What matters of a report.
+/// The counts of a report that must be equal in both ways.
 fn report_counts(report: &FileReport) -> (usize, usize, usize, (usize, usize)) {
     let posted = &report.statements[0].posted;
     (posted.added, posted.unchanged, posted.updated, (report.transfers.paired, report.transfers.ambiguous))
-}
-
-async fn create_three_accounts(env: &TestEnv) {
-    let account = |number: u8| json!({"kind": "account", "id": format!("acct_{number}"), "name": "A", "currency": "USD"});
-    let lines: Vec<String> = (0..3).map(|number| account(number).to_string()).collect();
-    env.load(&lines.join("\n")).await.unwrap();
 }
 
 async fn import_all(env: &TestEnv, sources: Vec<ImportFile>) -> (Vec<FileReport>, Option<ImportError>) {
@@ -92,11 +88,12 @@ async fn import_all(env: &TestEnv, sources: Vec<ImportFile>) -> (Vec<FileReport>
         }
     };
     let sources = sources.into_iter().map(Ok);
-    let failure = super::import_all(&env.test.store, &env.writer(), "test", sources, on_event).await.err();
+    let failure =
+        super::import_all(&env.test_store.store, &env.writer(), "test", sources, on_event).await.err();
     (reports, failure)
 }
 
-/// Accounts, and totals that name no counterparty, since those have ids of their own in every ledger.
+/// Accounts and totals. Totals of counterparties are left out, since their ids differ between ledgers.
 async fn stored_state(env: &TestEnv) -> (Vec<AccountSums>, BTreeMap<String, (i64, i128)>) {
     let ((accounts, mut totals), recomputed) = stored_and_recomputed(env).await;
     assert_eq!((&accounts, &totals), (&recomputed.0, &recomputed.1));
@@ -104,9 +101,9 @@ async fn stored_state(env: &TestEnv) -> (Vec<AccountSums>, BTreeMap<String, (i64
     (accounts, totals)
 }
 
-/// The actions that the audit trail tells, a list for each commit.
+/// The audit actions of each commit.
 async fn actions_by_commit(env: &TestEnv) -> Vec<Vec<String>> {
-    let blocks = env.test.store.read(&env.test.tenant, |sql| block::blocks_after(sql, 0, 1_000));
+    let blocks = env.test_store.store.read(&env.test_store.tenant, |sql| block::blocks_after(sql, 0, 1_000));
     let action = |record: &str| {
         let record: Value = serde_json::from_str(record).unwrap();
         record["action"].as_str().unwrap().to_owned()
@@ -115,28 +112,29 @@ async fn actions_by_commit(env: &TestEnv) -> Vec<Vec<String>> {
     blocks.iter().map(|block| block.records().map(|(_, record)| action(record)).collect()).collect()
 }
 
-/// A file of one entry, as it is when it was read ahead.
+/// A prefetched file with one entry.
 async fn parsed_job(env: &TestEnv, account: u8, closing: Option<i32>, defect: Defect) -> Arc<ImportJob> {
     let entries = vec![(1 + account, "Bakery", -320, false)];
     let statement = TestStatement { account, entries, closing, defect };
     let sources = [Ok(statement.to_file(usize::from(account)))].into_iter();
-    let mut prefetcher = Prefetcher::start(&env.test.store, &env.writer(), "test", sources);
+    let mut prefetcher = Prefetcher::start(&env.test_store.store, &env.writer(), "test", sources);
     prefetcher.next().await.unwrap().unwrap().job
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn failed_file_rolls_back_alone() {
     for env in test_envs().await {
-        create_three_accounts(&env).await;
+        env.load_three_accounts().await;
         let before = actions_by_commit(&env).await.len();
         let jobs = vec![
             parsed_job(&env, 0, None, Defect::None).await,
             parsed_job(&env, 1, None, Defect::WrongCurrency).await,
             parsed_job(&env, 2, None, Defect::None).await,
         ];
-        let (reports, failure) = job::import_batch_or_each(&env.test.store, &env.writer(), jobs).await;
+        let (reports, failure) =
+            schedule::import_batch_or_each(&env.test_store.store, &env.writer(), jobs).await;
         assert_eq!(reports.iter().map(report_counts).collect::<Vec<_>>(), [(1, 0, 0, (0, 0))]);
-        assert_ne!(failure.unwrap().kind(), quad_core::Kind::Internal);
+        assert_ne!(failure.unwrap().kind(), Kind::Internal);
         let file_actions = ["raw.ingest", "raw.parsed.write", "ledger.imported"];
         assert_eq!(actions_by_commit(&env).await[before..], [file_actions]);
         let counts: Vec<i64> = stored_state(&env).await.0.iter().map(|account| account.3).collect();
@@ -145,16 +143,43 @@ async fn failed_file_rolls_back_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn database_error_stops_the_batch_without_a_second_try() {
+    for env in test_envs().await {
+        env.load_three_accounts().await;
+        let before = actions_by_commit(&env).await;
+        let jobs = vec![
+            parsed_job(&env, 0, None, Defect::None).await,
+            parsed_job(&env, 1, None, Defect::None).await,
+        ];
+        // Corrupts a row, so that reading it is an internal error.
+        let damage = |tx: &mut Tx<'_>| {
+            let tenant = tx.tenant().as_str().to_owned();
+            tx.execute(
+                "UPDATE brain_account SET currency = '?' WHERE tenant_id = $1 AND id = 'acct_1'",
+                params![tenant],
+            )?;
+            Ok(())
+        };
+        env.test_store.store.write_unaudited(&env.test_store.tenant, damage).await.unwrap();
+        let (reports, failure) =
+            schedule::import_batch_or_each(&env.test_store.store, &env.writer(), jobs).await;
+        assert_eq!(failure.unwrap().kind(), Kind::Internal);
+        assert!(reports.is_empty(), "the first file was imported alone, as if the second were bad input");
+        assert_eq!(actions_by_commit(&env).await, before);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn small_files_share_a_commit_with_separate_events() {
     for env in test_envs().await {
-        create_three_accounts(&env).await;
+        env.load_three_accounts().await;
         let before = actions_by_commit(&env).await.len();
         let mut jobs = Vec::new();
         for number in 0..3 {
             let closing = (number == 1).then_some(20);
             jobs.push(parsed_job(&env, number, closing, Defect::None).await);
         }
-        let reports = job::import_batch(&env.test.store, &env.writer(), jobs).await.unwrap();
+        let reports = schedule::import_batch(&env.test_store.store, &env.writer(), jobs).await.unwrap();
         assert_eq!(reports.iter().map(report_counts).collect::<Vec<_>>(), [(1, 0, 0, (0, 0)); 3]);
         let file_actions = ["raw.ingest", "raw.parsed.write", "ledger.imported"];
         let expected: Vec<&str> =
@@ -169,13 +194,13 @@ async fn small_files_share_a_commit_with_separate_events() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn prefetched_file_uses_updated_mapping() {
-    // Only a day behind the twelfth tells which number is the month.
+    // Only a day above 12 shows which number is the month.
     let unambiguous =
         "Date,Description,Amount,Currency\n01/25/2025,Rent,-900.00,USD\n01/26/2025,Bakery,-3.20,USD\n";
     let ambiguous =
         "Date,Description,Amount,Currency\n02/03/2025,Rent,-900.00,USD\n02/04/2025,Bakery,-3.20,USD\n";
     for env in test_envs().await {
-        create_three_accounts(&env).await;
+        env.load_three_accounts().await;
         let file = |text: &str, account: u8| ImportFile {
             name: "a.csv".to_owned(),
             bytes: text.as_bytes().to_vec(),
@@ -186,7 +211,7 @@ async fn prefetched_file_uses_updated_mapping() {
         assert!(failure.is_none(), "{failure:?}");
         let mapping = reports[1].mapping.clone().unwrap();
         assert!(mapping.contains("order=mdy"), "{mapping}");
-        assert_ne!(reports[2].mapping, reports[1].mapping, "nobody has taught the other account");
+        assert_ne!(reports[2].mapping, reports[1].mapping, "the mapping is saved per account");
         let page = env.call("ledger.transactions.list", json!({"account_id": "acct_0"})).await.unwrap();
         let days: Vec<&str> = page["items"]
             .as_array()
@@ -225,7 +250,7 @@ async fn large_file_is_split_into_limited_commits() {
             reports[0].statements.iter().map(|statement| statement.posted.added).collect();
         assert_eq!(added, [rows_per_account; 5]);
         let sizes: Vec<usize> = actions_by_commit(&env).await[before..].iter().map(Vec::len).collect();
-        // The file and its projection, then two statements and a half each.
+        // One commit for the file and its projection, then two with two and a half statements each.
         assert_eq!(sizes, [2, 3, 3]);
         stored_state(&env).await;
         let (again, _) = import_all(&env, vec![file]).await;
@@ -244,8 +269,8 @@ fn batch_import_equals_sequential() {
     let outcome = runner.run(&prop::collection::vec(test_statement(), 1..12), |files| {
         runtime.block_on(async {
             for (batch_env, sequential_env) in test_envs().await.iter().zip(&test_envs().await) {
-                create_three_accounts(batch_env).await;
-                create_three_accounts(sequential_env).await;
+                batch_env.load_three_accounts().await;
+                sequential_env.load_three_accounts().await;
                 let inputs = || files.iter().enumerate().map(|(number, file)| file.to_file(number));
                 let (reports, batch_failure) = import_all(batch_env, inputs().collect()).await;
                 let mut expected = Vec::new();

@@ -1,4 +1,4 @@
-//! The desk: what the steps of one commit share, whichever files they are of.
+//! State that all import steps of one commit share, across files.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::own_accounts::OwnAccounts;
 use crate::posting::PostingBatch;
 use crate::tags::TouchedTags;
 
-/// What the steps of one commit share.
+/// State that all import steps of one commit share.
 pub(super) struct CommitContext {
     pub(super) cache: LookupCache,
     pub(super) batch: PostingBatch,
     pub(super) touched: TouchedTags,
-    /// The own accounts, unless they are to be looked up again.
+    /// The tenant's accounts by number; `None` if they must be loaded again.
     pub(super) own_accounts: Option<Arc<OwnAccounts>>,
-    /// Transfers that were paired.
+    /// The number of matched transfers in this commit.
     pub(super) paired: usize,
 }
 
@@ -44,7 +44,7 @@ impl CommitContext {
         }
     }
 
-    /// Writes what was gathered.
+    /// Writes the accumulated balances, totals and tags. Returns what the next commit can use.
     pub(super) fn flush(mut self, tx: &mut Tx<'_>) -> Result<(LookupCache, Option<Arc<OwnAccounts>>)> {
         self.batch.flush(tx)?;
         self.touched.touch(tx);

@@ -1,19 +1,20 @@
-//! Filing: what becomes of a file that is read. A small one is done in one commit, with others if there are any; a large one
-//! a piece at a time.
+//! The import of one file, as steps inside a transaction: store the artifact and its projection, find or create the
+//! accounts, post the entries in chunks, record closing balances, match transfers.
+//!
+//! `schedule` decides which files and chunks share a transaction.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use quad_core::{Error, EventDraft, Result, Timestamp, canonical};
 use quad_statements::{Amount, Document, Statement};
-use quad_store::{Store, Tx, WriteContext};
-use tokio::task::spawn_blocking;
+use quad_store::Tx;
 
 use super::account_lookup::{account_name, account_type, external_id, find_account};
 use super::commit_context::CommitContext;
 use super::parse::{AccountDefaults, ParsedDocument, load_defaults, parse, save_mapping};
 use super::progress::StatementProgress;
-use super::transactions::{self, LookupCache, start_of_day};
+use super::transactions;
 use super::{FileReport, ImportOptions, SourceTrust, file_report, match_transfers, statement_report};
 use crate::account::{self, Account, AccountStatus, NewAccount};
 use crate::balance::{self, Snapshot};
@@ -25,27 +26,24 @@ use crate::row_meta::{Provenance, RowMeta};
 use crate::upload::Upload;
 use crate::{calendar, limits, projection};
 
-/// The version of our way from statements to rows; another one makes another projection.
+/// The version of this conversion from statements to rows. Another version creates another projection.
 const PARSER_VERSION: &str = "1";
 
-/// Where a document comes from.
+/// Where the bytes of a file come from.
 #[derive(Debug)]
 pub(super) enum Origin {
-    /// Somebody brings it now.
-    Upload(Box<ParsedUpload>),
-    /// It is an artifact already.
+    /// A new file. The import stores it as an artifact.
+    Upload {
+        /// The file.
+        upload: Box<Upload>,
+        /// The defaults that the file was parsed with. Another file may change them before this one is posted.
+        defaults: AccountDefaults,
+    },
+    /// The id of an artifact that is stored already.
     Artifact(String),
 }
 
-/// What somebody brings.
-#[derive(Debug)]
-pub(super) struct ParsedUpload {
-    pub(super) upload: Upload,
-    /// What was known of its account when it was read.
-    pub(super) defaults: AccountDefaults,
-}
-
-/// A file that is read and waits to be posted.
+/// One parsed file that is to be posted.
 #[derive(Debug)]
 pub(super) struct ImportJob {
     pub(super) origin: Origin,
@@ -55,56 +53,38 @@ pub(super) struct ImportJob {
     pub(super) actor: String,
 }
 
-/// What a file's projection has become.
-struct PreparedImport {
-    raw_id: String,
+/// A file after its first step: its artifact and projection are written, and its accounts exist.
+pub(super) struct PreparedImport {
+    pub(super) raw_id: String,
     parsed_id: String,
-    /// The account of each statement.
-    accounts: Vec<StatementAccount>,
+    /// One for each statement of the document.
+    statements: Vec<StatementProgress>,
     is_resumed: bool,
 }
 
-/// The account of a statement.
-struct StatementAccount {
-    account: Account,
-    /// Whether it was made for the statement.
-    is_new: bool,
-    /// Entries that an interrupted import has posted.
-    posted_entries: usize,
-}
-
-/// Some entries of one statement.
+/// A range of the entries of one statement.
 #[derive(Clone, Debug)]
-struct EntryChunk {
-    statement: usize,
-    entries: Range<usize>,
-    /// Whether the statement ends with it.
+pub(super) struct EntryChunk {
+    pub(super) statement: usize,
+    pub(super) entries: Range<usize>,
+    /// Whether this is the last chunk of its statement.
     is_last: bool,
 }
 
 impl PreparedImport {
-    fn progress(&self, statement: usize) -> StatementProgress {
-        StatementProgress {
-            raw_id: self.raw_id.clone(),
-            parsed_id: self.parsed_id.clone(),
-            statement: statement as i64,
-            account: self.accounts[statement].account.id.as_str().to_owned(),
-        }
-    }
-
-    /// What became of a file, before anything of it is posted.
-    fn report(&self, document: &Document) -> FileReport {
+    /// The report before any entry is posted.
+    pub(super) fn report(&self, document: &Document) -> FileReport {
         let mut report =
             FileReport { is_resumed: self.is_resumed, ..file_report(document, Some(self.raw_id.clone())) };
-        for (statement, statement_account) in document.statements.iter().zip(&self.accounts) {
+        for (statement, progress) in document.statements.iter().zip(&self.statements) {
             let posted = PostingCounts {
-                unchanged: statement_account.posted_entries.min(statement.entries.len()),
+                unchanged: progress.posted_entries.min(statement.entries.len()),
                 ..PostingCounts::default()
             };
             report.statements.push(statement_report(
                 statement,
-                Some(&statement_account.account),
-                statement_account.is_new,
+                Some(&progress.account),
+                progress.is_new_account,
                 posted,
             ));
         }
@@ -113,43 +93,43 @@ impl PreparedImport {
 }
 
 impl ImportJob {
-    /// How many entries it has.
+    /// The number of entries.
     pub(super) fn entry_count(&self) -> usize {
         self.parsed.document.entry_count()
     }
 
-    /// How many bytes it brings.
+    /// The number of bytes that the import writes; zero if the artifact exists.
     pub(super) fn byte_count(&self) -> usize {
         match &self.origin {
-            Origin::Upload(upload) => upload.upload.bytes().len(),
+            Origin::Upload { upload, .. } => upload.bytes().len(),
             Origin::Artifact(_) => 0,
         }
     }
 
-    /// Whether one commit can hold all of it.
+    /// Whether one commit can hold the whole file.
     pub(super) fn fits_one_commit(&self) -> bool {
         self.fits_with(0, 0)
     }
 
-    /// Whether it fits into a commit that has so many entries and bytes.
+    /// Whether the file fits into a commit that has this many entries and bytes already.
     pub(super) fn fits_with(&self, entries: usize, bytes: usize) -> bool {
         !self.options.dry_run
             && entries + self.entry_count() <= limits::ROWS_PER_WRITE
             && bytes + self.byte_count() <= limits::BYTES_PER_WRITE
     }
 
-    /// The file as it is read with what is known now: anew if that is another than it was.
-    fn reparse_if_changed(&self, defaults: &AccountDefaults) -> Result<Arc<ParsedDocument>> {
+    /// The document as parsed with these defaults. Parses the file again if it was parsed with other ones.
+    pub(super) fn reparse_if_changed(&self, defaults: &AccountDefaults) -> Result<Arc<ParsedDocument>> {
         match &self.origin {
-            Origin::Upload(upload) if upload.defaults != *defaults => {
-                Ok(Arc::new(parse(upload.upload.bytes(), &self.options, defaults)?))
+            Origin::Upload { upload, defaults: parsed_with } if parsed_with != defaults => {
+                Ok(Arc::new(parse(upload.bytes(), &self.options, defaults)?))
             }
             _ => Ok(self.parsed.clone()),
         }
     }
 
-    /// Writes the artifact and the projection, and finds or makes the accounts.
-    fn prepare(
+    /// First step: stores the artifact and the projection, and finds or creates the accounts.
+    pub(super) fn prepare(
         &self,
         tx: &mut Tx<'_>,
         parsed: &ParsedDocument,
@@ -157,13 +137,13 @@ impl ImportJob {
     ) -> Result<PreparedImport> {
         let document = &parsed.document;
         let raw_id = match &self.origin {
-            Origin::Upload(upload) => upload.upload.register(tx)?,
+            Origin::Upload { upload, .. } => upload.register(tx)?,
             Origin::Artifact(raw_id) => raw_id.clone(),
         };
         let parser = format!("statements.{}", document.format.name());
         let version = match self.options.settings.is_empty() {
             true => PARSER_VERSION.to_owned(),
-            // Other columns make another projection.
+            // Other column settings create another projection.
             false => {
                 let mut hash = canonical::sha256_hex(self.options.settings.join("\n").as_bytes());
                 hash.truncate(8);
@@ -181,17 +161,18 @@ impl ImportJob {
         raw::set_status(tx, &raw_id, ProjectionStatus::Projecting)?;
         let mut prepared = PreparedImport {
             parsed_id: parsed_id.as_str().to_owned(),
-            accounts: Vec::with_capacity(document.statements.len()),
+            statements: Vec::with_capacity(document.statements.len()),
             is_resumed: status_before == Some(ProjectionStatus::Projecting),
             raw_id,
         };
         for (index, statement) in document.statements.iter().enumerate() {
-            let (account, is_new) = self.find_or_create_account(tx, statement, &prepared, context)?;
+            let account = self.find_or_create_account(tx, statement, &prepared, context)?;
             if let Some(mapping) = &document.mapping {
-                save_mapping(tx, account.id.as_str(), mapping)?;
+                save_mapping(tx, account.0.id.as_str(), mapping)?;
             }
-            prepared.accounts.push(StatementAccount { account, is_new, posted_entries: 0 });
-            prepared.accounts[index].posted_entries = prepared.progress(index).load_posted(tx)?;
+            let progress =
+                StatementProgress::load(tx, (&prepared.raw_id, &prepared.parsed_id), index, account)?;
+            prepared.statements.push(progress);
         }
         tx.audit_output("parsed_id", prepared.parsed_id.as_str());
         tx.emit_event(
@@ -225,27 +206,29 @@ impl ImportJob {
         let meta = self.row_meta(&prepared.raw_id, &prepared.parsed_id, tx.now());
         let created = account::create(tx, new, meta, &mut context.touched)?;
         context.own_accounts = None;
-        Ok((created.ok_or_else(|| Error::internal("an account that was not there is there"))?, true))
+        Ok((created.ok_or_else(|| Error::internal("the id of a new account exists already"))?, true))
     }
 
     fn row_meta(&self, raw_id: &str, parsed_id: &str, now: Timestamp) -> RowMeta {
         RowMeta::from_artifact(raw_id, Some(parsed_id), self.trust.provenance, self.trust.confidence, now)
     }
 
-    /// What is left to post, a commit's worth each.
-    fn remaining_chunks(&self, document: &Document, prepared: &PreparedImport) -> Vec<Vec<EntryChunk>> {
+    /// The chunks that are not posted yet, grouped by commit.
+    pub(super) fn remaining_chunks(
+        &self,
+        document: &Document,
+        prepared: &PreparedImport,
+    ) -> Vec<Vec<EntryChunk>> {
         let mut commits: Vec<Vec<EntryChunk>> = vec![Vec::new()];
         let mut capacity = limits::ROWS_PER_WRITE;
-        for (index, (statement, statement_account)) in
-            document.statements.iter().zip(&prepared.accounts).enumerate()
+        for (index, (statement, progress)) in document.statements.iter().zip(&prepared.statements).enumerate()
         {
-            let mut from = statement_account.posted_entries.min(statement.entries.len());
+            let mut from = progress.posted_entries.min(statement.entries.len());
             loop {
                 let to = statement.entries.len().min(from + capacity);
                 let is_last = to == statement.entries.len();
                 if let Some(commit) = commits.last_mut()
-                    && (from < to
-                        || (is_last && self.closing_balance(statement, statement_account).is_some()))
+                    && (from < to || (is_last && self.closing_balance(statement, progress).is_some()))
                 {
                     commit.push(EntryChunk { statement: index, entries: from..to, is_last });
                 }
@@ -258,24 +241,24 @@ impl ImportJob {
                 capacity = limits::ROWS_PER_WRITE;
             }
         }
-        commits.retain(|pieces| !pieces.is_empty());
+        commits.retain(|chunks| !chunks.is_empty());
         commits
     }
 
-    /// What a statement says that is left at its end, and on which day, if that is believed.
+    /// The closing balance of a statement and its day, if the importer may set balances.
     fn closing_balance(
         &self,
         statement: &Statement,
-        statement_account: &StatementAccount,
+        progress: &StatementProgress,
     ) -> Option<(Amount, Timestamp)> {
-        let is_trusted = self.trust.trusts_balances
-            || statement_account.account.meta.provenance == Provenance::AgentContributed;
+        let is_trusted =
+            self.trust.trusts_balances || progress.account.meta.provenance == Provenance::AgentContributed;
         let closing = statement.closing.filter(|_| is_trusted)?;
-        Some((closing.amount, start_of_day(closing.as_of.or(statement.to)?)))
+        Some((closing.amount, calendar::midnight(closing.as_of.or(statement.to)?)))
     }
 
-    /// Posts some entries, and what the statement says at its end.
-    fn post_chunk(
+    /// Posts one chunk; after the last chunk of a statement, records its closing balance.
+    pub(super) fn post_chunk(
         &self,
         tx: &mut Tx<'_>,
         document: &Document,
@@ -284,30 +267,30 @@ impl ImportJob {
         context: &mut CommitContext,
     ) -> Result<PostingCounts> {
         let (statement, progress) =
-            (&document.statements[chunk.statement], prepared.progress(chunk.statement));
+            (&document.statements[chunk.statement], &prepared.statements[chunk.statement]);
         let mut posted = PostingCounts::default();
         if !chunk.entries.is_empty() {
             let entries = &statement.entries[chunk.entries.clone()];
             let meta = self.row_meta(&progress.raw_id, &progress.parsed_id, tx.now());
-            posted = transactions::post_entries(tx, entries, &progress, &meta, context)?;
+            posted = transactions::post_entries(tx, entries, progress, &meta, context)?;
             progress.save_posted(tx, chunk.entries.end)?;
             tx.audit_output("added", posted.added);
             tx.audit_output("known", posted.unchanged);
             tx.emit_event(
                 EventDraft::system("ledger", "ledger.imported", &self.actor)
                     .input("raw_id", progress.raw_id.as_str())
-                    .input("account_id", progress.account.as_str()),
+                    .input("account_id", progress.account.id.as_str()),
             );
         }
         if chunk.is_last
-            && let Some(closing) = self.closing_balance(statement, &prepared.accounts[chunk.statement])
+            && let Some(closing) = self.closing_balance(statement, progress)
         {
-            self.record_closing_balance(tx, statement, closing, &progress, context)?;
+            self.record_closing_balance(tx, statement, closing, progress, context)?;
         }
         Ok(posted)
     }
 
-    /// Records the balance at the end of a statement.
+    /// Records the closing balance of a statement.
     fn record_closing_balance(
         &self,
         tx: &mut Tx<'_>,
@@ -319,8 +302,8 @@ impl ImportJob {
         context.batch.flush(tx)?;
         let snapshot = Snapshot {
             id: BalanceId::generate()?,
-            account_id: AccountId::from_db(progress.account.as_str()),
-            // The end of the day: what was booked on it is in the balance.
+            account_id: progress.account.id.clone(),
+            // The end of the day: the balance includes the entries of that day.
             as_of: last.plus_ms(calendar::DAY_MS - 1),
             current_balance: Balance(amount),
             available_balance: statement.available.map(|available| Balance(available.amount)),
@@ -331,13 +314,14 @@ impl ImportJob {
         balance::record(tx, snapshot, &mut context.touched)?;
         tx.emit_event(
             EventDraft::system("ledger", "ledger.balance.recorded", &self.actor)
-                .input("account_id", progress.account.as_str()),
+                .input("account_id", progress.account.id.as_str()),
         );
         Ok(())
     }
 
-    /// All of it in one commit. Says the days around which transfers are still to be paired, if they were too many.
-    fn import_in_tx(
+    /// All steps in one transaction. Also returns the range of days around which transfers are still to be matched, if
+    /// this commit could not record all of them.
+    pub(super) fn import_in_tx(
         &self,
         tx: &mut Tx<'_>,
         context: &mut CommitContext,
@@ -363,139 +347,13 @@ impl ImportJob {
     }
 }
 
-/// The first and the last day of a document's entries.
+/// The first and the last day of the entries of a document.
 pub(super) type DayRange = (Timestamp, Timestamp);
 
-fn day_range(document: &Document) -> Option<DayRange> {
+pub(super) fn day_range(document: &Document) -> Option<DayRange> {
     let mut booked =
         document.statements.iter().flat_map(|statement| &statement.entries).map(|entry| entry.booked);
     let first = booked.next()?;
     let (first, last) = booked.fold((first, first), |(first, last), day| (first.min(day), last.max(day)));
-    Some((start_of_day(first), start_of_day(last)))
-}
-
-/// Files small ones, all in one commit: all of them or none.
-pub(super) async fn import_batch(
-    store: &Store,
-    writer: &WriteContext,
-    jobs: Vec<Arc<ImportJob>>,
-) -> Result<Vec<FileReport>> {
-    let tx_jobs = jobs.clone();
-    let work = move |tx: &mut Tx<'_>| {
-        let mut context = CommitContext::begin(tx, LookupCache::default(), None)?;
-        let mut reports = Vec::with_capacity(tx_jobs.len());
-        for job in &tx_jobs {
-            reports.push(job.import_in_tx(tx, &mut context)?);
-        }
-        let (_, own_accounts) = context.flush(tx)?;
-        Ok((reports, own_accounts))
-    };
-    let (results, own_accounts) = store.write_with_events(writer, work).await?;
-    let mut reports = Vec::with_capacity(results.len());
-    for ((mut report, pending_days), job) in results.into_iter().zip(&jobs) {
-        if let (Some(range), Some(own_accounts), Some(raw_id)) = (pending_days, &own_accounts, &report.raw_id)
-        {
-            report.transfers =
-                match_transfers::match_in_batches(store, writer, &job.actor, raw_id, own_accounts, range)
-                    .await?;
-        }
-        reports.push(report);
-    }
-    Ok(reports)
-}
-
-/// Files small ones as if one after the other: what became of those that are done, and why the next is not.
-pub(super) async fn import_batch_or_each(
-    store: &Store,
-    writer: &WriteContext,
-    jobs: Vec<Arc<ImportJob>>,
-) -> (Vec<FileReport>, Option<Error>) {
-    let mut done = Vec::with_capacity(jobs.len());
-    if jobs.len() > 1
-        && let Ok(reports) = import_batch(store, writer, jobs.clone()).await
-    {
-        return (reports, None);
-    }
-    // One of them does not fit; those before it do.
-    for job in jobs {
-        match import_one(store, writer, job).await {
-            Ok(report) => done.push(report),
-            Err(error) => return (done, Some(error)),
-        }
-    }
-    (done, None)
-}
-
-/// Files a small one by itself.
-pub(super) async fn import_one(
-    store: &Store,
-    writer: &WriteContext,
-    job: Arc<ImportJob>,
-) -> Result<FileReport> {
-    let mut reports = import_batch(store, writer, vec![job]).await?;
-    reports.pop().ok_or_else(|| Error::internal("a file was filed without a report"))
-}
-
-/// Files a large one, a piece a commit. `progress` hears how many entries of how many are behind.
-pub(super) async fn import_chunked(
-    store: &Store,
-    writer: &WriteContext,
-    job: Arc<ImportJob>,
-    mut on_progress: impl FnMut(usize, usize),
-) -> Result<FileReport> {
-    if let Origin::Upload(upload) = &job.origin {
-        upload.upload.store_bytes(store, writer).await?;
-    }
-    let account = job.options.account.clone();
-    let defaults = store.read(&writer.tenant, move |sql| load_defaults(sql, account.as_deref())).await?;
-    let parse_job = job.clone();
-    let parsed =
-        spawn_blocking(move || parse_job.reparse_if_changed(&defaults)).await.map_err(Error::internal)??;
-    let (prepare_job, tx_parsed) = (job.clone(), parsed.clone());
-    let work = move |tx: &mut Tx<'_>| {
-        let mut context = CommitContext::begin(tx, LookupCache::default(), None)?;
-        let prepared = prepare_job.prepare(tx, &tx_parsed, &mut context)?;
-        let commits = prepare_job.remaining_chunks(&tx_parsed.document, &prepared);
-        if commits.is_empty() {
-            raw::set_status(tx, &prepared.raw_id, ProjectionStatus::Projected)?;
-        }
-        let own_accounts = context.own_accounts(tx)?;
-        context.flush(tx)?;
-        Ok((prepared, commits, own_accounts))
-    };
-    let (prepared, commits, own_accounts) = store.write_with_events(writer, work).await?;
-    let document = &parsed.document;
-    let mut report = prepared.report(document);
-    let total = document.entry_count();
-    let mut processed: usize = report.statements.iter().map(|statement| statement.posted.unchanged).sum();
-    let last = commits.len().saturating_sub(1);
-    let (prepared, mut cache) = (Arc::new(prepared), LookupCache::default());
-    for (index, chunks) in commits.into_iter().enumerate() {
-        let (post_job, tx_parsed, prepared) = (job.clone(), parsed.clone(), prepared.clone());
-        let (tx_cache, tx_own_accounts, tx_chunks) = (cache, own_accounts.clone(), chunks.clone());
-        let work = move |tx: &mut Tx<'_>| {
-            let mut context = CommitContext::begin(tx, tx_cache.clone(), Some(tx_own_accounts.clone()))?;
-            let mut posted = Vec::with_capacity(tx_chunks.len());
-            for chunk in &tx_chunks {
-                posted.push(post_job.post_chunk(tx, &tx_parsed.document, &prepared, chunk, &mut context)?);
-            }
-            if index == last {
-                raw::set_status(tx, &prepared.raw_id, ProjectionStatus::Projected)?;
-            }
-            Ok((posted, context.flush(tx)?.0))
-        };
-        let (posted, updated_cache) = store.write_with_events(writer, work).await?;
-        cache = updated_cache;
-        for (chunk, posted) in chunks.iter().zip(posted) {
-            report.statements[chunk.statement].posted += posted;
-            processed += chunk.entries.len();
-        }
-        on_progress(processed, total);
-    }
-    if let (Some(range), Some(raw_id)) = (day_range(document), &report.raw_id) {
-        report.transfers =
-            match_transfers::match_in_batches(store, writer, &job.actor, raw_id, &own_accounts, range)
-                .await?;
-    }
-    Ok(report)
+    Some((calendar::midnight(first), calendar::midnight(last)))
 }

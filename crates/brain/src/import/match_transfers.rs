@@ -1,4 +1,5 @@
-//! The last step of an import: transactions that say they are transfers find their other sides, whichever file brought them.
+//! The last step of an import: finds the other side of transactions that are marked as transfers, in this file or in
+//! earlier ones.
 
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use super::job::DayRange;
 use crate::own_accounts::OwnAccounts;
 use crate::{limits, transfer_matching};
 
-/// Pairs what can be paired around some days, in the commit that has posted them. `None` if that is more than one should hold.
+/// Matches transfers around a range of days in the transaction that has posted them. `None` if there are more than one
+/// commit may record; [`match_in_batches`] then does it afterwards.
 pub(super) fn match_in_tx(
     tx: &mut Tx<'_>,
     actor: &str,
@@ -35,7 +37,7 @@ pub(super) fn match_in_tx(
     Ok(Some(report))
 }
 
-/// Pairs what can be paired around some days. Once more does no harm.
+/// Matches transfers around a range of days in commits of their own. Idempotent.
 pub(super) async fn match_in_batches(
     store: &Store,
     writer: &WriteContext,

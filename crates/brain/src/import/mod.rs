@@ -1,9 +1,9 @@
-//! Importing: a bank statement becomes evidence, a projection, and rows of the ledger that cite both.
+//! Import of bank statements: a file becomes an artifact, a projection, and ledger rows that cite both.
 //!
-//! Doing it twice is doing it once, and an overlapping statement adds only what is new: every entry has a key that is the
-//! same in each file that holds it. Small files share a commit; the import of a large one is many, and each says how far it has
-//! come, so one that was interrupted goes on from there. While one file is posted the next are read. Last an import pairs the two
-//! sides of transfers between own accounts.
+//! An import is idempotent, and an overlapping statement adds only new entries: every entry has a key that is equal in
+//! each file that contains it. Small files share a commit. A large file takes several commits; each stores its
+//! progress, so an interrupted import resumes. The next files are parsed while one is posted. At the end, transfers
+//! between the tenant's own accounts are matched.
 
 mod account_lookup;
 #[cfg(test)]
@@ -14,6 +14,7 @@ mod match_transfers;
 mod parse;
 mod prefetch;
 mod progress;
+mod schedule;
 mod transactions;
 
 use std::sync::Arc;
@@ -36,100 +37,100 @@ use transactions::dedup_key;
 /// A file to import.
 #[derive(Clone, Debug, Default)]
 pub struct ImportFile {
-    /// What it is called.
+    /// The file name.
     pub name: String,
-    /// What it holds.
+    /// The content.
     pub bytes: Vec<u8>,
-    /// What is said about it.
+    /// The options.
     pub options: ImportOptions,
 }
 
-/// What an importer says about a file.
+/// Options for one file.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
-    /// The account that it is of, by id; needed where the file names none.
+    /// The id of the account. Required if the file names none.
     pub account: Option<String>,
-    /// The currency, where the file names none.
+    /// The currency, if the file names none.
     pub currency: Option<String>,
-    /// Settings of columns, such as `date=Buchungstag`.
+    /// Column settings such as `date=Buchungstag`.
     pub settings: Vec<String>,
-    /// Only look.
+    /// Report what an import would do, and write nothing.
     pub dry_run: bool,
 }
 
-/// What became of one statement of a file.
+/// The result for one statement of a file.
 #[derive(Clone, Debug)]
 pub struct StatementReport {
-    /// The account; `None` if a dry run would make it.
+    /// The account; `None` if a dry run would create it.
     pub account_id: Option<String>,
-    /// What it is called.
+    /// The name of the account.
     pub account_name: String,
-    /// Its currency.
+    /// The currency.
     pub currency: String,
-    /// Whether it was, or would be, made.
+    /// Whether the account was created, or would be.
     pub is_new_account: bool,
-    /// Entries of the statement.
+    /// The number of entries in the statement.
     pub entries: usize,
-    /// What became of them.
+    /// How many of them are new, updated and unchanged.
     pub posted: PostingCounts,
 }
 
-/// What became of a file.
+/// The result for one file.
 #[derive(Clone, Debug)]
 pub struct FileReport {
-    /// The evidence; none in a dry run.
+    /// The artifact; `None` in a dry run.
     pub raw_id: Option<String>,
-    /// The format that was found.
+    /// The detected format.
     pub format: &'static str,
-    /// How the columns of a table were read, a setting a line.
+    /// How the columns of a table were mapped, one setting per line.
     pub mapping: Option<String>,
-    /// Its statements.
+    /// The statements.
     pub statements: Vec<StatementReport>,
-    /// What was noticed, a sentence each, with lines.
+    /// Findings of the parser, one sentence each, with line numbers.
     pub diagnostics: Vec<String>,
-    /// Whether something could not be read.
+    /// Whether part of the file could not be parsed.
     pub has_errors: bool,
-    /// Whether it went on where an earlier import of the file had been interrupted.
+    /// Whether this import resumed an interrupted one.
     pub is_resumed: bool,
-    /// Transfers between own accounts.
+    /// Matched transfers between the tenant's accounts.
     pub transfers: TransferReport,
 }
 
-/// What an import of several files says on the way.
+/// An event during an import of several files.
 #[derive(Clone, Debug)]
 pub enum ImportEvent {
-    /// So many entries of so many are behind.
+    /// Processed entries, and all entries.
     Progress(usize, usize),
-    /// A file is done.
+    /// A file is imported.
     FileDone(Box<FileReport>),
 }
 
-/// Why an import of several files has stopped; those before are done.
+/// The error that stopped an import of several files. The files before it are imported.
 #[derive(Debug)]
 pub struct ImportError {
-    /// The number of the file, from 0.
+    /// The index of the file.
     pub file_index: usize,
-    /// What is wrong with it.
+    /// The error.
     pub error: Error,
 }
 
-/// What an import has found out about transfers between own accounts.
+/// The result of matching transfers between the tenant's accounts.
 #[derive(Clone, Debug, Default)]
 pub struct TransferReport {
-    /// Pairs that were recorded.
+    /// Recorded transfers.
     pub paired: usize,
-    /// Transactions that could be the other side of several, and so stay unpaired.
+    /// Transactions with several possible other sides. They stay unmatched.
     pub ambiguous: usize,
-    /// The first of them, a sentence each.
+    /// The first of these, one sentence each.
     pub messages: Vec<String>,
 }
 
-/// Somebody's word for what is imported.
+/// How far the importer of a file is trusted.
 #[derive(Clone, Copy, Debug)]
 struct SourceTrust {
     provenance: Provenance,
     confidence: f64,
-    /// Whether balances that the file claims decide what accounts hold.
+    /// Whether closing balances of the file set the balances of accounts.
     trusts_balances: bool,
 }
 
@@ -138,33 +139,11 @@ const OPERATOR: SourceTrust =
 const AGENT: SourceTrust =
     SourceTrust { provenance: Provenance::AgentContributed, confidence: 0.5, trusts_balances: false };
 
-/// Imports a file. `progress` hears how many entries of how many are behind.
-pub async fn import(
-    store: &Store,
-    writer: &WriteContext,
-    actor: &str,
-    name: &str,
-    bytes: &[u8],
-    options: &ImportOptions,
-    mut on_progress: impl FnMut(usize, usize),
-) -> Result<FileReport> {
-    let file = ImportFile { name: name.to_owned(), bytes: bytes.to_vec(), options: options.clone() };
-    let mut report = None;
-    let on_event = |_: usize, event: ImportEvent| match event {
-        ImportEvent::Progress(done, total) => on_progress(done, total),
-        ImportEvent::FileDone(file_report) => report = Some(*file_report),
-    };
-    import_all(store, writer, actor, [Ok(file)], on_event)
-        .await
-        .map_err(|import_error| import_error.error)?;
-    report.ok_or_else(|| Error::internal("an import has ended without a report"))
-}
-
-/// Imports files, one after the other in effect. `said` hears of each by its number.
+/// Imports files in order. `on_event` gets the index of the file and the event.
 ///
 /// # Errors
 ///
-/// The first file that is refused ends it.
+/// The import stops at the first file that fails.
 pub async fn import_all<S>(
     store: &Store,
     writer: &WriteContext,
@@ -188,7 +167,7 @@ where
         } else if parsed_file.job.fits_one_commit() {
             let batch = prefetcher.take_batch(parsed_file);
             let jobs = batch.iter().map(|parsed_file| parsed_file.job.clone()).collect();
-            let (reports, failure) = job::import_batch_or_each(store, writer, jobs).await;
+            let (reports, failure) = schedule::import_batch_or_each(store, writer, jobs).await;
             for report in reports {
                 let entries = report.statements.iter().map(|statement| statement.entries).sum();
                 on_event(file_index, ImportEvent::Progress(entries, entries));
@@ -201,7 +180,7 @@ where
         } else {
             let on_progress =
                 |done: usize, total: usize| on_event(file_index, ImportEvent::Progress(done, total));
-            let report = job::import_chunked(store, writer, parsed_file.job, on_progress).await;
+            let report = schedule::import_chunked(store, writer, parsed_file.job, on_progress).await;
             let report = report.map_err(import_error(file_index))?;
             on_event(file_index, ImportEvent::FileDone(Box::new(report)));
             file_index += 1;
@@ -210,7 +189,7 @@ where
     Ok(())
 }
 
-/// Makes what can be made of an artifact that an agent brought. `None` if it is no statement.
+/// Extracts an artifact that an agent has contributed into the ledger. `None` if it is no statement or is refused.
 pub(crate) async fn extract(
     store: &Store,
     writer: &WriteContext,
@@ -220,7 +199,7 @@ pub(crate) async fn extract(
 ) -> Result<Option<FileReport>> {
     let options = ImportOptions { account, ..ImportOptions::default() };
     let id = raw_id.to_owned();
-    // On a thread that may block: the bytes are read, and parsed where they are.
+    // Runs on a blocking thread: the bytes are read and parsed there.
     let (artifact_id, parse_options) = (id.clone(), options.clone());
     let parsing = store.read(&writer.tenant, move |sql| {
         let artifact = raw::find(sql, &artifact_id)?.ok_or_else(|| raw::artifact_not_found(&artifact_id))?;
@@ -240,13 +219,13 @@ pub(crate) async fn extract(
         actor: agent.to_owned(),
     });
     let result = match job.fits_one_commit() {
-        true => job::import_one(store, writer, job).await,
-        false => job::import_chunked(store, writer, job, |_, _| {}).await,
+        true => schedule::import_one(store, writer, job).await,
+        false => schedule::import_chunked(store, writer, job, |_, _| {}).await,
     };
     match result {
         Ok(report) => Ok(Some(report)),
         Err(error) if error.kind() == Kind::Internal => Err(error),
-        // What the agent brought does not fit; it stays as evidence.
+        // The statement is refused; it stays as evidence.
         Err(_) => {
             let event =
                 EventDraft::system("raw", "raw.parsed.failed", agent).input("raw_id", raw_id).succeeded();
@@ -257,7 +236,7 @@ pub(crate) async fn extract(
     }
 }
 
-/// What an import would do.
+/// Reports what an import would do.
 async fn dry_run(store: &Store, writer: &WriteContext, job: Arc<ImportJob>) -> Result<FileReport> {
     store
         .read(&writer.tenant, move |sql| {

@@ -1,4 +1,4 @@
-//! Reading a file: with what is known about it beforehand, and what a projection keeps of it.
+//! Parsing of a file with the defaults of its account, and the JSON of its projection.
 
 use quad_core::{Error, Kind, Result};
 use quad_statements::{Currency, Document, Options, ParseError, csv};
@@ -9,20 +9,20 @@ use super::ImportOptions;
 use crate::account::Account;
 use crate::{entity, errors, limits};
 
-/// What is known of a file's account before the file is read.
+/// Defaults from the account of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct AccountDefaults {
-    /// How its last table was read.
+    /// The column mapping of the last table that was imported into the account.
     mapping: Option<csv::Mapping>,
-    /// Its currency, for a file that names none.
+    /// The currency of the account, for files that name none.
     currency: Option<Currency>,
 }
 
-/// A file that is read.
+/// A parsed file. It may have several statements.
 #[derive(Debug)]
 pub(super) struct ParsedDocument {
     pub(super) document: Document,
-    /// What its projection keeps.
+    /// The JSON of its projection.
     pub(super) extracted: String,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn parse(
 ) -> Result<ParsedDocument> {
     let unreadable = |error: ParseError| {
         let hint = match error {
-            ParseError::CurrencyUnknown => "Say it with --currency, or name the account with --account",
+            ParseError::CurrencyUnknown => "Set it with --currency, or name the account with --account",
             _ => error.hint(),
         };
         Error::new(Kind::BadInput, "statement_unreadable", error.to_string()).hint(hint.to_owned())
@@ -44,7 +44,7 @@ pub(super) fn parse(
         .map(|code| Currency::parse(code).map_err(|error| errors::invalid("currency", error)))
         .transpose()?;
     let mut mapping = defaults.mapping.clone();
-    // What is said now counts more than what is remembered.
+    // An explicit currency overrides the saved one.
     if let (Some(mapping), Some(_)) = (&mut mapping, explicit_currency) {
         mapping.currency = explicit_currency;
     }
@@ -60,7 +60,7 @@ pub(super) fn parse(
     Ok(ParsedDocument { document, extracted })
 }
 
-/// What is known of an account, if it is there.
+/// The defaults of an account; empty if there is no account.
 pub(super) fn load_defaults(sql: &mut dyn Sql, account: Option<&str>) -> Result<AccountDefaults> {
     let Some(account) = account else { return Ok(AccountDefaults::default()) };
     let tenant = sql.tenant().as_str().to_owned();
@@ -68,7 +68,7 @@ pub(super) fn load_defaults(sql: &mut dyn Sql, account: Option<&str>) -> Result<
         "SELECT mapping FROM brain_mapping WHERE tenant_id = $1 AND account_id = $2",
         params![tenant, account],
     )?;
-    // A mapping that an older program wrote and that no longer reads is guessed anew.
+    // A saved mapping that this version cannot read is ignored; the columns are detected again.
     let mapping = row.map(|row| Ok::<_, Error>(serde_json::from_str(row.text(0)?).ok())).transpose()?;
     let currency = entity::find::<Account>(sql, account)?.map(|account| account.currency);
     Ok(AccountDefaults { mapping: mapping.flatten(), currency })
@@ -94,7 +94,7 @@ pub(super) fn mime_type(document: &Document) -> &'static str {
     }
 }
 
-/// What a projection keeps of a document: what it is of, what was noticed, and the first entries.
+/// The JSON of a projection: the statements with their first entries, and the first findings.
 fn projection_json(document: &Document) -> String {
     let statements: Vec<Value> = document
         .statements

@@ -1,7 +1,7 @@
-//! Reading ahead: while files are posted, the next are read and parsed.
+//! Prefetching: the next files are read and parsed while earlier ones are posted.
 //!
-//! What is known of an account beforehand, such as how its last table was read, may be changed by a file in between; whoever posts
-//! looks again.
+//! A file that is posted in between may change the defaults that a prefetched file was parsed with, such as the column
+//! mapping. The import job compares them and parses again if they differ.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use quad_store::{Store, WriteContext};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::spawn_blocking;
 
-use super::job::{ImportJob, Origin, ParsedUpload};
+use super::job::{ImportJob, Origin};
 use super::parse::{load_defaults, mime_type, parse};
 use super::{ImportFile, OPERATOR};
 use crate::account::Account;
 use crate::upload::Upload;
 use crate::{entity, limits};
 
-/// A file that is read.
+/// A parsed file.
 pub(super) struct ParsedFile {
     pub(super) job: Arc<ImportJob>,
-    /// The memory that it takes.
+    /// The memory that it takes, in the budget of [`PREFETCHED_KIB`](limits::PREFETCHED_KIB).
     _permit: OwnedSemaphorePermit,
 }
 
-/// The files of an import in their order.
+/// The files of an import, in order.
 pub(super) struct Prefetcher {
     files: mpsc::Receiver<Result<ParsedFile>>,
-    /// One that was taken too early.
+    /// A file that was received but did not fit into the last batch.
     peeked: Option<Result<ParsedFile>>,
 }
 
@@ -43,7 +43,7 @@ impl Prefetcher {
         let (store, writer, actor) = (store.clone(), writer.clone(), actor.to_owned());
         tokio::spawn(async move {
             let mut sources = sources;
-            // Whoever lists the files may read them from a disk.
+            // The iterator may read files from a disk.
             while let Ok((Some(file), rest)) = spawn_blocking(move || (sources.next(), sources)).await {
                 sources = rest;
                 let parsed_file = match file {
@@ -59,7 +59,7 @@ impl Prefetcher {
         Prefetcher { files, peeked: None }
     }
 
-    /// The next file, or why it is none.
+    /// The next file, or the error of reading or parsing it.
     pub(super) async fn next(&mut self) -> Option<Result<ParsedFile>> {
         match self.peeked.take() {
             Some(peeked) => Some(peeked),
@@ -67,7 +67,7 @@ impl Prefetcher {
         }
     }
 
-    /// A small file and those small ones behind it that are read already and fit into the same commit.
+    /// `first` and the small files after it that are parsed already and fit into the same commit.
     pub(super) fn take_batch(&mut self, first: ParsedFile) -> Vec<ParsedFile> {
         let (mut entries, mut bytes) = (first.job.entry_count(), first.job.byte_count());
         let mut batch = vec![first];
@@ -110,7 +110,7 @@ async fn parse_file(
         let parsed = parse(&bytes, &options, &defaults)?;
         let upload = Upload::new(&actor, &name, mime_type(&parsed.document), bytes)?;
         let parsed = Arc::new(parsed);
-        let origin = Origin::Upload(Box::new(ParsedUpload { upload, defaults }));
+        let origin = Origin::Upload { upload: Box::new(upload), defaults };
         Ok::<_, Error>(ImportJob { origin, parsed, options, trust: OPERATOR, actor })
     });
     let job = job.await.map_err(Error::internal)??;

@@ -1,7 +1,8 @@
-//! Entries become rows: what each is, with whom and on what, and which entry it is in every other file.
+//! Turns statement entries into transactions, with their counterparties and categories.
 
 use std::collections::HashMap;
 
+use quad_core::text::truncate;
 use quad_core::{Result, Timestamp};
 use quad_statements::{Entry, Kind, Status};
 use quad_store::Tx;
@@ -9,9 +10,9 @@ use quad_store::Tx;
 use super::commit_context::CommitContext;
 use super::progress::StatementProgress;
 use crate::category::{self, Category, CategoryKind};
-use crate::counterparty::{self, Counterparty, CounterpartyType, TrustStatus};
+use crate::counterparty::{self, Counterparty, CounterpartyType};
 use crate::entity::{self, Entity, IdSource};
-use crate::ids::{AccountId, CategoryId, CounterpartyId, TransactionId};
+use crate::ids::{CategoryId, CounterpartyId, TransactionId};
 use crate::posting::{self, PostingCounts};
 use crate::row_meta::RowMeta;
 use crate::tags::TouchedTags;
@@ -19,18 +20,15 @@ use crate::transaction::{Direction, Effect, ReconciliationStatus, Transaction, T
 use crate::transfer_matching::TransferHint;
 use crate::{calendar, errors, limits, own_accounts, transfer_matching};
 
-pub(super) fn start_of_day(date: jiff::civil::Date) -> Timestamp {
-    calendar::midnight(i64::from(date.year()), i64::from(date.month()), i64::from(date.day()))
-}
-
-/// What makes an entry the same movement in every file: the day, so that neighbours lie together, and its fingerprint.
+/// The key of an entry, equal in every file that contains it: the day, so that neighbouring rows are stored together,
+/// and a fingerprint.
 pub(super) fn dedup_key(entry: &Entry, account: &str) -> String {
     let mut fingerprint = entry.fingerprint(account).to_string();
     fingerprint.truncate(24);
     format!("{}:{fingerprint}", entry.booked)
 }
 
-/// Counterparties and categories that an import has met, so that each is looked up once.
+/// Ids of counterparties and categories by name, so that each is looked up once per import.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LookupCache {
     counterparties: HashMap<String, CounterpartyId>,
@@ -58,9 +56,10 @@ pub(super) fn post_entries(
         let is_own_account = counterpart_number
             .as_deref()
             .and_then(|number| own_accounts.find_by_number(number, entry.currency))
-            .is_some_and(|account| account != progress.account);
+            .is_some_and(|account| account != progress.account.id.as_str());
         if is_own_account || entry.kind == Some(Kind::Transfer) {
-            let (transaction_id, transaction_date) = (id.as_str().to_owned(), start_of_day(entry.booked));
+            let (transaction_id, transaction_date) =
+                (id.as_str().to_owned(), calendar::midnight(entry.booked));
             hints.push((rows.len(), TransferHint { transaction_id, transaction_date, counterpart_number }));
         }
         rows.push(to_transaction(
@@ -89,10 +88,7 @@ fn to_transaction(
     is_own_transfer: bool,
     meta: RowMeta,
 ) -> Result<Transaction> {
-    let magnitude = entry
-        .amount
-        .checked_abs()
-        .ok_or_else(|| errors::invalid("amount", "is larger than can be stored"))?;
+    let magnitude = entry.amount.checked_abs().ok_or_else(|| errors::invalid("amount", "is out of range"))?;
     let effect = if entry.amount.is_negative() { Effect::Debit } else { Effect::Credit };
     let direction = match effect {
         _ if is_own_transfer => Direction::Transfer,
@@ -100,9 +96,9 @@ fn to_transaction(
         Effect::Credit => Direction::Inflow,
         Effect::Debit => Direction::Outflow,
     };
-    let text = |text: &str| crate::errors::truncate(text, limits::TEXT_BYTES / 4).replace('\0', " ");
+    let text = |text: &str| truncate(text, limits::TEXT_BYTES / 4).replace('\0', " ");
     let posted_date =
-        entry.moment.map(|moment| Timestamp(moment.utc_ms)).or(entry.value_date.map(start_of_day));
+        entry.moment.map(|moment| Timestamp(moment.utc_ms)).or(entry.value_date.map(calendar::midnight));
     let bank_id = entry.references.bank_id.as_deref().filter(|_| entry.has_trusted_bank_id());
     Ok(Transaction {
         id,
@@ -110,10 +106,10 @@ fn to_transaction(
         currency: entry.currency,
         direction,
         effect,
-        account_id: AccountId::from_db(progress.account.as_str()),
+        account_id: progress.account.id.clone(),
         external_transaction_id: bank_id.map(text),
-        dedup_key: dedup_key(entry, &progress.account),
-        transaction_date: start_of_day(entry.booked),
+        dedup_key: dedup_key(entry, progress.account.id.as_str()),
+        transaction_date: calendar::midnight(entry.booked),
         posted_date,
         counterparty_id,
         category_id,
@@ -129,7 +125,7 @@ fn to_transaction(
     })
 }
 
-/// The counterparty of an entry, made if nobody has met it yet.
+/// The counterparty of an entry; created if it does not exist.
 fn get_or_create_counterparty(
     tx: &mut Tx<'_>,
     entry: &Entry,
@@ -154,24 +150,13 @@ fn get_or_create_counterparty(
             } else {
                 CounterpartyType::Customer
             };
+            let display_name = truncate(name.trim(), limits::TEXT_BYTES / 4);
             let new = Counterparty {
-                id: CounterpartyId::generate()?,
-                name: crate::errors::truncate(name.trim(), limits::TEXT_BYTES / 4),
-                display_name: None,
                 normalized_name: normalized.clone(),
-                kind,
-                risk_level: None,
-                verified_status: None,
-                trust_status: TrustStatus::Unreviewed,
-                trust_reviewed_at: None,
-                aliases: Vec::new(),
                 linked_accounts: entry.counterparty.account.iter().map(ToString::to_string).collect(),
-                agent_id: None,
-                onchain_address: None,
-                metadata: serde_json::Map::new(),
-                meta: meta.clone(),
+                ..Counterparty::new(CounterpartyId::generate()?, display_name, kind, meta.clone())
             };
-            counterparty::create(tx, &new, touched)?;
+            counterparty::save(tx, None, &new, touched)?;
             new.id
         }
     };
@@ -179,7 +164,7 @@ fn get_or_create_counterparty(
     Ok(Some(id))
 }
 
-/// The category that a file names, made if it is new.
+/// The category of an entry; created if it does not exist.
 fn get_or_create_category(
     tx: &mut Tx<'_>,
     entry: &Entry,

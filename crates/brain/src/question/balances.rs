@@ -1,4 +1,4 @@
-//! What accounts hold.
+//! Answers about account balances.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ fn active_accounts(sql: &mut dyn Sql) -> Result<Vec<Account>> {
     Ok(account::page(sql, Some(AccountStatus::Active), None, None, limits::ITEMS_MAX)?.0)
 }
 
-/// How many accounts there are.
+/// The number of accounts.
 pub(super) fn count_accounts(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
     let count = account::count(sql, None, None)?;
     let mut answer = Answer::new(format!("There are {count} accounts."));
@@ -37,7 +37,7 @@ pub(super) fn count_accounts(sql: &mut dyn Sql, _: &Question) -> Result<Answer> 
     Ok(answer)
 }
 
-/// The accounts.
+/// A list of the accounts.
 pub(super) fn list_accounts(sql: &mut dyn Sql, _: &Question) -> Result<Answer> {
     let (accounts, next) = account::page(sql, None, None, None, limits::MAX_CITATIONS)?;
     let lines: Vec<String> = accounts.iter().map(describe_account).collect();
@@ -63,7 +63,7 @@ pub(super) fn account_balance(sql: &mut dyn Sql, question: &Question) -> Result<
     }
 }
 
-/// What the bank accounts and wallets hold together, each currency by itself.
+/// The total of bank accounts and wallets, by currency.
 pub(super) fn total_cash(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let mut sums: BTreeMap<Currency, Amount> = BTreeMap::new();
     let mut answer = Answer::default();

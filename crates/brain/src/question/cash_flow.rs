@@ -1,4 +1,4 @@
-//! What came in and went out.
+//! Answers about income, spending and cash flow.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,16 @@ use super::{Answer, Question};
 use crate::calendar::Month;
 use crate::category;
 use crate::counterparty::{self, Counterparty};
+use crate::entity::Entity as _;
 use crate::money::{self, format_with_currency};
 use crate::total::{self, Subject};
 use crate::transaction::{Direction, Filter, Transaction};
-use crate::{calendar, entity, largest};
+use crate::{calendar, entity, errors, largest};
 
-/// Sums of one direction by currency.
+/// Count and sum by currency, of one direction.
 type Sums = BTreeMap<Currency, (i64, Amount)>;
 
-/// The sums of a subject over a period, or over all time.
+/// The sums of a subject over a period, or of all time.
 fn load_sums(
     sql: &mut dyn Sql,
     subject: (Subject, &str),
@@ -42,7 +43,7 @@ fn load_sums(
     Ok(sums)
 }
 
-/// One of the sums: the one of the named currency, or the only one. Several are not added.
+/// The sum in the named currency, or in the only one. Several currencies are not added.
 fn single_currency(sums: &Sums, question: &Question) -> Result<(Currency, i64, Amount), Answer> {
     let requested = question.currency().filter(|currency| sums.contains_key(currency));
     match (requested, sums.len()) {
@@ -70,7 +71,7 @@ fn period_text(period: Option<&Period>) -> String {
     period.map_or_else(|| "over all time".to_owned(), |period| format!("in {}", period.label))
 }
 
-/// The newest transactions of a period, which an answer about it cites.
+/// Cites the newest transactions of a period.
 fn cite_newest(
     sql: &mut dyn Sql,
     answer: &mut Answer,
@@ -82,9 +83,7 @@ fn cite_newest(
         direction,
         counterparty_id: counterparty.map(str::to_owned),
         since: period.and_then(|period| period.months.first()).map(|month| month.start()),
-        until: period
-            .and_then(|period| period.months.last())
-            .map(|month| month.add_months(1).start().plus_ms(-1)),
+        until: period.and_then(|period| period.months.last()).map(|month| month.end()),
         ..Filter::default()
     };
     for row in filter.newest(sql, crate::limits::MAX_CITATIONS)? {
@@ -105,7 +104,7 @@ pub(super) fn transaction_excerpt(row: &Transaction) -> String {
     line.trim_end().to_owned()
 }
 
-/// How many transactions.
+/// The number of transactions.
 pub(super) fn count_transactions(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = question.period();
     let mut total_count = 0;
@@ -119,7 +118,7 @@ pub(super) fn count_transactions(sql: &mut dyn Sql, question: &Question) -> Resu
     Ok(answer)
 }
 
-/// What was spent: with somebody, on something, or in all.
+/// The amount spent: with a counterparty, in a category, or in total.
 pub(super) fn spending(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = question.period();
     if let Some(party) = counterparty::find_mentioned(sql, &question.words)? {
@@ -145,12 +144,12 @@ pub(super) fn spending(sql: &mut dyn Sql, question: &Question) -> Result<Answer>
     total_sum(sql, question, Direction::Outflow, "was spent")
 }
 
-/// What came in.
+/// The income.
 pub(super) fn income(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     total_sum(sql, question, Direction::Inflow, "came in")
 }
 
-/// What somebody paid to us.
+/// The amount received from a counterparty, or in total.
 pub(super) fn received(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     match counterparty::find_mentioned(sql, &question.words)? {
         Some(party) => counterparty_sum(sql, question, &party, Direction::Inflow, "was received from"),
@@ -207,7 +206,7 @@ fn total_sum(sql: &mut dyn Sql, question: &Question, direction: Direction, verb:
     Ok(answer)
 }
 
-/// What one transaction comes to.
+/// The average amount of a transaction.
 pub(super) fn average_transaction(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = question.period();
     let direction =
@@ -226,17 +225,17 @@ pub(super) fn average_transaction(sql: &mut dyn Sql, question: &Question) -> Res
     Ok(answer)
 }
 
-/// A sum by a count, to the cent.
+/// A quotient, rounded to the cent.
 fn div_rounded(amount: Amount, count: i64) -> Amount {
     const CENT: i128 = 10_000_000;
     let (total, count) = (amount.total_nanos(), i128::from(count.max(1)));
     let cents = total / CENT;
-    // Half a cent goes away from zero.
+    // Half a cent is rounded away from zero.
     let rounded = (2 * cents.abs() + count) / (2 * count) * cents.signum();
     Amount::from_nanos(rounded * CENT).unwrap_or(Amount::ZERO)
 }
 
-/// The largest movement of a period.
+/// The largest transaction of a period.
 pub(super) fn largest_transaction(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = question.period().or_else(|| newest_period(sql).ok().flatten());
     let Some(period) = period else { return Ok(Answer::new("There are no transactions.")) };
@@ -264,7 +263,7 @@ fn newest_period(sql: &mut dyn Sql) -> Result<Option<Period>> {
     Ok(total::newest_month(sql)?.map(|month| Period::trailing(month, 1)))
 }
 
-/// Inflow, outflow, net, and who stands behind them.
+/// Inflow, outflow and net, with the largest counterparties.
 pub(super) fn cash_flow_summary(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = match question.period() {
         Some(period) => period,
@@ -293,7 +292,9 @@ pub(super) fn cash_flow_summary(sql: &mut dyn Sql, question: &Question) -> Resul
             format_with_currency(net, currency)
         ));
         for direction in ["inflow", "outflow"] {
-            let names = cite_top_counterparties(sql, &period, currency, direction, &mut answer)?;
+            let ranked =
+                total::top_over_months(sql, Subject::Counterparty, &period.months, currency, direction, 3)?;
+            let names = cite_ranked(sql, &ranked, currency, direction, &mut answer)?;
             if !names.is_empty() {
                 answer.text.push_str(&format!(" Largest {direction}: {}.", names.join(", ")));
             }
@@ -305,45 +306,25 @@ pub(super) fn cash_flow_summary(sql: &mut dyn Sql, question: &Question) -> Resul
     Ok(answer)
 }
 
-fn cite_top_counterparties(
+/// Cites counterparties with their sums, and returns them as text.
+fn cite_ranked(
     sql: &mut dyn Sql,
-    period: &Period,
+    ranked: &[(String, Amount)],
     currency: Currency,
     direction: &str,
     answer: &mut Answer,
 ) -> Result<Vec<String>> {
+    let parties = entity::find_by_ids::<Counterparty>(sql, ranked.iter().map(|(id, _)| id.as_str()))?;
     let mut names = Vec::new();
-    for (id, amount) in rank_counterparties(sql, period, currency, direction, 3)? {
-        let party: Counterparty = entity::get(sql, &id)?;
-        answer.cite(&party, format!("{} {direction}", format_with_currency(amount, currency)));
-        names.push(format!("{} ({})", party.title(), format_with_currency(amount, currency)));
+    for (id, amount) in ranked {
+        let Some(party) = parties.get(id) else { return Err(errors::row_not_found(Counterparty::KIND, id)) };
+        answer.cite(party, format!("{} {direction}", format_with_currency(*amount, currency)));
+        names.push(format!("{} ({})", party.title(), format_with_currency(*amount, currency)));
     }
     Ok(names)
 }
 
-fn rank_counterparties(
-    sql: &mut dyn Sql,
-    period: &Period,
-    currency: Currency,
-    direction: &str,
-    limit: usize,
-) -> Result<Vec<(String, Amount)>> {
-    let mut sums: BTreeMap<String, Amount> = BTreeMap::new();
-    for month in &period.months {
-        for entry in
-            total::top(sql, Subject::Counterparty, &month.to_string(), currency, direction, limit * 4)?
-        {
-            let sum = sums.entry(entry.subject_id).or_insert(Amount::ZERO);
-            *sum = money::add(*sum, entry.amount)?;
-        }
-    }
-    let mut sums: Vec<(String, Amount)> = sums.into_iter().collect();
-    sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    sums.truncate(limit);
-    Ok(sums)
-}
-
-/// Who received or paid most.
+/// The counterparties with the largest sums.
 pub(super) fn top_counterparties(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let direction = if question.has(&["customer", "customers"]) { "inflow" } else { "outflow" };
     let period = question.period();
@@ -353,19 +334,16 @@ pub(super) fn top_counterparties(sql: &mut dyn Sql, question: &Question) -> Resu
         Err(answer) => return Ok(answer),
     };
     let ranked = match &period {
-        Some(period) => rank_counterparties(sql, period, currency, direction, 5)?,
+        Some(period) => {
+            total::top_over_months(sql, Subject::Counterparty, &period.months, currency, direction, 5)?
+        }
         None => total::top(sql, Subject::Counterparty, total::ALL_TIME, currency, direction, 5)?
             .into_iter()
             .map(|entry| (entry.subject_id, entry.amount))
             .collect(),
     };
     let mut answer = Answer::default();
-    let mut names = Vec::new();
-    for (id, amount) in ranked {
-        let party: Counterparty = entity::get(sql, &id)?;
-        answer.cite(&party, format!("{} {direction}", format_with_currency(amount, currency)));
-        names.push(format!("{} ({})", party.title(), format_with_currency(amount, currency)));
-    }
+    let names = cite_ranked(sql, &ranked, currency, direction, &mut answer)?;
     answer.text = if names.is_empty() {
         "No counterparty is known.".to_owned()
     } else {
@@ -374,7 +352,7 @@ pub(super) fn top_counterparties(sql: &mut dyn Sql, question: &Question) -> Resu
     Ok(answer)
 }
 
-/// How spending moved against the period before.
+/// The change of spending against the previous period.
 pub(super) fn spending_change(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = match question.period() {
         Some(period) => period,
@@ -407,7 +385,14 @@ pub(super) fn spending_change(sql: &mut dyn Sql, question: &Question) -> Result<
     ));
     let mut changes: BTreeMap<String, Amount> = BTreeMap::new();
     for (source_period, sign) in [(&period, 1), (&previous_period, -1)] {
-        for (id, amount) in rank_counterparties(sql, source_period, currency, "outflow", 20)? {
+        for (id, amount) in total::top_over_months(
+            sql,
+            Subject::Counterparty,
+            &source_period.months,
+            currency,
+            "outflow",
+            20,
+        )? {
             let delta = changes.entry(id).or_insert(Amount::ZERO);
             *delta = if sign > 0 { money::add(*delta, amount)? } else { money::subtract(*delta, amount)? };
         }
@@ -429,11 +414,11 @@ pub(super) fn spending_change(sql: &mut dyn Sql, question: &Question) -> Result<
     Ok(answer)
 }
 
-/// What a month brings or costs on average.
+/// The monthly average.
 pub(super) fn trailing_average(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = match question.period() {
         Some(period) => period,
-        // The last whole months before this one.
+        // The last twelve full months.
         None => Period::trailing(Month::from_timestamp(question.now).add_months(-1), 12),
     };
     let inflow = load_sums(sql, (Subject::Everything, ""), Some(&period), "inflow")?;
@@ -464,17 +449,15 @@ pub(super) fn trailing_average(sql: &mut dyn Sql, question: &Question) -> Result
     Ok(answer)
 }
 
-/// What was spent on what.
+/// Spending by category.
 pub(super) fn by_category(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let period = question.period();
     let mut lines: Vec<(Amount, String)> = Vec::new();
-    let mut totals = Sums::new();
     let mut answer = Answer::default();
     for category in category::all(sql)? {
         let sums = load_sums(sql, (Subject::Category, category.id.as_str()), period.as_ref(), "outflow")?;
-        for (currency, (count, amount)) in sums {
+        for (currency, (_, amount)) in sums {
             if question.currency().is_none_or(|requested| requested == currency) {
-                totals.entry(currency).or_insert((count, amount));
                 lines.push((amount, format!("{} {}", category.name, format_with_currency(amount, currency))));
                 answer.cite(&category, format_with_currency(amount, currency));
             }

@@ -1,4 +1,4 @@
-//! Who they are.
+//! Answers about counterparties.
 
 use quad_core::Result;
 use quad_store::Sql;
@@ -7,7 +7,7 @@ use super::{Answer, Question};
 use crate::counterparty::{self, Counterparty, CounterpartyType};
 use crate::limits;
 
-/// Whether somebody is trusted.
+/// The trust status of a counterparty.
 pub(super) fn trust(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let Some(party) = counterparty::find_mentioned(sql, &question.words)? else {
         return Ok(Answer::unanswered(
@@ -36,7 +36,7 @@ fn kind_label(kind: Option<CounterpartyType>) -> &'static str {
     kind.map_or("counterparty", CounterpartyType::as_str)
 }
 
-/// How many of a kind there are.
+/// The number of counterparties of a type.
 pub(super) fn count_counterparties(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let kind = requested_kind(question);
     let (rows, next) = counterparty::page(sql, None, kind, None, limits::ITEMS_MAX)?;
@@ -51,14 +51,14 @@ pub(super) fn count_counterparties(sql: &mut dyn Sql, question: &Question) -> Re
     Ok(answer)
 }
 
-/// Who they are.
+/// A list of counterparties.
 pub(super) fn list_counterparties(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let kind = requested_kind(question);
     let (rows, next) = counterparty::page(sql, None, kind, None, limits::MAX_CITATIONS)?;
     let names: Vec<&str> = rows.iter().map(Counterparty::title).collect();
     let rest = if next.is_some() { ", and more" } else { "" };
     let mut answer = Answer::new(if names.is_empty() {
-        format!("There is nobody of type {}.", kind_label(kind))
+        format!("There are no counterparties of type {}.", kind_label(kind))
     } else {
         format!("{}{rest}.", names.join(", "))
     });

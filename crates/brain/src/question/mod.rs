@@ -1,12 +1,13 @@
-//! Questions about money, answered from the ledger. No model: a question is recognised by its words or it is not answered.
+//! Answers questions about money from the ledger. There is no language model: a question matches one of the [`INTENTS`]
+//! by its words, or it is not answered.
 //!
-//! [`INTENTS`] is the whole of what can be answered, in the order in which a question is held against it; the first that
-//! recognises it answers. An answer cites the rows that it rests on. Sums of several currencies are refused, and so is
-//! everything that asks for something to be done.
+//! The first matching intent answers. An answer cites the rows that it depends on. Sums over several currencies and
+//! requests for actions are refused.
 
 mod balances;
 mod cash_flow;
 mod counterparties;
+mod intents;
 mod invoices;
 mod obligations;
 mod period;
@@ -19,7 +20,7 @@ use crate::entity::Entity;
 use crate::limits;
 use period::Period;
 
-/// The kinds of rows that an answer may rest on.
+/// The kinds of rows that an answer may depend on.
 pub(crate) const KINDS: &[&str] = &[
     "account",
     "transaction",
@@ -31,13 +32,13 @@ pub(crate) const KINDS: &[&str] = &[
     "category",
 ];
 
-/// A question as the intents see it.
+/// A question, prepared for matching.
 pub(crate) struct Question {
-    /// Lower-case words, single spaces, a space at either end.
+    /// Lower-case words separated by single spaces, with a space at both ends.
     words: String,
-    /// As it was asked.
+    /// The original text.
     original: String,
-    /// What counts as today.
+    /// The time that counts as now.
     now: Timestamp,
 }
 
@@ -60,7 +61,7 @@ impl Question {
         Question { words: format!(" {} ", words.join(" ")), original: text.trim().to_owned(), now }
     }
 
-    /// Whether one of these words or phrases stands in it.
+    /// Whether it contains one of these words or phrases.
     fn has(&self, phrases: &[&str]) -> bool {
         phrases.iter().any(|phrase| self.words.contains(&format!(" {phrase} ")))
     }
@@ -72,7 +73,7 @@ impl Question {
 
     /// The currency that it names, by code.
     fn currency(&self) -> Option<quad_statements::Currency> {
-        // As it was asked: `try` is a word, `TRY` is a currency.
+        // Matches the original text: `try` is a word, `TRY` is a currency.
         let codes = self.original.split(|c: char| !c.is_ascii_alphabetic());
         codes
             .filter(|code| {
@@ -83,7 +84,7 @@ impl Question {
     }
 }
 
-/// An answer, with the rows that it rests on.
+/// An answer and the rows that it cites.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     text: String,
@@ -96,7 +97,7 @@ impl Answer {
         Answer { text: text.into(), ..Answer::default() }
     }
 
-    /// An answer that is none, and says why.
+    /// A refusal with its reason.
     fn unanswered(text: impl Into<String>) -> Answer {
         Answer { text: text.into(), is_unanswered: true, ..Answer::default() }
     }
@@ -110,22 +111,27 @@ impl Answer {
     }
 }
 
-/// One thing that can be asked.
+/// One kind of question that can be answered.
 pub(crate) struct Intent {
-    /// Its name.
-    #[allow(dead_code)]
-    pub name: &'static str,
+    /// The name that tests use.
+    #[cfg(test)]
+    name: &'static str,
     matches: fn(&Question) -> bool,
     answer: fn(&mut dyn Sql, &Question) -> Result<Answer>,
 }
 
 macro_rules! intent {
     ($name:literal, $matches:expr, $answer:expr) => {
-        Intent { name: $name, matches: $matches, answer: $answer }
+        Intent {
+            #[cfg(test)]
+            name: $name,
+            matches: $matches,
+            answer: $answer,
+        }
     };
 }
 
-/// Everything that can be answered. The narrow ones stand before the wide ones.
+/// All intents. Narrow ones come before wide ones.
 pub(crate) static INTENTS: [Intent; 35] = [
     intent!(
         "invoice_status",
@@ -138,9 +144,9 @@ pub(crate) static INTENTS: [Intent; 35] = [
         invoices::overdue_invoices
     ),
     intent!("list_invoices", |q| q.has(&["invoices"]), invoices::list_invoices),
-    intent!("subscriptions", |q| q.has(&["subscription", "subscriptions"]), invoices::subscriptions),
-    intent!("payroll", |q| q.has(&["payroll", "salaries", "wages"]), invoices::payroll),
-    intent!("policy_auto_allow", |q| q.has(&["policy", "policies"]), invoices::policy),
+    intent!("subscriptions", |q| q.has(&["subscription", "subscriptions"]), obligations::subscriptions),
+    intent!("payroll", |q| q.has(&["payroll", "salaries", "wages"]), obligations::payroll),
+    intent!("policy_auto_allow", |q| q.has(&["policy", "policies"]), intents::policy),
     intent!(
         "pending_recommendations",
         |q| q.has(&["pending", "waiting", "awaiting", "open"])
@@ -154,7 +160,7 @@ pub(crate) static INTENTS: [Intent; 35] = [
                 "payment intents",
                 "intents"
             ]),
-        invoices::pending_intents
+        intents::pending_intents
     ),
     intent!(
         "vendor_trust",
@@ -311,7 +317,7 @@ fn asks_receivable(question: &Question) -> bool {
     question.has(&["receivable", "receivables", "ar", "owed to me", "owed to us", "customers owe", "owes"])
 }
 
-/// Words at the beginning of a question that make it an order.
+/// Verbs at the beginning of a text that make it a request for an action.
 const COMMAND_VERBS: &[&str] = &[
     "pay",
     "send",
@@ -331,7 +337,7 @@ const COMMAND_VERBS: &[&str] = &[
     "refund",
 ];
 
-/// Words that ask for the rules to be set aside.
+/// Phrases that ask to bypass the rules.
 const BYPASS_PHRASES: &[&str] = &[
     "override",
     "bypass",
@@ -347,7 +353,7 @@ const BYPASS_PHRASES: &[&str] = &[
 pub(crate) fn answer_question(sql: &mut dyn Sql, text: &str, now: Timestamp, depth: usize) -> Result<Value> {
     let question = Question::new(text, now);
     let answer = dispatch(sql, &question)?;
-    // How much of what an answer rests on is shown: two rows a step.
+    // `depth` limits the citations: two rows per level.
     let evidence_limit = if answer.is_unanswered { 0 } else { (2 * depth).min(limits::MAX_CITATIONS) };
     let evidence: Vec<Value> = answer
         .evidence
@@ -372,11 +378,11 @@ fn dispatch(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
         .skip_while(|word| matches!(*word, "please" | "now" | "can" | "could" | "you" | "just"));
     if words.next().is_some_and(|first| COMMAND_VERBS.contains(&first)) {
         return Ok(Answer::unanswered(
-            "That asks for something to be done. Questions are answered here; nothing is paid, sent or approved.",
+            "That asks for an action. Only questions are answered; nothing is paid, sent or approved.",
         ));
     }
     if question.has(BYPASS_PHRASES) {
-        return Ok(Answer::unanswered("The policy is not set aside here."));
+        return Ok(Answer::unanswered("A question cannot bypass the policy."));
     }
     match INTENTS.iter().find(|intent| (intent.matches)(question)) {
         Some(intent) => (intent.answer)(sql, question),

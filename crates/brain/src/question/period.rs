@@ -1,10 +1,10 @@
-//! Periods as people name them: whole months, since that is what the totals know.
+//! Periods in questions: whole months, since totals are stored per month.
 
 use quad_core::Timestamp;
 
 use crate::calendar::{Month, Quarter};
 
-/// A stretch of whole months.
+/// A sequence of whole months.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Period {
     pub label: String,
@@ -20,12 +20,12 @@ impl Period {
         Period { label: quarter.to_string(), months: quarter.months().to_vec() }
     }
 
-    fn year(year: i64) -> Period {
-        let first = Month { year, month: 1 };
-        Period { label: year.to_string(), months: (0..12).map(|offset| first.add_months(offset)).collect() }
+    fn year(year: i16) -> Period {
+        let months = (1..=12).filter_map(|month| Month::new(year, month)).collect();
+        Period { label: year.to_string(), months }
     }
 
-    /// The last so many months, this one included.
+    /// The last `count` months, including `last`.
     pub(super) fn trailing(last: Month, count: i64) -> Period {
         let months: Vec<Month> = (0..count).rev().map(|offset| last.add_months(-offset)).collect();
         let label = match (months.first(), months.last()) {
@@ -61,7 +61,7 @@ const MONTH_NAMES: [(&str, &str); 12] = [
     ("december", "dec"),
 ];
 
-/// The period that stands in a question; `words` are lower-case with single spaces.
+/// The period that a question names; `words` are lower-case with single spaces.
 pub(super) fn find(words: &str, now: Timestamp) -> Option<Period> {
     let current_month = Month::from_timestamp(now);
     let parts: Vec<&str> = words.split_whitespace().collect();
@@ -74,24 +74,21 @@ pub(super) fn find(words: &str, now: Timestamp) -> Option<Period> {
         if let Some(quarter) = Quarter::parse(&part.to_uppercase()) {
             return Some(Period::quarter(quarter));
         }
-        if let Some(quarter) = part.strip_prefix('q').and_then(|quarter| quarter.parse::<i64>().ok())
-            && (1..=4).contains(&quarter)
+        if let Some(quarter) = part.strip_prefix('q').and_then(|quarter| quarter.parse().ok())
+            && let Some(quarter) = Quarter::new(parse_year(next).unwrap_or(current_month.year()), quarter)
         {
-            let year = parse_year(next).unwrap_or(current_month.year);
-            return Some(Period::quarter(Quarter { year, quarter }));
+            return Some(Period::quarter(quarter));
         }
-        if let Some(month) = MONTH_NAMES.iter().position(|(long, short)| part == long || part == short) {
-            let month = month as i64 + 1;
-            // `may` is also a word; as a month it stands before a year or after `in`.
+        if let Some((_, month)) =
+            MONTH_NAMES.iter().zip(1_i8..).find(|((long, short), _)| part == long || part == short)
+        {
+            // `may` is also a verb; it counts as a month before a year or after `in`.
             let is_word =
                 *part == "may" && parse_year(next).is_none() && (index == 0 || parts[index - 1] != "in");
             if !is_word {
-                let year = parse_year(next).unwrap_or(if month > current_month.month {
-                    current_month.year - 1
-                } else {
-                    current_month.year
-                });
-                return Some(Period::month(Month { year, month }));
+                let is_later = month > current_month.number();
+                let year = parse_year(next).unwrap_or(current_month.year() - i16::from(is_later));
+                return Month::new(year, month).map(Period::month);
             }
         }
         match (*part, next) {
@@ -103,8 +100,8 @@ pub(super) fn find(words: &str, now: Timestamp) -> Option<Period> {
             ("last" | "previous" | "prior", "quarter") => {
                 return Some(Period::quarter(current_month.add_months(-3).quarter()));
             }
-            ("this" | "current", "year") => return Some(Period::year(current_month.year)),
-            ("last" | "previous" | "prior", "year") => return Some(Period::year(current_month.year - 1)),
+            ("this" | "current", "year") => return Some(Period::year(current_month.year())),
+            ("last" | "previous" | "prior", "year") => return Some(Period::year(current_month.year() - 1)),
             ("last" | "past" | "trailing", count) if after.starts_with("month") => {
                 let count = count.parse::<i64>().ok().filter(|count| (1..=120).contains(count))?;
                 return Some(Period::trailing(current_month, count));
@@ -112,12 +109,12 @@ pub(super) fn find(words: &str, now: Timestamp) -> Option<Period> {
             _ => {}
         }
     }
-    // A bare year, where nothing narrower was said.
+    // A year alone, if nothing narrower is named.
     parts.iter().find_map(|part| parse_year(part)).map(Period::year)
 }
 
-fn parse_year(text: &str) -> Option<i64> {
-    let year = text.parse::<i64>().ok().filter(|_| text.len() == 4)?;
+fn parse_year(text: &str) -> Option<i16> {
+    let year = text.parse::<i16>().ok().filter(|_| text.len() == 4)?;
     (1970..2200).contains(&year).then_some(year)
 }
 
@@ -127,7 +124,7 @@ mod tests {
 
     #[test]
     fn find_recognizes_common_period_phrases() {
-        let now = crate::calendar::midnight(2025, 10, 5);
+        let now = crate::calendar::midnight(jiff::civil::date(2025, 10, 5));
         let check = |words: &str, expect: Option<&str>| {
             assert_eq!(find(words, now).map(|period| period.label).as_deref(), expect, "{words}");
         };

@@ -1,11 +1,12 @@
-//! `evidence.resolve`: which of some references lead anywhere.
+//! `evidence.resolve`: checks which references lead to a row.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{ReadSet, Result, Tool};
+use quad_core::tool_schema::object;
+use quad_core::{ReadSet, Result, Tool, ToolEntry};
 use quad_store::Sql;
 use serde_json::{Value, json};
 
-use super::{Arguments, input_schema, not_implemented, run_read};
+use super::{Arguments, run_read};
 use crate::account::Account;
 use crate::counterparty::Counterparty;
 use crate::entity::{self, Entity};
@@ -16,21 +17,21 @@ use crate::routes::EXECUTION_READ;
 use crate::transaction::Transaction;
 use crate::{Brain, calendar, limits, tags};
 
-/// What can be referred to.
+/// The kinds of references.
 const KINDS: &[&str] = &["account", "counterparty", "invoice", "obligation", "transaction", "wiki_entity"];
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn entries() -> Vec<ToolEntry<Brain>> {
     let reference = json!({
         "type": "object",
         "properties": {"kind": {"type": "string", "enum": KINDS}, "ref": {"type": "string", "minLength": 1, "maxLength": 256}},
         "required": ["kind", "ref"],
         "additionalProperties": false,
     });
-    vec![Tool::new(
+    let tool = Tool::new(
         "evidence.resolve",
         "Resolve references",
-        "Says of each reference whether it leads to a row, what that row is in a line, and its address.",
-        input_schema(
+        "Checks for each reference whether its row exists; returns a one-line summary and the address of the row.",
+        object(
             &[(
                 "refs",
                 json!({"type": "array", "minItems": 1, "maxItems": limits::MAX_REFERENCES, "items": reference}),
@@ -39,13 +40,11 @@ pub(super) fn tools() -> Vec<Tool> {
         ),
         EXECUTION_READ,
         ToolEffect::Reads,
-    )]
+    );
+    vec![ToolEntry::new(tool, |brain, call| Box::pin(resolve_all(brain, call)))]
 }
 
-pub(super) async fn call(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
-    if call.tool.name != "evidence.resolve" {
-        return Err(not_implemented(call.tool.name));
-    }
+async fn resolve_all(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments(call.arguments);
     let refs: Vec<(String, String)> = arguments
         .0
@@ -98,8 +97,8 @@ fn resolve(sql: &mut dyn Sql, kind: &str, reference: &str, read_set: &mut ReadSe
     };
     let reason = match (&target, kind) {
         (Some(_), _) => None,
-        (None, "wiki_entity") => Some("the wiki has pages, not entities: name the row itself"),
-        (None, _) => Some("nothing has that id"),
+        (None, "wiki_entity") => Some("the wiki has pages, not entities; refer to the row itself"),
+        (None, _) => Some("no row has this id"),
     };
     let mut result = json!({
         "kind": kind,

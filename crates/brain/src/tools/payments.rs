@@ -1,24 +1,25 @@
-//! `payment_intent.*`: looking at the payments that the caller has proposed.
+//! `payment_intent.*`: the payment intents of the caller.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{Result, Tool};
+use quad_core::tool_schema::{integer, object, string_enum};
+use quad_core::{Result, Tool, ToolEntry};
 use serde_json::{Value, json};
 
-use super::{Arguments, cursor, input_schema, integer, not_implemented, run_read, string_enum};
+use super::{Arguments, cursor, run_read};
 use crate::entity::Entity;
 use crate::keyset::Key;
 use crate::payment_intent::{self, IntentStatus, PaymentIntent};
 use crate::routes::LEDGER_READ;
 use crate::{Brain, limits, tags};
 
-pub(super) fn tools() -> Vec<Tool> {
-    vec![Tool::new(
+pub(super) fn entries() -> Vec<ToolEntry<Brain>> {
+    let tool = Tool::new(
         "payment_intent.list",
         "Own payment intents",
         "The payments that you have proposed, the newest first, and how far each has come.",
-        input_schema(
+        object(
             &[
-                ("status", string_enum(IntentStatus::NAMES, "Only those")),
+                ("status", string_enum(IntentStatus::NAMES, "Only with this status")),
                 ("limit", integer(1, limits::INTENTS_MAX, limits::ITEMS_DEFAULT)),
                 ("cursor", cursor()),
             ],
@@ -26,13 +27,11 @@ pub(super) fn tools() -> Vec<Tool> {
         ),
         LEDGER_READ,
         ToolEffect::Reads,
-    )]
+    );
+    vec![ToolEntry::new(tool, |brain, call| Box::pin(list_intents(brain, call)))]
 }
 
-pub(super) async fn call(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
-    if call.tool.name != "payment_intent.list" {
-        return Err(not_implemented(call.tool.name));
-    }
+async fn list_intents(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments(call.arguments);
     let agent = call.caller.subject.as_ref().to_owned();
     let scope = format!("{} {agent}", arguments.cursor_scope(call.caller, call.tool.name));

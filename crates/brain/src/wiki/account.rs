@@ -14,7 +14,7 @@ use crate::obligation::Obligation;
 use crate::transaction::Filter;
 use crate::{balance, calendar, entity, money, obligation};
 
-/// Transactions that are looked at for the counterparties of an account; the newest of them are listed.
+/// Transactions that are scanned for the counterparties of an account; the newest of them are listed.
 const SCANNED_TRANSACTIONS: usize = 50;
 const LISTED_TRANSACTIONS: usize = 10;
 const COUNTERPARTIES: usize = 10;
@@ -58,7 +58,7 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<
             builder.add_line(
                 Section::OpenQuestions,
                 format!(
-                    "{opening_amount} of the balance come from before the first transaction that is known — {self_link}"
+                    "{opening_amount} of the balance is from before the first known transaction — {self_link}"
                 ),
             );
         }
@@ -91,7 +91,7 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<
         let unconfirmed = format_with_currency(account.unconfirmed.0, account.currency);
         builder.add_line(
             Section::OpenQuestions,
-            format!("{unconfirmed} of the balance are what was said and nobody has confirmed — {self_link}"),
+            format!("{unconfirmed} of the balance is only asserted, not confirmed — {self_link}"),
         );
     }
     if account.unreconciled_count > 0 {

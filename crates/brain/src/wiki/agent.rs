@@ -9,7 +9,7 @@ use crate::{AgentSummary, calendar, contribution, payment_intent, tags};
 
 const INTENTS: usize = 10;
 
-/// The page of an agent that the registry knows, or that has left a trace in the ledger.
+/// The page of an agent that is in the registry, or that has contributions or payment intents.
 pub(super) fn build_page(
     sql: &mut dyn Sql,
     id: &str,
@@ -41,14 +41,14 @@ pub(super) fn build_page(
                 builder.add_line(Section::RiskNotes, format!("The agent is {}", agent.state));
             }
         }
-        None => builder.add_line(Section::OpenQuestions, "The registry does not know this agent"),
+        None => builder.add_line(Section::OpenQuestions, "The agent is not registered"),
     }
     builder.record_value("contributions", contributor.count);
     builder.add_line(Section::CurrentTruth, format!("{} contributions of evidence", contributor.count));
     if contributor.count > 0 && contributor.is_on_hold() {
         builder.add_line(
             Section::RiskNotes,
-            "What it contributes is held back until somebody releases it or it has made more",
+            "Its contributions are on hold until it is released or has contributed more",
         );
     }
     for intent in &intents {

@@ -73,7 +73,7 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<
         _ => {}
     }
     if verified == VerifiedStatus::Unverified {
-        builder.add_line(Section::RiskNotes, format!("Nobody has verified who this is — {self_link}"));
+        builder.add_line(Section::RiskNotes, format!("The identity is not verified — {self_link}"));
     }
     if counterparty.trust_status == TrustStatus::Paused {
         builder.add_line(Section::RiskNotes, format!("Payments are paused — {self_link}"));

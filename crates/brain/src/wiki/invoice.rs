@@ -1,4 +1,4 @@
-//! The page of an invoice, and the index of all.
+//! The page of an invoice, and the index page of all invoices.
 
 use quad_core::{Result, Timestamp};
 use quad_store::Sql;
@@ -76,7 +76,7 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str, now: Timestamp) -> Result<
     Ok(Some(builder))
 }
 
-/// The newest invoices.
+/// The index page: the newest invoices.
 pub(super) fn build_index(sql: &mut dyn Sql) -> Result<PageBuilder> {
     let mut builder = PageBuilder::new(sql, "Invoices");
     builder.read_set.tags.insert(tags::rows_of_kind("invoice"));

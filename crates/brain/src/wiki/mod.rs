@@ -1,8 +1,8 @@
-//! The wiki: pages for people and agents, made from the ledger and from nothing else.
+//! The wiki: Markdown pages that are rendered from the ledger alone.
 //!
-//! A page exists when its subject does. It is made when somebody reads it; if it says what its last revision said, that
-//! revision is the page, otherwise a new one is kept ([`revision`]). The same ledger gives the same page, to the byte. Every
-//! page looks at a bounded number of rows: sums come from the totals, lists are cut.
+//! A page exists when its subject does. It is rendered when it is read. If the text equals the newest revision, that
+//! revision is the page; otherwise a new one is stored ([`revision`]). The same ledger gives the same bytes. Every page
+//! reads a bounded number of rows: sums come from the totals, lists are cut.
 
 mod account;
 mod agent;
@@ -25,14 +25,14 @@ use crate::string_enum::string_enum;
 pub(crate) use page_builder::PageBuilder;
 
 string_enum!(
-    /// What a page is about.
+    /// The type of a page's subject.
     PageType, "page type" {
         Account = "account", Counterparty = "counterparty", Obligation = "obligation", Invoice = "invoice",
         Agent = "agent", Policy = "policy", MonthlySummary = "monthly_summary", CashFlow = "cash_flow",
     }
 );
 
-/// A page by what it is about.
+/// A page by its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PageName {
     Account(String),
@@ -48,17 +48,17 @@ pub(crate) enum PageName {
     QuarterlyCashFlow(Quarter),
 }
 
-/// What a reader may ask for.
+/// A reference to a page in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PageRef {
-    /// The page as it is now.
+    /// The current page.
     Page(PageName),
-    /// One revision, for ever the same.
+    /// A stored revision; immutable.
     Revision(PageId),
 }
 
 impl PageRef {
-    /// Reads a slug, a page's id, or the id of what a page is about.
+    /// Parses a slug, a revision id, or the id of a page's subject.
     pub(crate) fn parse(text: &str) -> Option<PageRef> {
         let text = text.trim();
         let text = text.strip_prefix("brain://wiki/").unwrap_or(text).trim_start_matches('/');
@@ -106,14 +106,14 @@ impl PageRef {
     }
 }
 
-/// A subject of the registry: the characters of a slug's segment.
+/// The name of an agent: the characters of one segment of a slug.
 fn parse_subject(name: &str) -> Option<String> {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     ((1..=128).contains(&name.len()) && name.bytes().all(is_allowed)).then(|| name.to_owned())
 }
 
 impl PageName {
-    /// Its slug, for ever.
+    /// The slug. It never changes.
     pub(crate) fn slug(&self) -> String {
         match self {
             PageName::Account(id) => format!("accounts/{id}"),
@@ -130,7 +130,7 @@ impl PageName {
         }
     }
 
-    /// Its address.
+    /// The URI.
     pub(crate) fn uri(&self) -> String {
         format!("brain://wiki/{}", self.slug())
     }
@@ -148,7 +148,7 @@ impl PageName {
         }
     }
 
-    /// What it is about, where that has an id.
+    /// The id of the subject, if it has one.
     pub(crate) fn subject_id(&self) -> Option<&str> {
         match self {
             PageName::Account(id)
@@ -162,7 +162,7 @@ impl PageName {
     }
 }
 
-/// A page as the ledger has it now.
+/// A page rendered from the current ledger.
 #[derive(Clone, Debug)]
 pub(crate) struct RenderedPage {
     pub name: PageName,
@@ -171,7 +171,7 @@ pub(crate) struct RenderedPage {
     pub read_set: ReadSet,
 }
 
-/// Makes a page; `None` if its subject does not exist. `agent` is what the registry says, for the page of an agent.
+/// Renders a page; `None` if its subject does not exist. `agent` is the registry entry for the page of an agent.
 pub(crate) fn render(
     sql: &mut dyn Sql,
     name: &PageName,

@@ -1,4 +1,4 @@
-//! A page in the making: its lines by section, and every row that it has looked at.
+//! Builds a page: its lines by section, and the rows that it depends on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::raw::Artifact;
 use crate::tags;
 use crate::transaction::Transaction;
 
-/// The sections of every page, in their order; one without lines is left out.
+/// The sections of every page, in order. Empty ones are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {
     CurrentTruth,
@@ -41,15 +41,15 @@ const SECTIONS: [(Section, &str); 7] = [
     (Section::EvidenceLinks, "Evidence Links"),
 ];
 
-/// Artifacts that a page links to.
+/// Artifacts that a page links to, at most.
 const MAX_RAW_LINKS: usize = 10;
 
-/// A page in the making.
+/// A page that is being built.
 #[derive(Debug)]
 pub(crate) struct PageBuilder {
     title: String,
     lines: Vec<(Section, String)>,
-    /// What each row that was looked at said, so that an edit of any of them shows.
+    /// A fingerprint of each row that was read, so that a change of any row changes the revision.
     dependencies: BTreeMap<String, String>,
     raw_ids: Vec<String>,
     tenant: String,
@@ -73,7 +73,7 @@ impl PageBuilder {
         self.lines.push((section, line.into()));
     }
 
-    /// Remembers that a row was looked at: its evidence is the page's evidence.
+    /// Records a dependency on a row. The row's evidence becomes evidence of the page.
     pub(crate) fn depend_on<N: Entity>(&mut self, row: &N) {
         let text = Value::Object(row.to_json(&self.tenant)).to_string();
         self.dependencies.insert(row.id_text().to_owned(), canonical::sha256_hex(text.as_bytes()));
@@ -85,17 +85,17 @@ impl PageBuilder {
         }
     }
 
-    /// Remembers a figure that is no row: a total.
+    /// Records a value that is not a row, such as a total.
     pub(crate) fn record_value(&mut self, name: impl Into<String>, value: impl std::fmt::Display) {
         self.dependencies.insert(name.into(), value.to_string());
     }
 
-    /// The page says what day it is: at midnight it is another one.
+    /// The page shows the date, so it expires at midnight UTC.
     pub(crate) fn expire_at_midnight(&mut self, now: Timestamp) {
         self.read_set.valid_until = Some(calendar::day_start(now).plus_ms(calendar::DAY_MS));
     }
 
-    /// The body and what it rests on.
+    /// The rendered page with its read set.
     pub(super) fn finish(mut self, name: PageName) -> RenderedPage {
         for raw in std::mem::take(&mut self.raw_ids) {
             self.add_line(Section::EvidenceLinks, link(&raw, &Artifact::uri(&raw)));
@@ -119,12 +119,12 @@ impl PageBuilder {
     }
 }
 
-/// A Markdown link. What stands between the brackets comes from banks, so it must not end them.
+/// A Markdown link. The text comes from banks, so brackets are escaped.
 pub(crate) fn link(text: &str, uri: &str) -> String {
     format!("[{}]({uri})", escape_markdown(text))
 }
 
-/// Text of others on one line, without what Markdown would take for its own.
+/// Escapes text for one line of Markdown.
 pub(crate) fn escape_markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in collapse_whitespace(text).chars() {
@@ -156,12 +156,12 @@ pub(crate) fn invoice_link(invoice: &Invoice) -> String {
     link(&invoice.invoice_number, &Invoice::uri(invoice.id.as_str()))
 }
 
-/// The names of the counterparties of some rows, each looked up once.
+/// The names of counterparties, each loaded once.
 #[derive(Debug, Default)]
 pub(crate) struct CounterpartyNames(BTreeMap<String, Counterparty>);
 
 impl CounterpartyNames {
-    /// Looks them up.
+    /// Loads the counterparties with these ids.
     pub(crate) fn load<'a>(
         sql: &mut dyn Sql,
         builder: &mut PageBuilder,
@@ -179,12 +179,12 @@ impl CounterpartyNames {
         ))
     }
 
-    /// A link to one.
+    /// A link to a counterparty.
     pub(crate) fn link(&self, id: &str) -> String {
         self.0.get(id).map_or_else(|| link(id, &Counterparty::uri(id)), counterparty_link)
     }
 
-    /// All of them, by name: ids of the same moment come in any order.
+    /// All counterparties by name. The order of ids says nothing: they may be created in the same millisecond.
     pub(crate) fn sorted_by_name(&self) -> impl Iterator<Item = &Counterparty> {
         let mut counterparties: Vec<&Counterparty> = self.0.values().collect();
         counterparties.sort_by(|a, b| a.name.cmp(&b.name));
@@ -192,7 +192,7 @@ impl CounterpartyNames {
     }
 }
 
-/// One transaction on a line.
+/// A line about a transaction.
 pub(crate) fn transaction_line(row: &Transaction, names: &CounterpartyNames) -> String {
     let day = calendar::format_date(row.transaction_date);
     let amount = format_with_currency(row.amount, row.currency);
@@ -203,13 +203,13 @@ pub(crate) fn transaction_line(row: &Transaction, names: &CounterpartyNames) -> 
     if let Some(counterparty) = &row.counterparty_id {
         line.push_str(&format!(", {}", names.link(counterparty.as_str())));
     } else if let Some(description) = row.description_normalized.as_ref().or(row.description_raw.as_ref()) {
-        line.push_str(&format!(", {}", escape_markdown(&crate::errors::truncate(description, 60))));
+        line.push_str(&format!(", {}", escape_markdown(&quad_core::text::truncate(description, 60))));
     }
     line.push_str(&format!(" — {}", link(row.id.as_str(), &Transaction::uri(row.id.as_str()))));
     line
 }
 
-/// One obligation on a line.
+/// A line about an obligation.
 pub(crate) fn obligation_line(row: &Obligation, names: &CounterpartyNames, now: Timestamp) -> String {
     let (amount, day) =
         (format_with_currency(row.amount_due, row.currency), calendar::format_date(row.due_date));
@@ -224,7 +224,7 @@ pub(crate) fn obligation_line(row: &Obligation, names: &CounterpartyNames, now: 
     )
 }
 
-/// One payment intent on a line.
+/// A line about a payment intent.
 pub(crate) fn intent_line(row: &PaymentIntent) -> String {
     let amount = format_with_currency(row.amount, row.currency);
     let link = link(row.id.as_str(), &PaymentIntent::uri(row.id.as_str()));
@@ -236,7 +236,7 @@ pub(crate) fn intent_line(row: &PaymentIntent) -> String {
     )
 }
 
-/// See and list transactions.
+/// Lists transactions and records the dependencies.
 pub(crate) fn add_transactions(
     sql: &mut dyn Sql,
     builder: &mut PageBuilder,

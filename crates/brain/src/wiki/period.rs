@@ -21,7 +21,7 @@ const LISTED_TRANSACTIONS: usize = 15;
 const LISTED_OBLIGATIONS: usize = 25;
 const LISTED_LARGEST: usize = 5;
 
-/// What came in and went out in one currency.
+/// Inflow and outflow in one currency.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CashFlow {
     pub inflow: Amount,
@@ -29,7 +29,7 @@ pub(crate) struct CashFlow {
     pub count: i64,
 }
 
-/// The sums of some months by currency.
+/// The cash flow of some months by currency.
 pub(crate) fn cash_flows(sql: &mut dyn Sql, months: &[Month]) -> Result<BTreeMap<Currency, CashFlow>> {
     let mut flows: BTreeMap<Currency, CashFlow> = BTreeMap::new();
     for month in months {
@@ -41,7 +41,7 @@ pub(crate) fn cash_flows(sql: &mut dyn Sql, months: &[Month]) -> Result<BTreeMap
             match direction.as_str() {
                 "inflow" => flow.inflow = money::add(flow.inflow, amount)?,
                 "outflow" => flow.outflow = money::add(flow.outflow, amount)?,
-                // A transfer between own accounts is neither; an adjustment is no movement.
+                // A transfer is neither inflow nor outflow; an adjustment is no movement.
                 _ => {}
             }
         }
@@ -49,31 +49,7 @@ pub(crate) fn cash_flows(sql: &mut dyn Sql, months: &[Month]) -> Result<BTreeMap
     Ok(flows)
 }
 
-/// The counterparties with the greatest sums over some months.
-pub(crate) fn top_counterparties(
-    sql: &mut dyn Sql,
-    months: &[Month],
-    currency: Currency,
-    direction: &str,
-    limit: usize,
-) -> Result<Vec<(String, Amount)>> {
-    let mut sums: BTreeMap<String, Amount> = BTreeMap::new();
-    for month in months {
-        // More than are shown, since who is first over a quarter may be second in each of its months.
-        let top_totals =
-            total::top(sql, Subject::Counterparty, &month.to_string(), currency, direction, limit * 4)?;
-        for total in top_totals {
-            let sum = sums.entry(total.subject_id).or_insert(Amount::ZERO);
-            *sum = money::add(*sum, total.amount)?;
-        }
-    }
-    let mut sums: Vec<(String, Amount)> = sums.into_iter().collect();
-    sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    sums.truncate(limit);
-    Ok(sums)
-}
-
-/// The page of a month; `None` if nothing was posted in it.
+/// The summary page of a month; `None` if nothing was posted in it.
 pub(super) fn build_monthly_summary(
     sql: &mut dyn Sql,
     month: Month,
@@ -108,7 +84,7 @@ pub(super) fn build_monthly_summary(
     Ok(Some(builder))
 }
 
-/// The page of what flowed in some months; `None` if nothing did.
+/// The cash flow page of some months; `None` if nothing was posted in them.
 pub(super) fn build_cash_flow(
     sql: &mut dyn Sql,
     period: &str,
@@ -123,7 +99,7 @@ pub(super) fn build_cash_flow(
         builder.read_set.tags.insert(tags::month(month));
     }
     builder.read_set.tags.insert(tags::rows_of_kind("obligation"));
-    let first = months.first().copied().unwrap_or(Month { year: 1970, month: 1 });
+    let first = months.first().copied().unwrap_or(Month::from_timestamp(Timestamp(0)));
     add_cash_flow_lines(
         sql,
         &mut builder,
@@ -150,7 +126,7 @@ pub(super) fn build_cash_flow(
         CounterpartyNames::load(sql, &mut builder, due.iter().map(|row| row.counterparty_id.as_str()))?;
     for row in &due {
         builder.depend_on(row);
-        // A page about a period does not look at the clock.
+        // A cash flow page does not depend on the clock.
         builder.add_line(Section::Timeline, obligation_line(row, &names, first.start()));
     }
     Ok(Some(builder))
@@ -158,7 +134,7 @@ pub(super) fn build_cash_flow(
 
 fn time_bounds(months: &[Month]) -> (Option<Timestamp>, Option<Timestamp>) {
     let start = months.first().map(|month| month.start());
-    let end = months.last().map(|month| month.add_months(1).start().plus_ms(-1));
+    let end = months.last().map(|month| month.end());
     (start, end)
 }
 
@@ -172,7 +148,7 @@ fn obligations_due(sql: &mut dyn Sql, months: &[Month]) -> Result<Vec<obligation
     obligation::list_open(sql, None, since, until, LISTED_OBLIGATIONS)
 }
 
-/// Inflow, outflow and net by currency, each with who stands behind it. Currencies are never added.
+/// Inflow, outflow and net by currency, each with its largest counterparties. Currencies are never added.
 fn add_cash_flow_lines(
     sql: &mut dyn Sql,
     builder: &mut PageBuilder,
@@ -184,7 +160,10 @@ fn add_cash_flow_lines(
     for (currency, flow) in flows {
         let mut top_of: BTreeMap<&str, Vec<(String, Amount)>> = BTreeMap::new();
         for direction in ["inflow", "outflow"] {
-            top_of.insert(direction, top_counterparties(sql, months, *currency, direction, limit)?);
+            top_of.insert(
+                direction,
+                total::top_over_months(sql, Subject::Counterparty, months, *currency, direction, limit)?,
+            );
         }
         let names =
             CounterpartyNames::load(sql, builder, top_of.values().flatten().map(|(id, _)| id.as_str()))?;

@@ -15,7 +15,7 @@ pub(super) fn build_page(sql: &mut dyn Sql, id: &str) -> Result<Option<PageBuild
     Ok(Some(add_policy(builder, &policy)))
 }
 
-/// The page of the policy that holds, or of its absence.
+/// The page of the active policy, or a page that says that there is none.
 pub(super) fn build_active_page(sql: &mut dyn Sql) -> Result<PageBuilder> {
     let active_policy = policy::active(sql)?;
     let mut builder = PageBuilder::new(sql, "Active policy");

@@ -1,7 +1,7 @@
-//! Revisions: every different thing that a page ever said, each under an id of its own.
+//! Revisions: every different text that a page has had, each with an id.
 //!
-//! A revision is kept when somebody reads a page that says something new. That advances no version and tells nobody: what
-//! changed was the ledger, and of that everybody has heard.
+//! A revision is stored when a read renders a new text. Storing it does not advance the version or notify subscribers:
+//! the ledger write already did.
 
 use quad_core::{Error, Result, Timestamp};
 use quad_store::{Row, Sql, Tx, params};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{PageName, PageType, RenderedPage};
 use crate::ids::PageId;
 
-/// A revision as stored.
+/// A stored revision.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Revision {
     pub id: PageId,
@@ -31,7 +31,7 @@ impl Revision {
             id: PageId::from_db(row.text(0)?),
             slug: row.text(1)?.to_owned(),
             page_type: PageType::parse(page_type)
-                .ok_or_else(|| Error::internal(format!("a page is stored as {page_type}")))?,
+                .ok_or_else(|| Error::internal(format!("the stored page type {page_type} is unknown")))?,
             subject_id: row.opt_text(3)?.map(str::to_owned),
             body_md: row.text(4)?.to_owned(),
             source_revision: row.text(5)?.to_owned(),
@@ -39,7 +39,7 @@ impl Revision {
         })
     }
 
-    /// As `wiki.page.get` shows it. Slugs begin with a slash there.
+    /// The JSON of `wiki.page.get`, in which slugs begin with a slash.
     pub(crate) fn to_json(&self) -> Value {
         json!({
             "id": self.id.as_str(),
@@ -54,14 +54,14 @@ impl Revision {
     }
 }
 
-/// The revision of that id.
+/// The revision with this id.
 pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Option<Revision>> {
     let query = format!("SELECT {COLUMNS} FROM brain_page_revision WHERE tenant_id = $1 AND id = $2");
     let tenant = sql.tenant().as_str().to_owned();
     sql.query_opt(&query, params![tenant, id])?.as_ref().map(Revision::from_row).transpose()
 }
 
-/// The newest revision of a page, and the version of the ledger that it was last seen at.
+/// The newest revision of a page, and the ledger version at which it was last confirmed.
 pub(crate) fn newest(sql: &mut dyn Sql, name: &PageName) -> Result<Option<(Revision, i64)>> {
     let tenant = sql.tenant().as_str().to_owned();
     let row = sql.query_opt(
@@ -73,8 +73,8 @@ pub(crate) fn newest(sql: &mut dyn Sql, name: &PageName) -> Result<Option<(Revis
     Ok(find(sql, &id)?.map(|revision| (revision, version)))
 }
 
-/// Keeps a page that says something new; gives the revision that says it. `None` if somebody has kept a page of a newer
-/// ledger meanwhile: then this one must be made again.
+/// Stores the page as a new revision if its text has changed, and returns the current revision. `None` if a page of a
+/// newer ledger version was stored meanwhile; the caller then renders again.
 pub(crate) fn save_if_changed(tx: &mut Tx<'_>, rendered: &RenderedPage) -> Result<Option<Revision>> {
     let slug = rendered.name.slug();
     tx.lock(&format!("brain:page:{slug}"))?;
