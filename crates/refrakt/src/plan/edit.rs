@@ -39,7 +39,16 @@ pub enum CriterionSelector {
 pub enum EditError {
     /// The file has no entity, or one without an end where an end is needed.
     NoEntity(&'static str),
-    /// An attribute that an entity of this type does not have, or that is not to be changed.
+    /// Entities of this type have no attribute of this name.
+    UnknownAttribute {
+        /// The name.
+        name: String,
+        /// The type of the entity.
+        kind: EntityType,
+        /// What to do.
+        hint: String,
+    },
+    /// The attribute exists, but it cannot be changed or not to this value.
     Attribute {
         /// Its name.
         name: String,
@@ -236,21 +245,23 @@ impl CriterionSelector {
     }
 }
 
-/// Whether an entity of a type may have such an attribute; for changes and for new entities alike.
+/// Checks that entities of this type have an attribute of this name.
+fn check_name(kind: EntityType, name: &str) -> Result<(), EditError> {
+    let names = kind.attribute_names();
+    if names.contains(&name) {
+        return Ok(());
+    }
+    let near = closest(name, names.iter().copied());
+    let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
+    let hint = format!("{near}it has {}", names.join(", "));
+    Err(EditError::UnknownAttribute { name: name.to_owned(), kind, hint })
+}
+
+/// Checks that entities of this type may have this attribute with this value. For changes and for new entities.
 pub fn check_value(kind: EntityType, name: &str, value: &str) -> Result<(), EditError> {
+    check_name(kind, name)?;
     let attribute_error =
         |message: String, hint: String| EditError::Attribute { name: name.to_owned(), message, hint };
-    let names = kind.attribute_names();
-    if !names.contains(&name) {
-        let near = closest(name, names.iter().copied())
-            .map(|near| format!("did you mean {near}? "))
-            .unwrap_or_default();
-        let all = names.join(", ");
-        return Err(attribute_error(
-            format!("a {kind} has no attribute called {name}"),
-            format!("{near}it has {all}"),
-        ));
-    }
     let allowed = kind.allowed_values(name);
     if !allowed.is_empty() && !allowed.iter().any(|allowed_value| allowed_value == value) {
         let near = closest(value, allowed.iter().map(String::as_str));
@@ -286,12 +297,9 @@ fn check_attribute(kind: EntityType, node: &Node, name: &str, value: Option<&str
     }
     match value {
         Some(value) => check_value(kind, name, value),
-        // What is written may be taken away, known or not.
+        // An attribute that is written may be removed, known or not.
         None if node.annotation(name).is_some() => Ok(()),
-        None => check_value(kind, name, "x").or_else(|error| match error {
-            EditError::Attribute { ref message, .. } if message.contains("has no attribute") => Err(error),
-            _ => Ok(()),
-        }),
+        None => check_name(kind, name),
     }
 }
 
@@ -389,7 +397,7 @@ mod tests {
     #[test]
     fn invalid_attribute_values_are_rejected_with_suggestion() {
         let rejection_hint = |name: &str, value: Option<&str>| match apply(&attributes(&[(name, value)])) {
-            Err(EditError::Attribute { hint, .. }) => hint,
+            Err(EditError::Attribute { hint, .. } | EditError::UnknownAttribute { hint, .. }) => hint,
             other => panic!("{name}: {other:?}"),
         };
         assert!(rejection_hint("status", Some("redy")).contains("did you mean ready?"));
@@ -401,6 +409,18 @@ mod tests {
         }
         let quotes = apply(&attributes(&[("assignee", Some("a \"b\" \\c"))])).unwrap();
         assert_eq!(parse_file("", &quotes).entity.unwrap().attribute("assignee"), Some("a \"b\" \\c"));
+    }
+
+    #[test]
+    fn removing_unknown_attribute_fails_by_error_kind() {
+        let removed = |name: &str| apply(&attributes(&[(name, None)]));
+        assert!(
+            matches!(removed("nonsense"), Err(EditError::UnknownAttribute { ref name, .. }) if name == "nonsense")
+        );
+        assert_eq!(removed("assignee").unwrap(), TEXT, "a known attribute that is not written");
+        let unknown_but_written = "{% work id=\"W\" nonsense=\"x\" %}\n{% /work %}\n";
+        let edited = attributes(&[("nonsense", None)]).apply(unknown_but_written, "").unwrap();
+        assert_eq!(edited, "{% work id=\"W\" %}\n{% /work %}\n");
     }
 
     #[test]

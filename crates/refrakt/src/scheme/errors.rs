@@ -121,10 +121,12 @@ pub(crate) fn edit_failed(id: &str, error: EditError) -> Error {
             Error::new(Kind::Conflict, "ENTITY_UNREADABLE", format!("{id}: {reason}"))
                 .hint("plan.validate says what is wrong with the file")
         }
+        EditError::UnknownAttribute { name, kind, hint } => {
+            let message = format!("{id}: a {kind} has no attribute called {name}");
+            invalid_attribute(name, message, &hint)
+        }
         EditError::Attribute { name, message, hint } => {
-            Error::new(Kind::BadInput, "INVALID_ATTRIBUTE", format!("{id}: {message}"))
-                .hint(capitalize(&hint))
-                .with_detail("attribute", name)
+            invalid_attribute(name, format!("{id}: {message}"), &hint)
         }
         EditError::Criterion { selector, candidates, ambiguous } => {
             let reason = if ambiguous { "fits several criteria" } else { "fits no criterion" };
@@ -150,6 +152,12 @@ pub(crate) fn edit_failed(id: &str, error: EditError) -> Error {
         )
         .hint("Close every tag that a text opens, and leave the entity's own tag out of it"),
     }
+}
+
+fn invalid_attribute(name: String, message: String, hint: &str) -> Error {
+    Error::new(Kind::BadInput, "INVALID_ATTRIBUTE", message)
+        .hint(capitalize(hint))
+        .with_detail("attribute", name)
 }
 
 /// The file is not what the caller saw.
