@@ -5,6 +5,7 @@
 //! Reading never writes into the folder. This crate knows no other scheme, no protocol message and no socket.
 #![forbid(unsafe_code)]
 
+mod blocking;
 pub mod limits;
 mod migrations;
 pub mod page_lint;

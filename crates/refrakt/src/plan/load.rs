@@ -1,4 +1,4 @@
-//! Reading a plan folder into an index, again and again: what has not changed is not read twice.
+//! Reads a plan folder into an index. Files that have not changed are not read again.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,15 +11,15 @@ use super::entity::{Fault, ParsedFile};
 use super::index::{IndexedFile, PlanIndex};
 use super::parse::parse_file;
 use crate::limits::MTIME_RESOLUTION;
-use crate::project::dir_scan::DirScan;
 use crate::project::project_dir::{FileEntry, ProjectDir};
+use crate::project_cache::dir_scan::DirScan;
 
-/// The index of a folder. Files that the previous index knows with the same size and time stamp are taken from there.
+/// The index of a folder. A file with the same size and modification time as in `previous` is not read again.
 pub fn load(folder: &ProjectDir, previous: Option<&PlanIndex>) -> io::Result<PlanIndex> {
     Ok(load_with_scan(folder, previous)?.0)
 }
 
-/// The same, and the survey by which to tell whether it still holds.
+/// Also returns the scan that tells whether the index is still current.
 pub fn load_with_scan(folder: &ProjectDir, previous: Option<&PlanIndex>) -> io::Result<(PlanIndex, DirScan)> {
     let (dir_scan, entries) = DirScan::scan(folder)?;
     let previous_files: HashMap<&str, &IndexedFile> = previous
@@ -34,7 +34,7 @@ pub fn load_with_scan(folder: &ProjectDir, previous: Option<&PlanIndex>) -> io::
     Ok((PlanIndex::new(files.collect()), dir_scan))
 }
 
-/// Reads a file. If it says what it said before, nothing is scanned again.
+/// Reads a file. With the same hash as before, the previous result is reused.
 fn load_file(folder: &ProjectDir, entry: FileEntry, previous: Option<&IndexedFile>) -> IndexedFile {
     let read_at = SystemTime::now();
     let (parsed, hash) = match folder.read_plan_file(&entry.path) {
@@ -45,7 +45,7 @@ fn load_file(folder: &ProjectDir, entry: FileEntry, previous: Option<&IndexedFil
                 None => (Arc::new(parse_file(&entry.path, &text)), hash),
             }
         }
-        // Gone between the listing and the reading.
+        // The file was deleted after it was listed.
         Ok(None) => (Arc::default(), Arc::from("")),
         Err(error) => {
             let message = format!("the file cannot be read: {error}");
@@ -57,7 +57,7 @@ fn load_file(folder: &ProjectDir, entry: FileEntry, previous: Option<&IndexedFil
 }
 
 impl IndexedFile {
-    /// Whether what was read is still what the file holds.
+    /// Whether the file still holds what was read.
     fn is_current(&self, entry: &FileEntry) -> bool {
         let is_settled =
             self.read_at.duration_since(self.entry.modified).is_ok_and(|age| age > MTIME_RESOLUTION);

@@ -1,7 +1,7 @@
-//! `refrakt.config.json`: three shapes, one meaning.
+//! Parses `refrakt.config.json`, which has three shapes.
 //!
-//! Several sites stand under `sites`, one under `site`, and old files have one site's keys at the top. What is wrong is
-//! reported with line and column; what is right keeps working.
+//! Several sites are under `sites`, one under `site`, and old files have the keys of one site at the top. Errors are
+//! reported with line and column; the valid parts are used.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -10,24 +10,24 @@ use super::json_position::key_position;
 use crate::limits::{PLUGINS_MAX, SITES_MAX};
 use quad_runes::catalogue::{RunePreferences, line_and_column};
 
-/// What a configuration says.
+/// A parsed configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
-    /// How it was written.
+    /// Its shape.
     pub shape: ConfigShape,
     /// The sites by name, in the order of the file.
     pub sites: IndexMap<String, SiteConfig>,
-    /// `plan.dir`, if it was said.
+    /// `plan.dir`, if set.
     pub plan_dir: Option<String>,
     /// Plugins named at the top.
     pub plugins: Vec<String>,
-    /// Whether any list of plugins was written, which then is the whole truth.
+    /// Whether the file has any list of plugins. If so, dependencies are not searched for plugins.
     pub has_plugin_list: bool,
-    /// What is wrong or old.
+    /// Errors and deprecated parts.
     pub problems: Vec<ConfigProblem>,
 }
 
-/// How a configuration was written.
+/// The shape of a configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConfigShape {
     /// No site at all.
@@ -37,7 +37,7 @@ pub enum ConfigShape {
     Plural,
     /// `site`.
     Singular,
-    /// One site's keys at the top.
+    /// The keys of one site at the top.
     Flat,
 }
 
@@ -48,28 +48,28 @@ pub struct SiteConfig {
     pub plugins: Vec<String>,
     /// Preferences and aliases.
     pub rules: RunePreferences,
-    /// Runes of the project's own that are code: name → module.
+    /// Runes of the project that are code: name and module.
     pub local_runes: Vec<(String, String)>,
-    /// Folder of the pages, relative to the configuration.
+    /// Content folder, relative to the configuration.
     pub content_dir: Option<String>,
 }
 
-/// Something wrong or old in a configuration.
+/// An error or a deprecated part of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigProblem {
-    /// File that it is in, relative to the project.
+    /// The file, relative to the project.
     pub file: String,
-    /// Line, counted from 1.
+    /// Line, from 1.
     pub line: usize,
-    /// Column, counted from 1.
+    /// Column, from 1.
     pub column: usize,
     /// One sentence.
     pub message: String,
-    /// Whether something was ignored because of it; otherwise it is advice.
+    /// Whether a part was ignored because of it. Otherwise it is advice.
     pub is_error: bool,
 }
 
-/// Keys of a site. Any of these at the top makes a flat configuration; a plan and plugins alone do not.
+/// Keys of a site. Any of these at the top makes the shape flat; a plan or plugins alone do not.
 const SITE_KEYS: [&str; 12] = [
     "contentDir",
     "theme",
@@ -85,7 +85,7 @@ const SITE_KEYS: [&str; 12] = [
     "siteName",
 ];
 
-/// The name of a site that has none.
+/// The name of a site without a name.
 pub const DEFAULT_SITE_NAME: &str = "main";
 
 impl Config {
@@ -114,7 +114,7 @@ impl Config {
         serde_json::from_str::<Map<String, Value>>(text).is_ok()
     }
 
-    /// Every plugin that is named anywhere, each once: the top's first, then site by site.
+    /// Every plugin that is named anywhere, each once: those at the top first, then site by site.
     pub fn all_plugins(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         let candidates = self.plugins.iter().chain(self.sites.values().flat_map(|site| &site.plugins));
@@ -126,7 +126,7 @@ impl Config {
         names
     }
 
-    /// The plugins that `detect` shows for the project as a whole: those of the only site, or those named at the top.
+    /// The plugins that `detect` shows for the project: those of the only site, or those named at the top.
     pub fn listed_plugins(&self) -> &[String] {
         match self.sites.first() {
             Some((_, site)) if self.sites.len() == 1 => &site.plugins,
@@ -199,7 +199,7 @@ impl ConfigParser<'_> {
         }
     }
 
-    /// The only site also has what is named at the top.
+    /// If there is only one site, it also gets the plugins named at the top.
     fn inherit_plugins(&mut self) {
         let inherited = self.config.plugins.clone();
         if let Some(site) = self.config.sites.get_mut(DEFAULT_SITE_NAME) {
@@ -230,7 +230,7 @@ impl ConfigParser<'_> {
         self.config.sites.insert(name.to_owned(), config);
     }
 
-    /// `plugins`, then what the older `packages` adds.
+    /// The values of `plugins`, then those of the older key `packages`.
     fn parse_plugins(&mut self, object: &Map<String, Value>, path: &[&str]) -> Vec<String> {
         let mut plugins: Vec<String> = Vec::new();
         for key in ["plugins", "packages"] {
@@ -297,7 +297,7 @@ impl ConfigParser<'_> {
     }
 }
 
-/// Whether a name is that of an npm package, and so is safe as a path below `node_modules`.
+/// Whether a name is a valid npm package name, and so safe as a path below `node_modules`.
 pub(crate) fn is_package_name(name: &str) -> bool {
     let is_valid_part = |part: &str| {
         !part.is_empty()

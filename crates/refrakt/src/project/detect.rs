@@ -1,6 +1,7 @@
-//! Detection: looking at a folder once and saying what project it is.
+//! Detects what project a folder is.
 //!
-//! Reading only. A broken configuration, a broken description of runes or a missing package is reported beside what works.
+//! Reads only. A broken configuration, a broken rune description or a missing package is reported as a problem, and the
+//! rest is used.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,48 +9,48 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::config::{Config, ConfigProblem, is_package_name};
-use super::fs_dependencies::FsDependencies;
 use super::plugin::{Plugin, PluginRunes, PluginSource};
 use super::project_dir::ProjectDir;
 use super::site::{self, Site, SiteError};
 use super::{CONFIG_FILE, PLAN_DIR};
 use crate::limits::PLUGINS_MAX;
+use crate::project_cache::fs_dependencies::FsDependencies;
 use quad_runes::catalogue::{CORE, Catalogue, LOCAL, Package, RUNES_FILE, builtin};
 
-/// What a folder is, at one moment.
+/// The project in a folder, at one time.
 #[derive(Clone, Debug)]
 pub struct Project {
     /// The folder.
     pub root: String,
-    /// The configuration, where there is one that can be used.
+    /// The configuration, if there is a usable one.
     pub config: Option<Config>,
-    /// The plan folder, where one is configured or there.
+    /// The plan folder, if it is configured or exists.
     pub plan: Option<PlanDir>,
     /// The sites with their runes.
     pub sites: Vec<Site>,
-    /// Plugins that the configuration names or the dependencies hold.
+    /// Plugins that the configuration names, or that are found in the dependencies.
     pub plugins: Vec<Plugin>,
-    /// What is wrong, in any file.
+    /// Problems of all files.
     pub problems: Vec<ConfigProblem>,
 }
 
-/// Where the plan lies.
+/// The plan folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanDir {
     /// Path below the project's folder.
     pub dir: String,
-    /// Whether it is there.
+    /// Whether it exists.
     pub exists: bool,
-    /// Markdown files below it.
+    /// How many Markdown files are below it.
     pub file_count: usize,
 }
 
-/// Looks at a folder.
+/// Detects the project in a folder.
 pub fn detect(root: &Path) -> Project {
     detect_in(root, &ProjectDir::new(root))
 }
 
-/// Looks at a folder and notes what was looked at.
+/// Detects the project in a folder and records every path that the result depends on.
 pub fn detect_recording(root: &Path) -> (Project, FsDependencies) {
     let dependencies = FsDependencies::new();
     (detect_in(root, &ProjectDir::recording(root, dependencies.clone())), dependencies)
@@ -67,7 +68,7 @@ fn detect_in(root: &Path, folder: &ProjectDir) -> Project {
     Project { root: root.display().to_string(), config, plan, sites, plugins, problems }
 }
 
-/// The configuration, if it can be used; its problems in any case.
+/// The configuration, if it is usable. Its problems are added in any case.
 fn read_config(folder: &ProjectDir, problems: &mut Vec<ConfigProblem>) -> Option<Config> {
     let text = match folder.read_small_file(CONFIG_FILE) {
         Ok(text) => text?,
@@ -116,7 +117,7 @@ fn find_plan(
     Some(PlanDir { dir: dir.join("/"), exists, file_count })
 }
 
-/// The description of runes in a folder below the project's; none where there is no such file.
+/// The rune description of a folder below the project; `None` if there is no such file.
 fn read_runes(folder: &ProjectDir, package_dir: &str, name: &str) -> Option<Result<Package, ConfigProblem>> {
     let file =
         if package_dir.is_empty() { RUNES_FILE.to_owned() } else { format!("{package_dir}/{RUNES_FILE}") };
@@ -127,7 +128,7 @@ fn read_runes(folder: &ProjectDir, package_dir: &str, name: &str) -> Option<Resu
         Err(error) => return Some(Err(problem(1, 1, format!("the file cannot be read: {error}")))),
     };
     let package = Package::parse(&file, &source, name).map(|mut package| {
-        // The folder decides whose runes these are, not what the file calls itself: nobody may pass for another package.
+        // The folder name decides: a package may not claim the name of another one.
         if package.name != name {
             package.name = name.to_owned();
             package.runes.values_mut().for_each(|rune| rune.package = name.to_owned());
@@ -140,7 +141,7 @@ fn read_runes(folder: &ProjectDir, package_dir: &str, name: &str) -> Option<Resu
     )
 }
 
-/// The plugins: those that the configuration names, or else those among the dependencies that bring runes.
+/// The plugins: those that the configuration names, or else the dependencies that contain runes.
 fn find_plugins(folder: &ProjectDir, config: Option<&Config>) -> Vec<Plugin> {
     let (names, source): (Vec<String>, PluginSource) = match config {
         Some(config) if config.has_plugin_list => {
@@ -160,7 +161,7 @@ fn find_plugins(folder: &ProjectDir, config: Option<&Config>) -> Vec<Plugin> {
     });
     match source {
         PluginSource::Config => plugins.collect(),
-        // Most dependencies have nothing to do with runes.
+        // Most dependencies contain no runes.
         PluginSource::DependencyScan => plugins.filter(|plugin| plugin.package().is_some()).collect(),
     }
 }
@@ -171,7 +172,7 @@ fn installed_version(folder: &ProjectDir, package_dir: &str) -> Option<String> {
     manifest["version"].as_str().map(str::to_owned)
 }
 
-/// Names of the dependencies, and of the official packages that lie in `node_modules`.
+/// Names of the dependencies, and of the official packages in `node_modules`.
 fn dependency_names(folder: &ProjectDir) -> Vec<String> {
     let manifest = folder.read_small_file("package.json").ok().flatten();
     let manifest: Value = manifest.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
@@ -213,19 +214,19 @@ fn build_site(
 }
 
 impl Project {
-    /// The site that a caller means: the one it names, or the only one.
+    /// The site that a caller selects: by name, or the only one.
     pub fn site(&self, name: Option<&str>) -> Result<&Site, SiteError> {
         site::select_site(&self.sites, name)
     }
 
-    /// The plan folder, where it is there.
+    /// The plan folder, if it exists.
     pub fn plan_dir(&self) -> Option<ProjectDir> {
         let plan = self.plan.as_ref().filter(|plan| plan.exists)?;
         ProjectDir::new(&self.root).join_checked(&plan.dir).map(ProjectDir::new)
     }
 
-    /// What `refrakt://detect` says. The first five keys are the original's; what it has no word for follows where there is
-    /// something to say.
+    /// The answer of `refrakt://detect`. The first five keys are those of the npm package; ours follow, each only if it
+    /// has a value.
     pub fn to_json(&self) -> Value {
         let absolute_path = |path: &str| Path::new(&self.root).join(path).display().to_string();
         let plan = self

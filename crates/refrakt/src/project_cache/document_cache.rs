@@ -11,7 +11,7 @@ pub struct DocumentCache(Arc<Mutex<HashMap<String, Arc<str>>>>);
 const DOCUMENTS_MAX: usize = 64;
 
 impl DocumentCache {
-    /// The document of that name, made now if nobody has made it yet.
+    /// The document with this name. Builds it if it is not cached.
     pub fn get_or_insert_with<E>(
         &self,
         name: &str,
@@ -20,7 +20,7 @@ impl DocumentCache {
         if let Some(cached) = self.documents().get(name) {
             return Ok(cached.clone());
         }
-        // Not under the lock: a long document must not keep the short ones waiting.
+        // Not under the lock, so that a long document does not block short ones.
         let document: Arc<str> = build()?.into();
         let mut documents = self.documents();
         if documents.len() < DOCUMENTS_MAX {

@@ -4,8 +4,14 @@
 //! question was put: by the stamps of all that it rests on, and by reading again what they do not vouch for. Each state has a number;
 //! equal numbers mean equal contents. This module knows no database and no protocol.
 
+pub(crate) mod change_poller;
+pub mod dir_scan;
 mod document_cache;
+pub mod fs_dependencies;
+pub(crate) mod inotify;
+mod page_change_poller;
 mod pages;
+mod project_tags;
 
 use std::collections::HashMap;
 use std::io;
@@ -17,19 +23,22 @@ use quad_core::canonical::sha256_hex;
 
 use crate::plan::{PlanIndex, load_with_scan};
 use crate::project::detect::detect_recording;
-use crate::project::dir_scan::DirScan;
-use crate::project::fs_dependencies::FsDependencies;
 use crate::project::project_dir::ProjectDir;
 use crate::project::{CONFIG_FILE, Project};
 
+pub(crate) use change_poller::ChangePoller;
+use dir_scan::DirScan;
 pub use document_cache::DocumentCache;
+use fs_dependencies::FsDependencies;
 pub(crate) use pages::RescannedDir;
 pub use pages::{PagesError, PagesSnapshot};
+pub(crate) use project_tags::ProjectTags;
 
 /// A project's folder and what is known of it.
 #[derive(Debug)]
 pub struct ProjectCache {
     root: PathBuf,
+    tags: ProjectTags,
     project: Mutex<Option<Arc<ProjectSnapshot>>>,
     plan: Mutex<Option<Arc<PlanSnapshot>>>,
     /// Content folders that were asked for, as the configuration spells them.
@@ -46,6 +55,13 @@ pub enum CachedState {
     Current(u64),
     /// They have to be looked at, or somebody does so just now.
     Unknown,
+}
+
+/// Which optional parts a project has. `resources/list` shows a resource only where its part exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ProjectParts {
+    pub sites: bool,
+    pub plan: bool,
 }
 
 /// What the project is.
@@ -83,6 +99,7 @@ impl ProjectCache {
         // Links in the way to the folder are followed once, so that every process calls it by one name.
         let root = root.canonicalize().unwrap_or(root);
         ProjectCache {
+            tags: ProjectTags::from_path(&root),
             root,
             project: Mutex::default(),
             plan: Mutex::default(),
@@ -94,6 +111,11 @@ impl ProjectCache {
     /// The folder.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The invalidation tags of answers about this project.
+    pub(crate) fn tags(&self) -> &ProjectTags {
+        &self.tags
     }
 
     /// What the project is now.
@@ -185,6 +207,14 @@ impl ProjectSnapshot {
     /// One word for all that the project was found to be; the same in every process that looks at it.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
+    }
+
+    /// Which optional parts the project has.
+    pub(crate) fn parts(&self) -> ProjectParts {
+        ProjectParts {
+            sites: !self.project.sites.is_empty(),
+            plan: self.project.plan.as_ref().is_some_and(|plan| plan.exists),
+        }
     }
 
     /// What keeps the configuration from being used, in a sentence.

@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
+use super::dir_scan::DirScan;
 use super::{CachedState, DocumentCache, ProjectCache, lock};
 use crate::limits::SITES_MAX;
 use crate::pages::PageIndex;
-use crate::project::dir_scan::DirScan;
 use crate::project::project_dir::{DirError, ProjectDir};
 
 /// What a content folder holds.

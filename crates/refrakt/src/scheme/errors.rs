@@ -1,6 +1,7 @@
-//! The refusals of this scheme: a code, a sentence, and what to do next.
+//! The errors of this scheme: a code, a message and a hint.
 //!
-//! Existing clients know six codes, and look for them in `errorCode`; a finer one stands beside, as `detail`.
+//! Existing clients know the codes of [`CLIENT_ERROR_CODES`] and read them from `errorCode`. A more precise code is in
+//! `detail`.
 
 use quad_core::scheme::RequestTarget;
 use quad_core::{Error, Kind};
@@ -9,32 +10,26 @@ use crate::plan::EntityNotFound;
 use crate::plan::edit::EditError;
 use crate::project::SiteError;
 
-/// There is no plan folder.
+/// The code for a project without a plan folder.
 pub(crate) const PLAN_DIR_MISSING: &str = "PLAN_DIR_MISSING";
 
-/// There is no site.
+/// The code for a project without a site.
 pub(crate) const SITE_CONFIG_MISSING: &str = "SITE_CONFIG_MISSING";
 
 /// The codes that existing clients know.
-const CLIENT_ERROR_CODES: [&str; 6] = [
-    "UNKNOWN_TOOL",
-    "TOOL_FAILED",
-    "CLI_INVOCATION_FAILED",
-    PLAN_DIR_MISSING,
-    SITE_CONFIG_MISSING,
-    "RESOURCE_FAILED",
-];
+const CLIENT_ERROR_CODES: [&str; 5] =
+    ["UNKNOWN_TOOL", "TOOL_FAILED", PLAN_DIR_MISSING, SITE_CONFIG_MISSING, "RESOURCE_FAILED"];
 
-/// A refusal of the shared path or of ours, with the code that existing clients look for.
+/// Adds the code that existing clients read. `tools` gives the names of all tools, for the hint to an unknown one.
 pub(crate) fn with_client_error_code(
     asked: RequestTarget<'_>,
-    tools: &[&'static str],
+    tools: impl FnOnce() -> Vec<&'static str>,
     error: Error,
 ) -> Error {
     let error = match error.code() {
         "UNKNOWN_TOOL" => {
             let near = error.hint_text().map(|near| format!("{near}. ")).unwrap_or_default();
-            error.hint(format!("{near}The tools are {}", tools.join(", ")))
+            error.hint(format!("{near}The tools are {}", tools().join(", ")))
         }
         _ => error,
     };
@@ -46,7 +41,7 @@ pub(crate) fn with_client_error_code(
     error.with_detail("errorCode", client_code).with_detail("detail", code)
 }
 
-/// Nobody's folder has a plan.
+/// The project has no plan folder, or the caller has no project.
 pub(crate) fn plan_missing(configured: Option<&str>) -> Error {
     let error = Error::new(Kind::NotFound, PLAN_DIR_MISSING, "The project has no plan folder");
     match configured {
@@ -59,7 +54,7 @@ pub(crate) fn plan_missing(configured: Option<&str>) -> Error {
     }
 }
 
-/// No site can be chosen.
+/// No site can be selected.
 pub(crate) fn site_error(error: &SiteError, config_error: Option<String>) -> Error {
     match error {
         SiteError::Missing => {
@@ -82,7 +77,7 @@ pub(crate) fn site_error(error: &SiteError, config_error: Option<String>) -> Err
     }
 }
 
-/// No entity of that type has that id.
+/// No entity of this type has this id.
 pub(crate) fn entity_not_found(missing: &EntityNotFound) -> Error {
     let hint = match (&missing.other_type, missing.nearest.as_slice()) {
         (Some(other), _) => {
@@ -94,7 +89,7 @@ pub(crate) fn entity_not_found(missing: &EntityNotFound) -> Error {
     entity_not_found_error(&missing.id).hint(hint)
 }
 
-/// No entity has that id.
+/// No entity has this id.
 pub(crate) fn id_not_found(id: &str, nearest: &[&str]) -> Error {
     let hint = if nearest.is_empty() {
         "refrakt://plan/index has them all".to_owned()
@@ -108,13 +103,13 @@ fn entity_not_found_error(id: &str) -> Error {
     Error::new(Kind::NotFound, "ENTITY_NOT_FOUND", format!("plan entity {} not found", excerpt(id)))
 }
 
-/// No rune has that name.
+/// No rune has this name.
 pub(crate) fn rune_unknown(name: &str, hint: &str) -> Error {
     Error::new(Kind::NotFound, "RUNE_UNKNOWN", format!("There is no rune called {}", excerpt(name)))
         .hint(capitalize(hint))
 }
 
-/// A change that cannot be carried out.
+/// An update that cannot be applied.
 pub(crate) fn edit_failed(id: &str, error: EditError) -> Error {
     match error {
         EditError::NoEntity(reason) => {
@@ -160,7 +155,7 @@ fn invalid_attribute(name: String, message: String, hint: &str) -> Error {
         .with_detail("attribute", name)
 }
 
-/// The file is not what the caller saw.
+/// The file has changed since the caller read it.
 pub(crate) fn entity_changed(id: &str, file: &str, current_hash: Option<&str>) -> Error {
     Error::new(Kind::Conflict, "ENTITY_CHANGED", format!("{id} has changed since it was read"))
         .hint("Read it again and decide anew; its hash is now that of the fact hash")
@@ -168,21 +163,18 @@ pub(crate) fn entity_changed(id: &str, file: &str, current_hash: Option<&str>) -
         .with_detail("hash", current_hash)
 }
 
-/// A file cannot be read or written.
+/// A file could not be read or written.
 pub(crate) fn io_error(error: std::io::Error) -> Error {
     Error::internal(error)
 }
 
-/// What a caller sent, cut to what a sentence can hold.
+/// Text of the caller, shortened for use in a message.
 pub(crate) fn excerpt(text: &str) -> String {
     const EXCERPT_CHARS_MAX: usize = 80;
-    match text.char_indices().nth(EXCERPT_CHARS_MAX) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
+    quad_core::text::truncate(text, EXCERPT_CHARS_MAX)
 }
 
-/// A text that begins with a capital letter.
+/// The text with its first letter in upper case.
 pub(crate) fn capitalize(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())

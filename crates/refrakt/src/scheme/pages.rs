@@ -1,4 +1,4 @@
-//! What is asked about the pages of a site, by an address, a tool or a completion; and why there may be no answer.
+//! Answers about the pages of a site, for resources, tools and completion, and the errors of pages.
 
 use std::sync::Arc;
 
@@ -7,7 +7,6 @@ use quad_runes::expand::RenderError;
 
 use super::errors::{excerpt, io_error};
 use super::query::{ResourceDocument, require_site};
-use super::tags::ProjectTags;
 use crate::pages::{Page, page, route};
 use crate::project::Site;
 use crate::project_cache::{CachedState, PagesError, PagesSnapshot, ProjectCache};
@@ -17,13 +16,13 @@ pub(super) fn index_document(project: &ProjectCache, site: Option<&str>) -> Resu
     let snapshot = project.project_snapshot();
     let site = require_site(&snapshot, site)?;
     let (dir, pages) = require_pages(project, site)?;
-    // The runes that a page uses depend on the configuration, too.
+    // The runes of a page also depend on the configuration.
     let cache_key = format!("index {} {}", snapshot.generation, site.name);
     let build = || {
         let index = pages.index.to_json(&site.name, dir, &pages.dir, &site.catalogue);
         Ok::<_, Error>(index.to_string())
     };
-    let project_tags = ProjectTags::from_path(project.root());
+    let project_tags = project.tags();
     let tags = vec![project_tags.sites(), project_tags.pages()];
     Ok(ResourceDocument {
         text: pages.documents.get_or_insert_with(&cache_key, build)?,
@@ -52,7 +51,7 @@ pub(super) fn page_document(
         _ => Error::new(Kind::Limit, "PAGE_TOO_LARGE", format!("{}: {error}", indexed_page.file))
             .hint("Split the page into several"),
     })?;
-    let project_tags = ProjectTags::from_path(project.root());
+    let project_tags = project.tags();
     let tags = vec![
         project_tags.sites(),
         project_tags.page(&route::normalize_url(&indexed_page.url)),
@@ -61,7 +60,7 @@ pub(super) fn page_document(
     Ok(ResourceDocument { text: rendered.to_string().into(), mime_type: "application/json", tags })
 }
 
-/// The addresses of a site's pages that begin so, spelt as the beginning is: with a slash or without. Blocks.
+/// The URLs of a site's pages. They start with a slash only if `prefix` does. Blocks.
 pub(super) fn complete_urls(project: &ProjectCache, site: Option<&str>, prefix: &str) -> Vec<String> {
     let snapshot = project.project_snapshot();
     let Ok(site) = snapshot.project.site(site) else { return Vec::new() };
@@ -73,8 +72,8 @@ pub(super) fn complete_urls(project: &ProjectCache, site: Option<&str>, prefix: 
     pages.index.pages().map(with_prefix_style).collect()
 }
 
-/// The number of the state that an answer about pages is about; `waiting` runs what takes long for so many files.
-pub(super) fn facts(project: &ProjectCache, address: &Address) -> String {
+/// The generations of the configuration and of the content folder that an answer about pages depends on.
+pub(super) fn cache_key_part(project: &ProjectCache, address: &Address) -> String {
     let snapshot = project.project_snapshot();
     let site = snapshot.project.site(address.variable("site").filter(|site| !site.is_empty()));
     let dir = site.ok().and_then(|site| site.config.content_dir.as_deref());

@@ -1,11 +1,11 @@
-//! `plan.create`: a new entity in a file of its own.
+//! `plan.create`: writes a new entity to a file of its own.
 
 use indexmap::IndexMap;
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{Error, Kind, ReadSet, Result, Tool};
+use quad_core::{Error, Kind, ReadSet, Result, Tool, ToolEntry};
 use serde_json::{Map, Value, json};
 
-use super::schema::{boolean, input_schema, one_of, string};
+use super::schema::{boolean, object, string, string_enum};
 use super::{non_empty_text, output};
 use crate::limits::TITLE_CHARS_MAX;
 use crate::plan::create::NewEntity;
@@ -18,19 +18,19 @@ use crate::scheme::query::{hash_text, require_plan};
 use crate::scheme::routes::{TYPES, WRITE};
 use crate::scheme::{Refrakt, errors};
 
-pub(super) fn tool() -> Tool {
+pub(super) fn tool() -> ToolEntry<Refrakt> {
     let attributes = json!({
         "type": "object",
         "additionalProperties": {"type": "string"},
         "description": "Attributes beside the id: status, priority, milestone, source, tags, assignee, … as the type has them",
     });
-    Tool::new(
+    let tool = Tool::new(
         "plan.create",
         "Create a plan entity",
         "Makes a new entity in a file of its own, beside others of its type, with the next free id. dryRun shows the file without writing it.",
-        input_schema(
+        object(
             &[
-                ("type", one_of(&TYPES, "What it is")),
+                ("type", string_enum(&TYPES, "What it is")),
                 ("title", string("Its heading, one line")),
                 ("id", string("An id of your choice instead of the next free one; of a milestone its name")),
                 ("attrs", attributes),
@@ -46,10 +46,11 @@ pub(super) fn tool() -> Tool {
         ),
         WRITE,
         ToolEffect::Creates,
-    )
+    );
+    ToolEntry::new(tool, |refrakt, call| Box::pin(run(refrakt, call)))
 }
 
-pub(super) async fn call(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolResult> {
+async fn run(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolResult> {
     let request = CreateRequest::parse(&call.arguments)?;
     if call.arguments.get("dryRun").and_then(Value::as_bool).unwrap_or(false) {
         let preview = move |project: Option<&crate::project_cache::ProjectCache>| {
@@ -105,7 +106,7 @@ impl CreateRequest {
         })
     }
 
-    /// The file, and what the caller hears of it.
+    /// The file, and the answer of the call.
     fn build(&self, plan: &PlanSnapshot) -> Result<(FileWrite, Map<String, Value>)> {
         let entity = self.build_entity(plan)?;
         let (text, file) = (entity.render(), entity.file_path(&plan.index));
@@ -154,7 +155,7 @@ impl CreateRequest {
     }
 }
 
-/// An id that stands well in a tag, an address and the name of a file.
+/// Checks that an id is safe in a tag, a URI and a file name.
 fn validate_id(id: &str) -> Result<String> {
     let is_id_char = |ch: char| ch.is_ascii_alphanumeric() || "_-.".contains(ch);
     if id.len() <= 64 && id.chars().all(is_id_char) && !id.starts_with('.') {
@@ -163,7 +164,7 @@ fn validate_id(id: &str) -> Result<String> {
     Err(Error::bad_input("id: is no id").hint("Up to 64 letters, digits, dashes, underscores and dots"))
 }
 
-/// The name that a milestone gets from its title.
+/// The name of a milestone, made from its title.
 fn milestone_name(title: &str) -> Result<String> {
     let dashed: String = title.trim().chars().map(|ch| if ch.is_whitespace() { '-' } else { ch }).collect();
     let is_id_char = |ch: &char| ch.is_ascii_alphanumeric() || "_-.".contains(*ch);
