@@ -1,7 +1,7 @@
-//! One file's text → its entity.
+//! Parses one file into its entity.
 //!
-//! The first tag of the plan at the top of the document is the entity. Tags in code blocks are examples: Markdoc would read
-//! them, so they are hidden from it first, byte for byte, and every position stays true.
+//! The first entity tag at the top level of the document is the entity. Tags in code blocks are examples and are not
+//! parsed as tags.
 
 use std::collections::HashSet;
 
@@ -13,9 +13,9 @@ use super::entity::{Dependency, Direction, Entity, Fault, ParsedFile, ScopedRef}
 use super::entity_type::{BLOCKED_BY, BLOCKS, EntityType};
 use quad_runes::catalogue::line_and_column;
 
-/// Reads one file.
+/// Parses one file.
 pub fn parse_file(file: &str, text: &str) -> ParsedFile {
-    // A byte order mark is no text, and would keep the first tag from standing alone on its line.
+    // A byte order mark would keep the first tag from standing alone on its line.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if !text.contains("{%") {
         return ParsedFile::default();
@@ -49,15 +49,15 @@ pub fn parse_file(file: &str, text: &str) -> ParsedFile {
     ParsedFile { entity, faults }
 }
 
-/// The tag of a file's entity, with the bytes that each part of it was written with.
+/// The tag of a file's entity, with the source positions of its parts.
 pub(crate) struct EntityTag {
     pub kind: EntityType,
     pub node: Node,
-    /// How many bytes stand before the text that the positions count from: a byte order mark has three.
+    /// Length of the byte order mark, in bytes: the positions of `node` count from behind it.
     pub offset: usize,
 }
 
-/// Finds the tag that [`scan`] reads, for those who change it.
+/// Finds the tag that [`parse_file`] reads, for edits.
 pub(crate) fn find_entity_tag(text: &str) -> Option<EntityTag> {
     let without_bom = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_entity = |node: &Node| node.kind == NodeType::Tag && node.opening().is_some();
@@ -94,7 +94,7 @@ pub(crate) fn parse_ignoring_fences(text: &str) -> Option<Document> {
     quad_markdoc::parse(&hidden).ok()
 }
 
-/// A closing tag without its opening one: the last thing before it that looks like one is what cannot be read.
+/// A closing tag without an opening one: reports the last text before it that looks like the opening tag.
 fn broken_opening_fault(text: &str, closing_tag: &Node, kind: EntityType) -> Fault {
     let before = text.get(..closing_tag.span.start as usize).unwrap_or(text);
     let mut openings = before.rmatch_indices("{%");
@@ -138,7 +138,7 @@ fn build_entity(file: &str, kind: EntityType, node: &Node, inner: &str) -> Entit
     entity
 }
 
-/// References that were met: the id alone (`None`), and with the section that it stood in.
+/// References seen so far: by id (`None`), and by id and section.
 type SeenRefs<'a> = HashSet<(&'a str, Option<Option<&'static str>>)>;
 
 impl Entity {
@@ -164,7 +164,7 @@ impl Entity {
     }
 }
 
-/// Attributes as text. A value that only a renderer knows (a variable, a call) or that is none counts as not written.
+/// Attributes as text. A value that is known only when rendering (a variable, a function) or is null counts as not set.
 fn attribute_texts(node: &Node) -> IndexMap<String, String> {
     let written = node.attributes.iter();
     written.filter_map(|(name, value)| Some((name.to_owned(), scalar_to_string(value)?))).collect()
@@ -194,7 +194,7 @@ pub(crate) fn find_title(node: &Node) -> Option<String> {
     Some(plain_text(heading).trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// The words of a node: its texts and its code.
+/// The text and the inline code of a node.
 fn plain_text(node: &Node) -> String {
     let mut text = String::new();
     for part in node.descendants() {

@@ -1,4 +1,4 @@
-//! What is wrong with a plan: one rule a function, in the order in which they are reported.
+//! Validation of a plan: one function per rule, in the order in which issues are reported.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,19 +9,19 @@ use super::entity::Entity;
 use super::entity_type::{EntityType, is_done};
 use super::index::PlanIndex;
 
-/// How bad an issue is.
+/// How serious an issue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// The plan says something that cannot be.
+    /// The plan contradicts itself.
     Error,
-    /// It says something that is probably not meant.
+    /// Probably a mistake.
     Warning,
-    /// It could say more.
+    /// Optional information is missing.
     Info,
 }
 
 impl Severity {
-    /// The spelling in JSON.
+    /// The value in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -31,35 +31,35 @@ impl Severity {
     }
 }
 
-/// One thing that is wrong.
+/// One issue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
-    /// How bad it is.
+    /// How serious it is.
     pub severity: Severity,
-    /// A stable word for it.
+    /// A stable code; the key `type` in JSON.
     pub kind: &'static str,
-    /// The entity that it is about: its id, or its file.
+    /// The entity concerned: its id, or its file.
     pub source: String,
     /// The file.
     pub file: String,
-    /// Line and column, where the issue is at one place.
+    /// Line and column, if the issue has a position.
     pub position: Option<(usize, usize)>,
-    /// The other thing that it is about.
+    /// The other entity or value concerned.
     pub target: Option<String>,
     /// One sentence.
     pub message: String,
 }
 
-/// Everything that is wrong with a plan.
+/// The result of a validation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validation {
-    /// How many entities were looked at.
+    /// How many entities were checked.
     pub scanned: usize,
-    /// What was found.
+    /// The issues.
     pub issues: Vec<Issue>,
 }
 
-/// Looks for everything that is wrong. Strictly, a warning is an error.
+/// Checks a plan. With `strict`, a warning is an error.
 pub fn validate(index: &PlanIndex, strict: bool) -> Validation {
     let mut validator = Validator { index, issues: Vec::new() };
     validator.check_faults();
@@ -90,7 +90,7 @@ impl Validation {
         self.issues.iter().filter(|issue| issue.severity == severity).count()
     }
 
-    /// What a command that validates ends with: 1 where there is an error.
+    /// The exit code of a command that validates: 1 if there is an error.
     pub fn exit_code(&self) -> u8 {
         u8::from(self.count(Severity::Error) > 0)
     }
@@ -162,7 +162,7 @@ impl Validator<'_> {
         self.add(Severity::Warning, kind, entity, target, message);
     }
 
-    /// Tags and files that cannot be read as they were meant.
+    /// Tags and files that cannot be parsed.
     fn check_faults(&mut self) {
         for file in self.index.files() {
             let source = file.parsed.entity.as_ref().map_or(&file.entry.path, |entity| &entity.file);
@@ -395,7 +395,7 @@ impl Validator<'_> {
     }
 }
 
-/// `WORK-019-types.md` → `WORK-019`; none for a name that begins with no id.
+/// `WORK-019-types.md` → `WORK-019`; `None` if the name does not begin with an id.
 fn id_prefix_of_file(name: &str) -> Option<&str> {
     let prefixes = EntityType::ALL.into_iter().filter_map(EntityType::id_prefix);
     let rest = prefixes.filter_map(|prefix| name.strip_prefix(prefix)?.strip_prefix('-')).next()?;
@@ -414,7 +414,7 @@ fn is_pull_request(text: &str) -> bool {
     })
 }
 
-/// `v1.2.3` or `1.2.3`, with what semantic versions may add.
+/// `v1.2.3` or `1.2.3`, with an optional pre-release and build part.
 fn is_version(text: &str) -> bool {
     let text = text.strip_prefix('v').unwrap_or(text);
     let plain = text.split(['-', '+']).next().unwrap_or_default();

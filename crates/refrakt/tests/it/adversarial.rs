@@ -1,4 +1,4 @@
-//! Whatever lies in a project's folder, reading it ends, without a panic.
+//! Parsing any content of a project's folder ends without a panic.
 
 use proptest::prelude::*;
 use quad_refrakt::pages::front_matter::parse_front_matter;
@@ -7,7 +7,7 @@ use quad_refrakt::plan::validate::validate;
 use quad_refrakt::plan::{IndexFilter, PlanIndex, status};
 use quad_refrakt::project::Config;
 
-/// Pieces that mean something to a reader, in any order, and anything between them.
+/// Meaningful fragments in any order, with random text between them.
 fn text_from(pieces: &'static [&'static str]) -> impl Strategy<Value = String> {
     let piece =
         prop_oneof![4 => proptest::sample::select(pieces).prop_map(str::to_owned), 1 => any::<String>()];
