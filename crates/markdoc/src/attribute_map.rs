@@ -105,7 +105,7 @@ impl AttributeMap {
 }
 
 impl PartialEq for AttributeMap {
-    /// Equal entries; the order does not matter, as it does not in JSON.
+    /// Equal entries in any order, as in JSON.
     fn eq(&self, other: &AttributeMap) -> bool {
         self.len() == other.len() && self.iter().all(|(name, value)| other.get(name) == Some(value))
     }
@@ -128,7 +128,7 @@ impl<N: Into<Cow<'static, str>>> FromIterator<(N, Value)> for AttributeMap {
 }
 
 impl Serialize for AttributeMap {
-    /// In the order of a JavaScript object: names that are array indexes first, in ascending order.
+    /// In the order of a JavaScript object: names that are array indexes first, ascending.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_map(Some(self.len()))?;
         let mut indexes: Vec<(u32, usize)> = Vec::new();
@@ -152,7 +152,7 @@ impl Serialize for AttributeMap {
     }
 }
 
-/// The number, if the name is how JavaScript writes an array index.
+/// The number, if the name is an array index as JavaScript writes it.
 fn array_index(name: &str) -> Option<u32> {
     let canonical = name == "0" || !name.starts_with('0');
     let digits = !name.is_empty() && name.len() <= 10 && name.bytes().all(|byte| byte.is_ascii_digit());

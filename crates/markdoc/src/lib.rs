@@ -87,6 +87,7 @@ mod node;
 mod punycode;
 mod source;
 mod span;
+mod stage;
 mod table_tag;
 mod tag;
 mod tag_close_index;
@@ -100,54 +101,64 @@ pub use node::{Annotation, AnnotationKind, Descendants, LineNumbers, Node, NodeT
 pub use span::{LineIndex, Position, Span};
 pub use value::{Function, PathPart, Value, Variable};
 
-/// What Markdoc can be told about a parse.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Options of a parse.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Puts `{% slot "name" %}` into [`Node::slots`] of the tag around it, instead of among its children.
+    /// Puts `{% slot "name" %}` into [`Node::slots`] of the surrounding tag, instead of among its children.
     pub slots: bool,
-    /// Makes `<!-- … -->` a comment. Without it, it is text.
+    /// Parses `<!-- … -->` as a comment. Without it, it is text.
     pub comments: bool,
+    /// Parses tags in fences and in their info strings, as Markdoc does. Without it, a fence is literal: its node has
+    /// no tag and no annotations, and its content is one text.
+    pub tags_in_fences: bool,
 }
 
-/// A document: its tree, and what the tree does not say.
+impl Default for Options {
+    /// The options of Markdoc: no slots, no comments, tags in fences.
+    fn default() -> Options {
+        Options { slots: false, comments: false, tags_in_fences: true }
+    }
+}
+
+/// A parsed document.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// The node of type [`NodeType::Document`].
+    /// The root, of type [`NodeType::Document`].
     pub root: Node,
-    /// What stands between two lines of `---` at the beginning; also the root's attribute `frontmatter`.
+    /// The text between two lines of `---` at the beginning; also in the root's attribute `frontmatter`.
     pub front_matter: Option<FrontMatter>,
-    /// What was left out of the tree or moved within it.
+    /// What the tree leaves out or moves.
     pub warnings: Vec<Warning>,
     /// Lines and columns of the source.
     pub lines: LineIndex,
     steps: u64,
 }
 
-/// The front matter of a document. What language it is in, the parser does not know.
+/// The front matter of a document. The parser does not interpret it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrontMatter {
-    /// The text between the two lines, without the white space around it.
+    /// The text between the two lines of dashes, trimmed.
     pub content: String,
-    /// All bytes, with both lines of dashes.
+    /// All bytes, including both lines of dashes.
     pub span: Span,
 }
 
 impl Document {
-    /// All errors in the tree, each with the node that it stands on.
+    /// All errors in the tree, each with its node.
     pub fn errors(&self) -> impl Iterator<Item = (&Node, &ParseError)> {
         std::iter::once(&self.root)
             .chain(self.root.descendants())
             .flat_map(|node| node.errors.iter().map(move |error| (node, error)))
     }
 
-    /// How much work the parse was: looks at a byte, a line, a token. It grows in proportion to the source, whatever
-    /// the source is; tests hold it to that.
+    /// The amount of work of the parse: the number of bytes, lines and tokens that it looked at. It is proportional to
+    /// the length of the source, which tests check.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 }
 
-/// Parses a source. Whatever is wrong in it stands in the tree; only its length can be refused.
+/// Parses a source. Only an over-long source is an error; other problems are in the tree.
 pub fn parse(source: &str) -> Result<Document, SourceTooLong> {
     parse_with(source, &Options::default())
 }
@@ -167,7 +178,7 @@ pub fn parse_with(source: &str, options: &Options) -> Result<Document, SourceToo
 
 #[cfg(doctest)]
 mod readme {
-    //! The README's example is a test too.
+    //! Runs the README's example as a test.
     #[doc = include_str!("../README.md")]
     struct Readme;
 }

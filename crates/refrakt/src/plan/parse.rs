@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use indexmap::IndexMap;
-use quad_markdoc::{Document, ErrorId, Node, NodeType, Value};
+use quad_markdoc::{Document, ErrorId, Node, NodeType, Options, Value};
 
 use super::checklist;
 use super::entity::{Dependency, Direction, Entity, Fault, ParsedFile, ScopedRef};
@@ -67,31 +67,10 @@ pub(crate) fn find_entity_tag(text: &str) -> Option<EntityTag> {
     Some(EntityTag { kind, node, offset: text.len() - without_bom.len() })
 }
 
-/// Parses a text with the tags in its code blocks hidden. Every position stays that of the text.
+/// Parses a text without the tags in its code blocks, which are examples.
 pub(crate) fn parse_ignoring_fences(text: &str) -> Option<Document> {
-    let document = quad_markdoc::parse(text).ok()?;
-    let mut bytes = Vec::new();
-    for fence in document.root.descendants().filter(|node| node.kind == NodeType::Fence) {
-        // By lines: a tag in the fence that is never closed would stretch its span to the end of the document.
-        let [first, after, ..] = fence.lines[..] else { continue };
-        let start = document.lines.line_start(first).map_or(text.len(), |start| start as usize);
-        let end = document.lines.line_start(after).map_or(text.len(), |start| start as usize);
-        let Some(code) = text.get(start..end) else { continue };
-        for (offset, _) in code.match_indices("{%") {
-            if bytes.is_empty() {
-                bytes = text.as_bytes().to_vec();
-            }
-            // One sign for another of the same length: nothing moves.
-            if let Some(byte) = bytes.get_mut(start + offset + 1) {
-                *byte = b'#';
-            }
-        }
-    }
-    if bytes.is_empty() {
-        return Some(document);
-    }
-    let hidden = String::from_utf8(bytes).ok()?;
-    quad_markdoc::parse(&hidden).ok()
+    let options = Options { tags_in_fences: false, ..Options::default() };
+    quad_markdoc::parse_with(text, &options).ok()
 }
 
 /// A closing tag without an opening one: reports the last text before it that looks like the opening tag.
