@@ -95,14 +95,14 @@ fn parse_resolution_fields(lines: &[&str]) -> Resolution {
     resolution
 }
 
-/// Whether a line lies in a code block: a heading there is no heading.
+/// Tracks whether a line is inside a code block: a heading there is not a heading.
 #[derive(Default)]
 struct Fence {
     open: Option<(char, usize)>,
 }
 
 impl Fence {
-    /// Takes the next line; says whether it is part of a code block.
+    /// Consumes the next line. Returns whether it is part of a code block.
     fn is_code_line(&mut self, line: &str) -> bool {
         let text = line.trim_start();
         let marker = text.chars().next().filter(|ch| matches!(ch, '`' | '~'));

@@ -1,4 +1,4 @@
-//! A new entity: its file's name and text.
+//! A new entity: its file name and text.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::index::PlanIndex;
 use super::parse::{find_entity_tag, parse_file, parse_ignoring_fences};
 use crate::limits::FILE_STEM_BYTES_MAX;
 
-/// What a new entity is to be.
+/// A new entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEntity {
     /// Its type.
@@ -19,9 +19,9 @@ pub struct NewEntity {
     pub id: String,
     /// Its first heading.
     pub title: String,
-    /// Attributes beside the id, in order.
+    /// Attributes other than the id, in order.
     pub attributes: IndexMap<String, String>,
-    /// What follows the heading; the sections that every entity of the type needs, if nothing is given.
+    /// The text below the heading. Without it, the file gets the sections that the type requires.
     pub body: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl NewEntity {
         text
     }
 
-    /// Whether its text is read as what it is meant to be: the whole file, and nothing wrong with it.
+    /// Whether parsing the text gives this entity, without an error and without anything after it.
     pub fn round_trips(&self) -> bool {
         let text = self.render();
         let parsed_file = parse_file("", &text);
@@ -76,7 +76,7 @@ impl NewEntity {
     }
 }
 
-/// Sections without which an entity of the type would be found wanting as soon as it is worked on.
+/// The sections that an entity of the type needs in some status.
 fn default_body(kind: EntityType) -> String {
     let sections: &[&str] = match kind {
         EntityType::Work => &["## Acceptance Criteria"],
@@ -87,7 +87,7 @@ fn default_body(kind: EntityType) -> String {
     sections.join("\n\n")
 }
 
-/// The folder in which most entities of a type lie; where there are none, the usual one.
+/// The folder that holds most entities of a type, or the usual one if there are none.
 fn dir_for_type(kind: EntityType, index: &PlanIndex) -> String {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for entity in index.entities().filter(|entity| entity.kind == kind) {
@@ -108,7 +108,7 @@ fn default_dir(kind: EntityType) -> &'static str {
     }
 }
 
-/// Letters and digits in lower case, with one dash for whatever lies between, up to a length.
+/// The letters and digits of a text in lower case, with one dash for everything between them, up to a length.
 fn slug(text: &str) -> String {
     let mut slug = String::new();
     for ch in text.chars().flat_map(char::to_lowercase) {

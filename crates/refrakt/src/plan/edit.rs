@@ -1,6 +1,7 @@
-//! Changing an entity in its text: attributes, ticks, how it ended. Every byte that is not meant stays as it is.
+//! Edits an entity in its text: attributes, criteria and the resolution. All other bytes stay as they are.
 //!
-//! Pure: a text and a wish give another text. What was wished for is checked against the outcome before anybody sees it.
+//! Pure functions: text and changes in, text out. The result is parsed again and compared with the changes before it is
+//! returned.
 
 use indexmap::IndexMap;
 use quad_address::closest;
@@ -12,32 +13,32 @@ use super::entity_type::EntityType;
 use super::parse::{EntityTag, find_entity_tag, parse_file};
 use crate::limits::ATTRIBUTE_CHARS_MAX;
 
-/// What is to become of an entity.
+/// The changes to an entity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntityChanges {
-    /// Attributes by name; `None` takes one away.
+    /// Attributes by name; `None` removes one.
     pub attributes: IndexMap<String, Option<String>>,
-    /// Boxes to tick.
+    /// Criteria to check.
     pub check: Vec<CriterionSelector>,
-    /// Boxes to clear.
+    /// Criteria to uncheck.
     pub uncheck: Vec<CriterionSelector>,
-    /// How it ended: the text of a new section.
+    /// The text of a new section Resolution.
     pub resolution: Option<String>,
 }
 
-/// Which of the things to tick.
+/// Selects a criterion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CriterionSelector {
-    /// Number so-and-so, from 1.
+    /// By number, from 1.
     Number(usize),
-    /// The one whose text this is, or else the only one that contains it.
+    /// By its whole text, or by a part that only one criterion contains.
     Text(String),
 }
 
-/// Why a wish cannot be carried out.
+/// Why the changes cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditError {
-    /// The file has no entity, or one without an end where an end is needed.
+    /// The file has no entity, or its tag has no closing tag where one is needed.
     NoEntity(&'static str),
     /// Entities of this type have no attribute of this name.
     UnknownAttribute {
@@ -57,28 +58,28 @@ pub enum EditError {
         /// What to do.
         hint: String,
     },
-    /// No box, or more than one, is meant.
+    /// No criterion matches, or several do.
     Criterion {
-        /// What was asked for.
+        /// The selector.
         selector: String,
-        /// The things to tick that there are, or that could be meant.
+        /// All criteria if none matches, or those that match.
         candidates: Vec<String>,
-        /// Whether several could be meant.
+        /// Whether several match.
         ambiguous: bool,
     },
-    /// It says already how it ended.
+    /// The entity already has a resolution.
     AlreadyResolved,
-    /// The outcome would not be read as what was wished for: a text that was put in opens or closes a tag.
+    /// The result would not parse to the requested entity, because an inserted text opens or closes a tag.
     WouldNotParse,
 }
 
 impl EntityChanges {
-    /// Whether nothing is wished for.
+    /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         *self == EntityChanges::default()
     }
 
-    /// Carries them out. `today` is the date that a resolution gets.
+    /// Applies the changes. `today` is the date of a new resolution.
     pub fn apply(&self, text: &str, today: &str) -> Result<String, EditError> {
         let tag =
             find_entity_tag(text).ok_or(EditError::NoEntity("the file has no entity that can be read"))?;
@@ -177,7 +178,7 @@ impl EntityChanges {
         Ok(Some(Edit { start: insert_at, end: insert_at, replacement: format!("{gap}{section}") }))
     }
 
-    /// Whether the outcome says what was wished for, and nothing else about the entity has changed.
+    /// Whether the result has the requested values and everything else is unchanged.
     fn verify_result(&self, tag: &EntityTag, before: &str, after: &str) -> bool {
         let (Some(old), Some(new)) = (parse_file("", before).entity, parse_file("", after).entity) else {
             return false;
@@ -190,7 +191,7 @@ impl EntityChanges {
             untouched.map(|(name, value)| (name.clone(), value.clone())).collect()
         };
         let changes_checkboxes = self.check.len() + self.uncheck.len() > 0;
-        // What follows the entity must follow it still: a text that closes the tag would end it early.
+        // The text behind the entity must stay behind it: an inserted closing tag would end the entity early.
         let tail_len = |text: &str, tag: &EntityTag| {
             tag.node.closing().map(|closing| text.len() - tag.offset - closing.end as usize)
         };
@@ -208,7 +209,7 @@ impl EntityChanges {
 }
 
 impl CriterionSelector {
-    /// The place of the sign in the box that is meant.
+    /// The offset of the mark in the checkbox of the selected criterion.
     fn resolve(&self, checkboxes: &[(Criterion, usize)]) -> Result<usize, EditError> {
         let texts_of = |items: &[&(Criterion, usize)]| {
             items.iter().map(|(criterion, _)| criterion.text.clone()).collect()
@@ -303,19 +304,19 @@ fn check_attribute(kind: EntityType, node: &Node, name: &str, value: Option<&str
     }
 }
 
-/// What lies between the tags.
+/// The byte range between the opening and the closing tag.
 fn body_range(text: &str, tag: &EntityTag) -> (usize, usize) {
     let start = tag.node.opening().map_or(0, |opening| opening.end as usize);
     let end = tag.node.closing().map_or(text.len() - tag.offset, |closing| closing.start as usize);
     (tag.offset + start, tag.offset + end.max(start))
 }
 
-/// A string as Markdoc writes it.
+/// A string as a Markdoc literal.
 pub(crate) fn quote_value(value: &str) -> String {
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Bytes that are replaced.
+/// A replacement of a byte range.
 struct Edit {
     start: usize,
     end: usize,

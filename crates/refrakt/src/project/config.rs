@@ -13,6 +13,8 @@ use quad_runes::catalogue::{RunePreferences, line_and_column};
 /// A parsed configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
+    /// Whether the file is a JSON object. Otherwise the configuration is empty and has one problem.
+    pub is_usable: bool,
     /// Its shape.
     pub shape: ConfigShape,
     /// The sites by name, in the order of the file.
@@ -89,15 +91,18 @@ const SITE_KEYS: [&str; 12] = [
 pub const DEFAULT_SITE_NAME: &str = "main";
 
 impl Config {
-    /// Reads a configuration. A text that is no JSON object gives an empty configuration with one problem.
+    /// Parses a configuration.
     pub fn parse(file: &str, text: &str) -> Config {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut parser = ConfigParser { file, text, config: Config::default() };
         match serde_json::from_str::<Value>(text) {
-            Ok(Value::Object(root)) => parser.parse_root(&root),
+            Ok(Value::Object(root)) => {
+                parser.config.is_usable = true;
+                parser.parse_root(&root);
+            }
             Ok(_) => parser.add_error(&[], "the configuration must be a JSON object".into()),
             Err(error) => {
-                // The reader's own place in words is dropped: line and column are fields of their own.
+                // serde_json appends the position, which has fields of its own here.
                 let message = error.to_string();
                 let message = message.split(" at line ").next().unwrap_or_default().to_owned();
                 let (line, column) = (error.line().max(1), error.column().max(1));
@@ -106,12 +111,6 @@ impl Config {
             }
         }
         parser.config
-    }
-
-    /// Whether the text could be used at all.
-    pub fn is_readable(text: &str) -> bool {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        serde_json::from_str::<Map<String, Value>>(text).is_ok()
     }
 
     /// Every plugin that is named anywhere, each once: those at the top first, then site by site.

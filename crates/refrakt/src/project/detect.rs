@@ -86,7 +86,7 @@ fn read_config(folder: &ProjectDir, problems: &mut Vec<ConfigProblem>) -> Option
     };
     let mut config = Config::parse(CONFIG_FILE, &text);
     problems.append(&mut config.problems);
-    Config::is_readable(&text).then_some(config)
+    config.is_usable.then_some(config)
 }
 
 fn find_plan(

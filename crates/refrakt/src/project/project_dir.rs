@@ -174,7 +174,7 @@ pub(crate) struct FileStamp {
 }
 
 impl FileStamp {
-    /// The stamp of what lies at a path; none where nothing does.
+    /// The stamp of a path; `None` if it does not exist.
     pub(crate) fn read(path: &Path) -> Option<FileStamp> {
         fs::metadata(path).ok().map(|metadata| FileStamp::from(&metadata))
     }
@@ -186,13 +186,13 @@ impl From<&fs::Metadata> for FileStamp {
     }
 }
 
-/// What a walk through a folder meets.
+/// The result of a listing.
 #[derive(Default)]
 pub(crate) struct DirListing {
     pub files: Vec<FileEntry>,
-    /// Each with its time of change.
+    /// The folders with their modification times.
     pub dirs: Vec<(PathBuf, SystemTime)>,
-    /// What listens to all of these folders, if something does.
+    /// A watch on all of these folders, if all of them could be watched.
     pub(crate) watch: Option<Watch>,
     ignore_hidden: bool,
 }
@@ -203,7 +203,7 @@ impl DirListing {
             return Ok(());
         }
         self.watch = self.watch.take().filter(|watch| watch.add(dir));
-        // Before the listing, for the same reason as with a file.
+        // Read before the listing: an entry that is added in between then shows as a later change.
         let modified = fs::metadata(dir)?.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let mut entries: Vec<(String, fs::DirEntry)> = fs::read_dir(dir)?
             .filter_map(Result::ok)
@@ -218,7 +218,7 @@ impl DirListing {
                 if self.ignore_hidden && name.starts_with('.') {
                     continue;
                 }
-                // A folder that vanishes meanwhile is no reason to show nothing.
+                // A folder that was deleted in the meantime does not fail the listing.
                 let _ = self.visit_dir(&entry.path(), &path, depth + 1);
             } else if kind.is_file() && name.ends_with(".md") && self.files.len() < PLAN_FILES_MAX {
                 let Ok(metadata) = entry.metadata() else { continue };
@@ -247,15 +247,15 @@ fn count_markdown_files(dir: &Path, depth: usize, limit: usize) -> usize {
     total
 }
 
-/// A whole text file. Most editors put a new file in the place of the old one; some empty the old one and fill it again, so a
-/// file that changes while it is read, or did so this very moment, is read again.
+/// Reads a whole text file. Most editors replace a file by rename; some truncate it and write it again. A file that
+/// changes during the read, or changed immediately before it, is read again.
 fn read_stable(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
     for _ in 0..READ_RETRIES_MAX {
         let before = FileStamp::read(path);
         let text = read_once(path, bytes_max)?;
         let is_settled = |stamp: FileStamp| {
             let age_min = if stamp.size == 0 { TRUNCATED_FILE_GRACE } else { SAVE_SETTLE_TIME };
-            // A time in the future says nothing.
+            // A modification time in the future proves nothing.
             stamp.modified.elapsed().map_or(true, |age| age >= age_min)
         };
         if before == FileStamp::read(path) && before.is_none_or(is_settled) {
@@ -266,7 +266,7 @@ fn read_stable(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
     read_once(path, bytes_max)
 }
 
-/// A whole text file in one go. Bytes that are no UTF-8 are replaced.
+/// Reads a whole text file once. Invalid UTF-8 is replaced.
 fn read_once(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
     let file = match File::open(path) {
         Ok(file) => file,

@@ -139,22 +139,22 @@ mod tests {
         assert!(rescan().is_unchanged());
         let dir_scan = rescan();
         fs::write(&file, "y").unwrap();
-        assert!(!dir_scan.is_unchanged(), "another text");
+        assert!(!dir_scan.is_unchanged(), "the text changed");
         let dir_scan = rescan();
         fs::write(subdir.join("y.txt"), "y").unwrap();
-        assert!(!dir_scan.is_unchanged(), "something came into a folder");
+        assert!(!dir_scan.is_unchanged(), "an entry was added to a folder");
         let dir_scan = rescan();
         fs::write(&file, "z").unwrap();
         set_old_mtime(&file);
         assert!(
             dir_scan.is_unchanged(),
-            "same size and same old stamp: whoever forges stamps deceives anybody"
+            "same size and same old modification time: a forged stamp cannot be detected"
         );
         let fresh = DirScan::scan(&ProjectDir::new(root.path())).unwrap().0;
         fs::write(root.path().join("new.md"), "n").unwrap();
         assert!(!fresh.is_unchanged());
         let fresh = DirScan::scan(&ProjectDir::new(root.path())).unwrap().0;
-        assert!(!fresh.stamps_match(), "stamps too fresh to be trusted");
+        assert!(!fresh.stamps_match(), "recent modification times are not trusted");
     }
 
     #[cfg(target_os = "linux")]
@@ -167,14 +167,17 @@ mod tests {
         let rescan = || DirScan::scan(&ProjectDir::new(&plan)).unwrap().0;
         let dir_scan = rescan();
         assert!(dir_scan.watch.is_some());
-        assert!(dir_scan.is_unchanged() && !dir_scan.stamps_match(), "as fresh as it is, nothing was heard");
+        assert!(
+            dir_scan.is_unchanged() && !dir_scan.stamps_match(),
+            "recent modification times do not matter without an event"
+        );
         // Size and modification time are unchanged; only inotify reports this change.
         let file = plan.join("work/a.md");
         let stamp = fs::metadata(&file).unwrap().modified().unwrap();
         fs::write(&file, "b").unwrap();
         fs::File::open(&file).unwrap().set_modified(stamp).unwrap();
         assert!(!dir_scan.is_unchanged());
-        assert!(!dir_scan.is_unchanged(), "and not the second time either");
+        assert!(!dir_scan.is_unchanged(), "the second check does not trust it either");
         // A folder that was created later is watched by the scan that lists it.
         fs::create_dir(plan.join("bugs")).unwrap();
         let dir_scan = rescan();

@@ -1,4 +1,4 @@
-//! Documents that were worked out from one state of the project, so that the next reader of that state need not wait.
+//! Documents built from one generation of the project, so that other reads of it need not build them again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Debug, Default)]
 pub struct DocumentCache(Arc<Mutex<HashMap<String, Arc<str>>>>);
 
-/// Names are chosen by callers where a filter is part of them, so a state keeps only so many.
+/// Names contain filters that callers choose, so the number of documents is limited.
 const DOCUMENTS_MAX: usize = 64;
 
 impl DocumentCache {

@@ -120,18 +120,18 @@ mod tests {
         let dependencies = record();
         assert!(dependencies.are_unchanged());
         fs::write(root.path().join("unrelated"), "x").unwrap();
-        assert!(dependencies.are_unchanged(), "nobody looked at that");
+        assert!(dependencies.are_unchanged(), "this path is not a dependency");
         fs::write(root.path().join("b.json"), "x").unwrap();
         assert!(
             !dependencies.are_unchanged() && dependencies.fingerprint() != record().fingerprint(),
-            "a file that was missing is there"
+            "a missing file was created"
         );
         let dependencies = record();
         fs::create_dir(root.path().join("plan")).unwrap();
         assert!(!dependencies.are_unchanged());
         let before = record();
         set_old_mtime(&root.path().join("b.json"));
-        assert_eq!(before.fingerprint(), record().fingerprint(), "another time is not another text");
+        assert_eq!(before.fingerprint(), record().fingerprint(), "the modification time does not count");
     }
 
     #[test]

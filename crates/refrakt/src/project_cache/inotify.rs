@@ -113,29 +113,29 @@ mod tests {
         let (file, other) = (root.path().join("a.md"), root.path().join("b.md"));
         fs::write(&file, "one").unwrap();
         let watch = Watch::new().unwrap();
-        assert!(watch.add(root.path()), "the folder of temporary files lies on a local file system");
+        assert!(watch.add(root.path()), "the temporary folder is on a local file system");
         assert!(!watch.drain_events());
         let assert_one_event = |description: &str, change: &dyn Fn()| {
             change();
             assert!(watch.drain_events(), "{description}");
-            assert!(!watch.drain_events(), "{description} is heard once");
+            assert!(!watch.drain_events(), "{description} is reported once");
         };
         assert_one_event("a write", &|| fs::write(&file, "two").unwrap());
         assert_one_event("a new file", &|| fs::write(&other, "").unwrap());
         assert_one_event("a rename over another", &|| fs::rename(&other, &file).unwrap());
-        assert_one_event("a time", &|| {
+        assert_one_event("a modification time", &|| {
             fs::File::open(&file).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
         });
         assert_one_event("a new folder", &|| fs::create_dir(root.path().join("c")).unwrap());
         assert_one_event("a removal", &|| fs::remove_file(&file).unwrap());
         fs::read_dir(root.path()).unwrap().count();
-        assert!(!watch.drain_events(), "looking is no change");
+        assert!(!watch.drain_events(), "reading is not a change");
     }
 
     #[test]
     fn watch_rejects_non_local_file_systems() {
         let watch = Watch::new().unwrap();
-        assert!(!watch.add(Path::new("/proc")), "no file system whose changes are told");
+        assert!(!watch.add(Path::new("/proc")), "not a local file system");
         assert!(!watch.add(Path::new("/nowhere/at/all")));
     }
 }

@@ -87,7 +87,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn any_plan_is_read(texts in proptest::collection::vec(text_from(PLAN_FRAGMENTS), 1..4)) {
+    fn plan_parsing_never_panics(texts in proptest::collection::vec(text_from(PLAN_FRAGMENTS), 1..4)) {
         let names = ["a.md", "work/b.md", "work/c/d.md"];
         let index = PlanIndex::from_texts(names.into_iter().zip(texts.iter().map(String::as_str)));
         index.to_json(&IndexFilter::default());
@@ -99,14 +99,14 @@ proptest! {
     }
 
     #[test]
-    fn any_configuration_is_read(text in text_from(CONFIG_FRAGMENTS)) {
+    fn config_parsing_never_panics(text in text_from(CONFIG_FRAGMENTS)) {
         for problem in Config::parse("refrakt.config.json", &text).problems {
             prop_assert!(problem.line >= 1 && problem.column >= 1);
         }
     }
 
     #[test]
-    fn any_front_matter_is_read(text in text_from(FRONT_MATTER_FRAGMENTS)) {
+    fn front_matter_parsing_never_panics(text in text_from(FRONT_MATTER_FRAGMENTS)) {
         let text = format!("---\n{text}");
         let (front_matter, body) = parse_front_matter(&text);
         prop_assert!(text.ends_with(body));
