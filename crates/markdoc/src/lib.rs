@@ -77,6 +77,7 @@ mod attribute_map;
 mod block;
 mod char_class;
 mod comment_close_index;
+pub mod edit;
 mod entity;
 mod error;
 mod inline;

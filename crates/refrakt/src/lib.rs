@@ -1,4 +1,5 @@
-//! `refrakt://`: an agent's project. The plan and the pages are Markdoc files in a folder; the runes come from `quad-runes`.
+//! `refrakt://`: an agent's project. The plan and the pages are Markdoc files in a folder; the runes come from
+//! `quad-runes`.
 //!
 //! | module | job |
 //! | --- | --- |
@@ -6,6 +7,7 @@
 //! | [`plan`] | parses and edits plan entities, and answers questions about the whole plan |
 //! | [`pages`] | indexes and renders the pages of a site |
 //! | [`page_lint`] | checks one page against the runes of a site |
+//! | [`diagnostic`] | a problem in a file, with its position |
 //! | [`project_cache`] | holds the current state of all of these, and detects changes of the folder |
 //! | `scheme` | URIs and tools ([`Refrakt`]), and writes with a journal |
 //!
@@ -15,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod blocking;
+pub mod diagnostic;
 pub mod limits;
 mod migrations;
 pub mod page_lint;

@@ -6,6 +6,7 @@ use quad_markdoc::{Annotation, AnnotationKind, Document, Level, Node, NodeType, 
 use quad_runes::catalogue::{Attribute, AttributeType, Catalogue, Rune};
 use serde_json::{Map, json};
 
+use crate::diagnostic::Severity;
 use crate::limits::FINDINGS_MAX;
 use crate::plan::parse::parse_ignoring_fences;
 
@@ -14,25 +15,6 @@ const MARKDOC_TAGS: [&str; 6] = ["if", "else", "partial", "slot", "table", "link
 
 /// Attributes that every tag accepts.
 const UNIVERSAL_ATTRIBUTES: [&str; 2] = ["id", "class"];
-
-/// How serious a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// The page cannot be rendered as written.
-    Error,
-    /// Something has no effect, or is deprecated.
-    Warning,
-}
-
-impl Severity {
-    /// The value in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        }
-    }
-}
 
 /// A problem in a page, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]

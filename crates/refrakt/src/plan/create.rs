@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
+use quad_markdoc::edit;
 
-use super::edit::quote_value;
 use super::entity_type::EntityType;
 use super::index::PlanIndex;
 use super::parse::{find_entity_tag, parse_file, parse_ignoring_fences};
@@ -30,9 +30,9 @@ impl NewEntity {
     pub fn render(&self) -> String {
         let kind = self.kind;
         let identity = if kind == EntityType::Milestone { "name" } else { "id" };
-        let mut text = format!("{{% {kind} {identity}={}", quote_value(&self.id));
+        let mut text = format!("{{% {kind} {identity}={}", edit::quote(&self.id));
         for (name, value) in &self.attributes {
-            text.push_str(&format!(" {name}={}", quote_value(value)));
+            text.push_str(&format!(" {name}={}", edit::quote(value)));
         }
         text.push_str(&format!(" %}}\n# {}\n", self.title.trim()));
         let body = self.body.as_deref().map(str::trim).filter(|body| !body.is_empty());
@@ -48,7 +48,9 @@ impl NewEntity {
     pub fn round_trips(&self) -> bool {
         let text = self.render();
         let parsed_file = parse_file("", &text);
-        let Some(parsed) = parsed_file.entity.filter(|_| parsed_file.faults.is_empty()) else { return false };
+        let Some(parsed) = parsed_file.entity.filter(|_| parsed_file.diagnostics.is_empty()) else {
+            return false;
+        };
         let closing = find_entity_tag(&text).and_then(|tag| tag.node.closing());
         let errors = parse_ignoring_fences(&text).is_none_or(|document| {
             document.errors().any(|(_, error)| error.id.level() == quad_markdoc::Level::Critical)
@@ -139,7 +141,7 @@ mod tests {
         for kind in EntityType::ALL {
             let new = entity(kind, "X-1", "Say \"hello\" to `it`");
             let parsed_file = parse_file("a.md", &new.render());
-            assert_eq!(parsed_file.faults, [], "{kind}");
+            assert_eq!(parsed_file.diagnostics, [], "{kind}");
             let parsed = parsed_file.entity.unwrap();
             assert_eq!((parsed.kind, parsed.id(), parsed.status()), (kind, Some("X-1"), "draft"));
             assert_eq!(parsed.title.as_deref(), Some("Say \"hello\" to it"));

@@ -3,9 +3,12 @@
 //! Pure functions: text and changes in, text out. The result is parsed again and compared with the changes before it is
 //! returned.
 
+use std::ops::Range;
+
 use indexmap::IndexMap;
 use quad_address::closest;
-use quad_markdoc::{Annotation, AnnotationKind, Node};
+use quad_markdoc::Node;
+use quad_markdoc::edit::{self, Edit};
 
 use super::checklist;
 use super::entity::{Criterion, Entity};
@@ -86,96 +89,65 @@ impl EntityChanges {
         for (name, value) in &self.attributes {
             check_attribute(tag.kind, &tag.node, name, value.as_deref())?;
         }
-        let mut edits = self.attribute_edits(text, &tag)?;
-        edits.extend(self.checkbox_edits(text, &tag)?);
-        edits.extend(self.resolution_edit(text, &tag, today)?);
-        let edited = apply_edits(text, edits);
+        // Positions of the tag count from behind a byte order mark.
+        let (bom, source) = text.split_at(tag.offset);
+        let mut edits = self.attribute_edits(source, &tag)?;
+        edits.extend(self.checkbox_edits(source, &tag)?);
+        edits.extend(self.resolution_edit(source, &tag, today)?);
+        let edited = format!("{bom}{}", edit::apply(source, edits));
         if self.verify_result(&tag, text, &edited) { Ok(edited) } else { Err(EditError::WouldNotParse) }
     }
 
-    fn attribute_edits(&self, text: &str, tag: &EntityTag) -> Result<Vec<Edit>, EditError> {
-        let (node, offset) = (&tag.node, tag.offset);
-        let opening = node.opening().ok_or(EditError::NoEntity("the entity has no opening tag"))?;
+    fn attribute_edits(&self, source: &str, tag: &EntityTag) -> Result<Vec<Edit>, EditError> {
         let mut edits = Vec::new();
-        let mut added = String::new();
         for (name, value) in &self.attributes {
-            let written: Vec<&Annotation> = node
-                .annotations
-                .iter()
-                .filter(|annotation| annotation.kind == AnnotationKind::Attribute && annotation.name == *name)
-                .filter(|annotation| opening.contains(annotation.span))
-                .collect();
-            match (value, written.last()) {
-                (Some(value), None) => added.push_str(&format!(" {name}={}", quote_value(value))),
-                (Some(value), Some(last)) => {
-                    let is_named = last.span.slice(&text[offset..]).starts_with(name.as_str());
-                    let (span, replacement) = if is_named {
-                        (last.value_span, quote_value(value))
-                    } else {
-                        (last.span, format!("{name}={}", quote_value(value)))
-                    };
-                    edits.push(Edit {
-                        start: offset + span.start as usize,
-                        end: offset + span.end as usize,
-                        replacement,
-                    });
+            match value {
+                Some(value) => {
+                    let edit = edit::set_attribute(source, &tag.node, name, &edit::quote(value));
+                    edits.push(edit.ok_or(EditError::NoEntity("the entity has no opening tag"))?);
                 }
-                (None, _) => edits.extend(written.iter().map(|annotation| {
-                    let (start, end) =
-                        (offset + annotation.span.start as usize, offset + annotation.span.end as usize);
-                    let start_trimmed = text[..start].trim_end().len();
-                    Edit { start: start_trimmed, end, replacement: String::new() }
-                })),
+                None => edits.extend(edit::remove_attribute(source, &tag.node, name)),
             }
-        }
-        if !added.is_empty() {
-            let start = offset + opening.start as usize;
-            let written = opening.slice(&text[offset..]);
-            let inner = written.strip_suffix("%}").map(|inner| inner.strip_suffix('/').unwrap_or(inner));
-            let insert_at = start + inner.unwrap_or(written).trim_end().len();
-            edits.push(Edit { start: insert_at, end: insert_at, replacement: added });
         }
         Ok(edits)
     }
 
-    fn checkbox_edits(&self, text: &str, tag: &EntityTag) -> Result<Vec<Edit>, EditError> {
+    fn checkbox_edits(&self, source: &str, tag: &EntityTag) -> Result<Vec<Edit>, EditError> {
         if self.check.is_empty() && self.uncheck.is_empty() {
             return Ok(Vec::new());
         }
-        let (start, end) = body_range(text, tag);
-        let checkboxes = checklist::checkbox_offsets(&text[start..end]);
+        let body = body_range(source, tag);
+        let checkboxes = checklist::checkbox_offsets(&source[body.clone()]);
         let mut edits: Vec<Edit> = Vec::new();
         for (selectors, mark) in [(&self.check, "x"), (&self.uncheck, " ")] {
             for selector in selectors {
-                let offset = start + selector.resolve(&checkboxes)?;
+                let offset = body.start + selector.resolve(&checkboxes)?;
                 let is_already_set =
-                    text[offset..].starts_with(mark) || (mark == "x" && text[offset..].starts_with('X'));
-                if !is_already_set && !edits.iter().any(|edit| edit.start == offset) {
-                    edits.push(Edit { start: offset, end: offset + 1, replacement: mark.to_owned() });
+                    source[offset..].starts_with(mark) || (mark == "x" && source[offset..].starts_with('X'));
+                if !is_already_set && !edits.iter().any(|edit| edit.range.start == offset) {
+                    edits.push(Edit { range: offset..offset + 1, replacement: mark.to_owned() });
                 }
             }
         }
         Ok(edits)
     }
 
-    fn resolution_edit(&self, text: &str, tag: &EntityTag, today: &str) -> Result<Option<Edit>, EditError> {
+    fn resolution_edit(&self, source: &str, tag: &EntityTag, today: &str) -> Result<Option<Edit>, EditError> {
         let Some(resolution_text) = &self.resolution else { return Ok(None) };
         let closing = tag.node.closing();
         let closing =
             closing.ok_or(EditError::NoEntity("the entity has no closing tag to put a section before"))?;
-        let (start, end) = body_range(text, tag);
-        if checklist::parse_resolution(&text[start..end]).1 > 0 {
+        if checklist::parse_resolution(&source[body_range(source, tag)]).1 > 0 {
             return Err(EditError::AlreadyResolved);
         }
-        let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
-        let before = &text[..tag.offset + closing.start as usize];
+        let line_end = if source.contains("\r\n") { "\r\n" } else { "\n" };
+        let before = &source[..closing.start as usize];
         let gap = if before.ends_with('\n') { line_end.to_owned() } else { line_end.repeat(2) };
         let resolution_lines: Vec<&str> = resolution_text.trim().lines().map(str::trim_end).collect();
         let completed = format!("Completed: {today}");
         let lines = [&["## Resolution", ""][..], &[completed.as_str(), ""], &resolution_lines].concat();
         let section: String = lines.iter().flat_map(|line| [line, line_end]).collect();
-        let insert_at = before.len();
-        Ok(Some(Edit { start: insert_at, end: insert_at, replacement: format!("{gap}{section}") }))
+        Ok(Some(Edit::insert(before.len(), format!("{gap}{section}"))))
     }
 
     /// Whether the result has the requested values and everything else is unchanged.
@@ -305,31 +277,10 @@ fn check_attribute(kind: EntityType, node: &Node, name: &str, value: Option<&str
 }
 
 /// The byte range between the opening and the closing tag.
-fn body_range(text: &str, tag: &EntityTag) -> (usize, usize) {
+fn body_range(source: &str, tag: &EntityTag) -> Range<usize> {
     let start = tag.node.opening().map_or(0, |opening| opening.end as usize);
-    let end = tag.node.closing().map_or(text.len() - tag.offset, |closing| closing.start as usize);
-    (tag.offset + start, tag.offset + end.max(start))
-}
-
-/// A string as a Markdoc literal.
-pub(crate) fn quote_value(value: &str) -> String {
-    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// A replacement of a byte range.
-struct Edit {
-    start: usize,
-    end: usize,
-    replacement: String,
-}
-
-fn apply_edits(text: &str, mut edits: Vec<Edit>) -> String {
-    edits.sort_by_key(|edit| std::cmp::Reverse((edit.start, edit.end)));
-    let mut edited = text.to_owned();
-    for edit in edits {
-        edited.replace_range(edit.start..edit.end, &edit.replacement);
-    }
-    edited
+    let end = tag.node.closing().map_or(source.len(), |closing| closing.start as usize);
+    start..end.max(start)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
 use super::entity_type::{DEFAULT_COMPLEXITY, DEFAULT_PRIORITY, EntityType};
+use crate::diagnostic::Diagnostic;
 
 /// One entity.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,20 +98,7 @@ pub struct ParsedFile {
     /// Its entity; `None` if the file is not part of the plan.
     pub entity: Option<Entity>,
     /// Errors in its tags.
-    pub faults: Vec<Fault>,
-}
-
-/// An entity tag that cannot be parsed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// A stable code.
-    pub code: &'static str,
-    /// Line, from 1.
-    pub line: usize,
-    /// Column, from 1.
-    pub column: usize,
-    /// One sentence.
-    pub message: String,
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Entity {

@@ -7,9 +7,10 @@ use std::time::SystemTime;
 
 use quad_core::canonical::sha256_hex;
 
-use super::entity::{Fault, ParsedFile};
+use super::entity::ParsedFile;
 use super::index::{IndexedFile, PlanIndex};
 use super::parse::parse_file;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::limits::MTIME_RESOLUTION;
 use crate::project::project_dir::{FileEntry, ProjectDir};
 use crate::project_cache::dir_scan::DirScan;
@@ -49,8 +50,15 @@ fn load_file(folder: &ProjectDir, entry: FileEntry, previous: Option<&IndexedFil
         Ok(None) => (Arc::default(), Arc::from("")),
         Err(error) => {
             let message = format!("the file cannot be read: {error}");
-            let faults = vec![Fault { code: "unreadable-file", line: 1, column: 1, message }];
-            (Arc::new(ParsedFile { entity: None, faults }), Arc::from(""))
+            let diagnostic = Diagnostic {
+                severity: Severity::Error,
+                code: "unreadable-file",
+                file: entry.path.clone(),
+                line: 1,
+                column: 1,
+                message,
+            };
+            (Arc::new(ParsedFile { entity: None, diagnostics: vec![diagnostic] }), Arc::from(""))
         }
     };
     IndexedFile { entry, read_at, parsed, hash }
@@ -121,6 +129,6 @@ mod tests {
         fs::write(root.path().join("big.md"), vec![b' '; big]).unwrap();
         let index = load(&ProjectDir::new(root.path()), None).unwrap();
         assert!(index.contains_id("A"));
-        assert_eq!(index.files()[1].parsed.faults[0].code, "unreadable-file");
+        assert_eq!(index.files()[1].parsed.diagnostics[0].code, "unreadable-file");
     }
 }

@@ -21,7 +21,7 @@ pub mod parse;
 pub mod status;
 pub mod validate;
 
-pub use entity::{Criterion, Dependency, Direction, Entity, Fault, ParsedFile, Resolution, ScopedRef};
+pub use entity::{Criterion, Dependency, Direction, Entity, ParsedFile, Resolution, ScopedRef};
 pub use entity_type::EntityType;
 pub use index::{EntityNotFound, IndexFilter, PlanIndex};
 pub use load::{load, load_with_scan};

@@ -9,8 +9,9 @@ use indexmap::IndexMap;
 use quad_markdoc::{Document, ErrorId, Node, NodeType, Options, Value};
 
 use super::checklist;
-use super::entity::{Dependency, Direction, Entity, Fault, ParsedFile, ScopedRef};
+use super::entity::{Dependency, Direction, Entity, ParsedFile, ScopedRef};
 use super::entity_type::{BLOCKED_BY, BLOCKS, EntityType};
+use crate::diagnostic::{Diagnostic, Severity};
 use quad_runes::catalogue::line_and_column;
 
 /// Parses one file.
@@ -21,7 +22,7 @@ pub fn parse_file(file: &str, text: &str) -> ParsedFile {
         return ParsedFile::default();
     }
     let Some(document) = parse_ignoring_fences(text) else { return ParsedFile::default() };
-    let mut faults = Vec::new();
+    let mut diagnostics = Vec::new();
     let mut entity = None;
     for node in &document.root.children {
         let Some(kind) =
@@ -30,14 +31,21 @@ pub fn parse_file(file: &str, text: &str) -> ParsedFile {
             continue;
         };
         let Some(opening) = node.opening() else {
-            faults.push(broken_opening_fault(text, node, kind));
+            diagnostics.push(broken_opening_diagnostic(file, text, node, kind));
             continue;
         };
         let unclosed = node.errors.iter().any(|error| error.id == ErrorId::MissingClosing);
         if unclosed {
             let (line, column) = line_and_column(text, opening.start as usize);
             let message = format!("this {kind} is never closed; end it with {{% /{kind} %}}");
-            faults.push(Fault { code: "unclosed-tag", line, column, message });
+            diagnostics.push(Diagnostic {
+                severity: Severity::Warning,
+                code: "unclosed-tag",
+                file: file.to_owned(),
+                line,
+                column,
+                message,
+            });
         }
         let end = node
             .closing()
@@ -46,7 +54,7 @@ pub fn parse_file(file: &str, text: &str) -> ParsedFile {
         entity = Some(build_entity(file, kind, node, inner));
         break;
     }
-    ParsedFile { entity, faults }
+    ParsedFile { entity, diagnostics }
 }
 
 /// The tag of a file's entity, with the source positions of its parts.
@@ -74,14 +82,14 @@ pub(crate) fn parse_ignoring_fences(text: &str) -> Option<Document> {
 }
 
 /// A closing tag without an opening one: reports the last text before it that looks like the opening tag.
-fn broken_opening_fault(text: &str, closing_tag: &Node, kind: EntityType) -> Fault {
+fn broken_opening_diagnostic(file: &str, text: &str, closing_tag: &Node, kind: EntityType) -> Diagnostic {
     let before = text.get(..closing_tag.span.start as usize).unwrap_or(text);
     let mut openings = before.rmatch_indices("{%");
     let looks_like = |at: usize| before[at + 2..].trim_start().starts_with(kind.as_str());
     let offset = openings.find(|(at, _)| looks_like(*at)).map_or(before.len(), |(at, _)| at);
     let (line, column) = line_and_column(text, offset);
     let message = format!("the opening tag of this {kind} cannot be read; check its quotes and attributes");
-    Fault { code: "broken-tag", line, column, message }
+    Diagnostic { severity: Severity::Error, code: "broken-tag", file: file.to_owned(), line, column, message }
 }
 
 fn build_entity(file: &str, kind: EntityType, node: &Node, inner: &str) -> Entity {
@@ -243,7 +251,7 @@ mod tests {
             let text = format!("{fence}\n\n{{% work id=\"WORK-1\" %}}\n# T\n\n{fence}\n{{% /work %}}\n");
             let parsed = parse_file("a.md", &text);
             assert_eq!(parsed.entity.as_ref().and_then(Entity::id), Some("WORK-1"), "{text}");
-            assert_eq!(parsed.faults, [], "{text}");
+            assert_eq!(parsed.diagnostics, [], "{text}");
         }
         assert_eq!(parse_file("a.md", "```\n{% work id=\"WORK-1\" %}\n{% /work %}\n```\n").entity, None);
     }
@@ -274,18 +282,22 @@ mod tests {
     }
 
     #[test]
-    fn unclosed_entity_keeps_criteria_and_reports_fault() {
+    fn unclosed_entity_keeps_criteria_and_reports_diagnostic() {
         let parsed = parse_file("a.md", "x\n\n{% work id=\"W\" %}\n# T\n\n- [ ] a\n");
         assert_eq!(parsed.entity.unwrap().criteria.len(), 1);
-        assert_eq!((parsed.faults[0].code, parsed.faults[0].line), ("unclosed-tag", 3));
+        assert_eq!((parsed.diagnostics[0].code, parsed.diagnostics[0].line), ("unclosed-tag", 3));
     }
 
     #[test]
-    fn broken_opening_tag_reports_fault_without_entity() {
+    fn broken_opening_tag_reports_diagnostic_without_entity() {
         for opening in ["{% work id=\"W\" status=\"ready %}", "{% work id=\"W\" status=ready %}"] {
             let parsed = parse_file("a.md", &format!("x\n\n{opening}\n# T\n{{% /work %}}\n"));
             assert_eq!(parsed.entity, None, "{opening}");
-            assert_eq!((parsed.faults[0].code, parsed.faults[0].line), ("broken-tag", 3), "{opening}");
+            assert_eq!(
+                (parsed.diagnostics[0].code, parsed.diagnostics[0].line),
+                ("broken-tag", 3),
+                "{opening}"
+            );
         }
     }
 

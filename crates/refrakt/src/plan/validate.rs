@@ -8,28 +8,7 @@ use super::dependencies::Dependencies;
 use super::entity::Entity;
 use super::entity_type::{EntityType, is_done};
 use super::index::PlanIndex;
-
-/// How serious an issue is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
-    /// The plan contradicts itself.
-    Error,
-    /// Probably a mistake.
-    Warning,
-    /// Optional information is missing.
-    Info,
-}
-
-impl Severity {
-    /// The value in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Info => "info",
-        }
-    }
-}
+use crate::diagnostic::Severity;
 
 /// One issue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +41,7 @@ pub struct Validation {
 /// Checks a plan. With `strict`, a warning is an error.
 pub fn validate(index: &PlanIndex, strict: bool) -> Validation {
     let mut validator = Validator { index, issues: Vec::new() };
-    validator.check_faults();
+    validator.check_files();
     validator.check_references();
     validator.check_duplicate_ids();
     validator.check_values();
@@ -163,20 +142,19 @@ impl Validator<'_> {
     }
 
     /// Tags and files that cannot be parsed.
-    fn check_faults(&mut self) {
+    fn check_files(&mut self) {
         for file in self.index.files() {
             let source = file.parsed.entity.as_ref().map_or(&file.entry.path, |entity| &entity.file);
             let label = file.parsed.entity.as_ref().map_or(source.as_str(), Entity::label);
-            for fault in &file.parsed.faults {
-                let is_unclosed = fault.code == "unclosed-tag";
+            for diagnostic in &file.parsed.diagnostics {
                 self.issues.push(Issue {
-                    severity: if is_unclosed { Severity::Warning } else { Severity::Error },
-                    kind: fault.code,
+                    severity: diagnostic.severity,
+                    kind: diagnostic.code,
                     source: label.to_owned(),
-                    file: file.entry.path.clone(),
-                    position: Some((fault.line, fault.column)),
+                    file: diagnostic.file.clone(),
+                    position: Some((diagnostic.line, diagnostic.column)),
                     target: None,
-                    message: fault.message.clone(),
+                    message: diagnostic.message.clone(),
                 });
             }
         }

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::json_position::key_position;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::limits::{PLUGINS_MAX, SITES_MAX};
 use quad_runes::catalogue::{RunePreferences, line_and_column};
 
@@ -26,7 +27,7 @@ pub struct Config {
     /// Whether the file has any list of plugins. If so, dependencies are not searched for plugins.
     pub has_plugin_list: bool,
     /// Errors and deprecated parts.
-    pub problems: Vec<ConfigProblem>,
+    pub problems: Vec<Diagnostic>,
 }
 
 /// The shape of a configuration.
@@ -54,21 +55,6 @@ pub struct SiteConfig {
     pub local_runes: Vec<(String, String)>,
     /// Content folder, relative to the configuration.
     pub content_dir: Option<String>,
-}
-
-/// An error or a deprecated part of a configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigProblem {
-    /// The file, relative to the project.
-    pub file: String,
-    /// Line, from 1.
-    pub line: usize,
-    /// Column, from 1.
-    pub column: usize,
-    /// One sentence.
-    pub message: String,
-    /// Whether a part was ignored because of it. Otherwise it is advice.
-    pub is_error: bool,
 }
 
 /// Keys of a site. Any of these at the top makes the shape flat; a plan or plugins alone do not.
@@ -106,7 +92,7 @@ impl Config {
                 let message = error.to_string();
                 let message = message.split(" at line ").next().unwrap_or_default().to_owned();
                 let (line, column) = (error.line().max(1), error.column().max(1));
-                let problem = ConfigProblem { file: file.into(), line, column, message, is_error: true };
+                let problem = config_error(file, line, column, message);
                 parser.config.problems.push(problem);
             }
         }
@@ -134,6 +120,12 @@ impl Config {
     }
 }
 
+/// An error in the configuration file.
+pub(super) fn config_error(file: &str, line: usize, column: usize, message: String) -> Diagnostic {
+    let file = file.to_owned();
+    Diagnostic { severity: Severity::Error, code: "invalid-config", file, line, column, message }
+}
+
 struct ConfigParser<'a> {
     file: &'a str,
     text: &'a str,
@@ -141,15 +133,15 @@ struct ConfigParser<'a> {
 }
 
 impl ConfigParser<'_> {
-    fn add_problem(&mut self, path: &[&str], message: String, is_error: bool) {
+    fn add_problem(&mut self, path: &[&str], message: String, severity: Severity) {
         let (line, column) =
             if path.is_empty() { line_and_column(self.text, 0) } else { key_position(self.text, path) };
-        let problem = ConfigProblem { file: self.file.into(), line, column, message, is_error };
-        self.config.problems.push(problem);
+        let error = config_error(self.file, line, column, message);
+        self.config.problems.push(Diagnostic { severity, ..error });
     }
 
     fn add_error(&mut self, path: &[&str], message: String) {
-        self.add_problem(path, message, true);
+        self.add_problem(path, message, Severity::Error);
     }
 
     fn parse_root(&mut self, root: &Map<String, Value>) {
@@ -188,7 +180,7 @@ impl ConfigParser<'_> {
                 self.add_problem(
                     &[key],
                     "keys of a site at the top are an old form; put them under `site`".into(),
-                    false,
+                    Severity::Warning,
                 );
                 self.parse_site(DEFAULT_SITE_NAME, &Value::Object(root.clone()), &[]);
             }
@@ -236,7 +228,11 @@ impl ConfigParser<'_> {
             let key_path = [path, &[key]].concat();
             let Some(value) = object.get(key).filter(|value| !value.is_null()) else { continue };
             if key == "packages" {
-                self.add_problem(&key_path, "`packages` is the old name of `plugins`".into(), false);
+                self.add_problem(
+                    &key_path,
+                    "`packages` is the old name of `plugins`".into(),
+                    Severity::Warning,
+                );
             }
             let Some(names) = value.as_array() else {
                 self.add_error(&key_path, format!("`{key}` must be a list of package names"));
@@ -344,14 +340,14 @@ mod tests {
         }
         assert!(plural.problems.is_empty() && singular.problems.is_empty());
         assert_eq!(flat.problems.len(), 1);
-        assert!(!flat.problems[0].is_error);
+        assert_eq!(flat.problems[0].severity, Severity::Warning);
     }
 
     #[test]
     fn config_with_only_plan_has_no_site() {
         let config = parse(r#"{"plan": {"dir": "docs/planning"}, "plugins": ["@refrakt-md/plan"]}"#);
         assert_eq!((config.sites.len(), config.plan_dir.as_deref()), (0, Some("docs/planning")));
-        assert_eq!(parse("{}"), Config::default());
+        assert_eq!(parse("{}"), Config { is_usable: true, ..Config::default() });
     }
 
     #[test]

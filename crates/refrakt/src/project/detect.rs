@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::config::{Config, ConfigProblem, is_package_name};
+use super::config::{Config, config_error, is_package_name};
 use super::plugin::{Plugin, PluginRunes, PluginSource};
 use super::project_dir::ProjectDir;
 use super::site::{self, Site, SiteError};
 use super::{CONFIG_FILE, PLAN_DIR};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::limits::PLUGINS_MAX;
 use crate::project_cache::fs_dependencies::FsDependencies;
 use quad_runes::catalogue::{CORE, Catalogue, LOCAL, Package, RUNES_FILE, builtin};
@@ -31,7 +32,7 @@ pub struct Project {
     /// Plugins that the configuration names, or that are found in the dependencies.
     pub plugins: Vec<Plugin>,
     /// Problems of all files.
-    pub problems: Vec<ConfigProblem>,
+    pub problems: Vec<Diagnostic>,
 }
 
 /// The plan folder.
@@ -69,18 +70,12 @@ fn detect_in(root: &Path, folder: &ProjectDir) -> Project {
 }
 
 /// The configuration, if it is usable. Its problems are added in any case.
-fn read_config(folder: &ProjectDir, problems: &mut Vec<ConfigProblem>) -> Option<Config> {
+fn read_config(folder: &ProjectDir, problems: &mut Vec<Diagnostic>) -> Option<Config> {
     let text = match folder.read_small_file(CONFIG_FILE) {
         Ok(text) => text?,
         Err(error) => {
             let message = format!("the file cannot be read: {error}");
-            problems.push(ConfigProblem {
-                file: CONFIG_FILE.into(),
-                line: 1,
-                column: 1,
-                message,
-                is_error: true,
-            });
+            problems.push(config_error(CONFIG_FILE, 1, 1, message));
             return None;
         }
     };
@@ -92,19 +87,13 @@ fn read_config(folder: &ProjectDir, problems: &mut Vec<ConfigProblem>) -> Option
 fn find_plan(
     folder: &ProjectDir,
     config: Option<&Config>,
-    problems: &mut Vec<ConfigProblem>,
+    problems: &mut Vec<Diagnostic>,
 ) -> Option<PlanDir> {
     let configured = config.and_then(|config| config.plan_dir.as_deref());
     let dir = configured.unwrap_or(PLAN_DIR);
     let Some(path) = folder.join_checked(dir) else {
         let message = format!("the plan folder {dir} lies outside the project and is not read");
-        problems.push(ConfigProblem {
-            file: CONFIG_FILE.into(),
-            line: 1,
-            column: 1,
-            message,
-            is_error: true,
-        });
+        problems.push(config_error(CONFIG_FILE, 1, 1, message));
         return None;
     };
     let exists = folder.has_dir(dir);
@@ -118,11 +107,13 @@ fn find_plan(
 }
 
 /// The rune description of a folder below the project; `None` if there is no such file.
-fn read_runes(folder: &ProjectDir, package_dir: &str, name: &str) -> Option<Result<Package, ConfigProblem>> {
+fn read_runes(folder: &ProjectDir, package_dir: &str, name: &str) -> Option<Result<Package, Diagnostic>> {
     let file =
         if package_dir.is_empty() { RUNES_FILE.to_owned() } else { format!("{package_dir}/{RUNES_FILE}") };
-    let problem =
-        |line, column, message| ConfigProblem { file: file.clone(), line, column, message, is_error: true };
+    let problem = |line, column, message| Diagnostic {
+        code: "invalid-runes",
+        ..config_error(&file, line, column, message)
+    };
     let source = match folder.read_small_file(&file) {
         Ok(source) => source?,
         Err(error) => return Some(Err(problem(1, 1, format!("the file cannot be read: {error}")))),
@@ -247,8 +238,10 @@ impl Project {
         detected.insert("site".into(), json!(site));
         detected.insert("plugins".into(), json!(commands));
         detected.insert("configSource".into(), json!(source));
-        if let Some(error) =
-            self.problems.iter().find(|problem| problem.is_error && problem.file == CONFIG_FILE)
+        if let Some(error) = self
+            .problems
+            .iter()
+            .find(|problem| problem.severity == Severity::Error && problem.file == CONFIG_FILE)
         {
             let config_error =
                 json!({ "message": error.message, "line": error.line, "column": error.column });
@@ -270,7 +263,7 @@ impl Project {
                 "file": problem.file,
                 "line": problem.line,
                 "column": problem.column,
-                "severity": if problem.is_error { "error" } else { "warning" },
+                "severity": problem.severity.as_str(),
                 "message": problem.message,
             })
         });

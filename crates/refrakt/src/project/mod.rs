@@ -12,7 +12,7 @@ mod plugin;
 pub mod project_dir;
 mod site;
 
-pub use config::{Config, ConfigProblem, ConfigShape, SiteConfig};
+pub use config::{Config, ConfigShape, SiteConfig};
 pub use detect::{Project, detect};
 pub use plugin::{Plugin, PluginRunes, PluginSource};
 pub use site::{Site, SiteError};

@@ -93,7 +93,8 @@ impl ChangePoller {
         self.poll(&mut published).await.map(drop)
     }
 
-    /// Locks the published state. A write of this process holds the lock, so that the poller does not publish its change.
+    /// Locks the published state. A write of this process holds the lock, so that the poller does not publish its
+    /// change.
     pub(crate) async fn lock_published(&self) -> MutexGuard<'_, Option<FolderSnapshot>> {
         self.published.lock().await
     }
@@ -106,7 +107,8 @@ impl ChangePoller {
         if let Some(before) = published.as_ref() {
             let change = FolderChange::diff(before, &current, self.project.tags());
             let plan = current.plan.clone();
-            // A process that holds the write lock publishes its change in the commit of its write. The next poll sees it.
+            // A process that holds the write lock publishes its change in the commit of its write. The next poll sees
+            // it.
             if !change.tags.is_empty() && run_blocking(move || Ok(is_write_locked(plan.as_deref()))).await? {
                 return Ok(elapsed);
             }

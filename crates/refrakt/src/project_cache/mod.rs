@@ -39,6 +39,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quad_core::canonical::sha256_hex;
 
+use crate::diagnostic::Severity;
 use crate::plan::{PlanIndex, load_with_scan};
 use crate::project::detect::detect_recording;
 use crate::project::project_dir::ProjectDir;
@@ -237,8 +238,11 @@ impl ProjectSnapshot {
 
     /// The error that makes the configuration unusable, with its position.
     pub fn config_error(&self) -> Option<String> {
-        let error =
-            self.project.problems.iter().find(|problem| problem.is_error && problem.file == CONFIG_FILE)?;
+        let error = self
+            .project
+            .problems
+            .iter()
+            .find(|problem| problem.severity == Severity::Error && problem.file == CONFIG_FILE)?;
         Some(format!("{}:{}:{}: {}", error.file, error.line, error.column, error.message))
     }
 }

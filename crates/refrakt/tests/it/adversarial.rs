@@ -93,8 +93,8 @@ proptest! {
         index.to_json(&IndexFilter::default());
         status::plan_status(&index, None);
         validate(&index, true).to_json();
-        for fault in parse_file("a.md", &texts[0]).faults {
-            prop_assert!(fault.line >= 1 && fault.column >= 1);
+        for diagnostic in parse_file("a.md", &texts[0]).diagnostics {
+            prop_assert!(diagnostic.line >= 1 && diagnostic.column >= 1);
         }
     }
 

@@ -15,12 +15,29 @@ use crate::scheme::routes::TYPES;
 use crate::scheme::{Refrakt, errors};
 
 pub(super) fn tools() -> Vec<ToolEntry<Refrakt>> {
-    let milestone = || string("Only what belongs to this milestone");
-    let tag = || string("Only what has this tag");
-    let assignee = || string("Only what this person or agent does");
-    let id = || string("The entity's id, such as WORK-012; of a milestone its name");
-    // A milestone has a name instead of an id.
-    let types_with_ids = &TYPES[..4];
+    let mut tools = resource_tools();
+    tools.extend(planning_tools());
+    tools
+}
+
+fn milestone() -> Value {
+    string("Only what belongs to this milestone")
+}
+
+fn tag() -> Value {
+    string("Only what has this tag")
+}
+
+fn assignee() -> Value {
+    string("Only what this person or agent does")
+}
+
+fn id() -> Value {
+    string("The entity's id, such as WORK-012; of a milestone its name")
+}
+
+/// The tools that mirror resources, and the one that reads an entity with its hash.
+fn resource_tools() -> Vec<ToolEntry<Refrakt>> {
     vec![
         ToolEntry::new(
             read_tool(
@@ -94,6 +111,14 @@ pub(super) fn tools() -> Vec<ToolEntry<Refrakt>> {
                 }))
             },
         ),
+    ]
+}
+
+/// The tools for planning work.
+fn planning_tools() -> Vec<ToolEntry<Refrakt>> {
+    // A milestone has a name instead of an id.
+    let types_with_ids = &TYPES[..4];
+    vec![
         ToolEntry::new(
             read_tool(
                 "plan.next",

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::schema::{object, site, string, string_enum};
 use super::{ToolArguments, read_project, read_resource, read_tool};
+use crate::diagnostic::Severity;
 use crate::limits::CONTENT_BYTES_MAX;
-use crate::page_lint::{self, Severity};
+use crate::page_lint;
 use crate::project::Site;
 use crate::project_cache::ProjectCache;
 use crate::scheme::query::{ResourceQuery, require_site};
@@ -17,6 +18,13 @@ use crate::scheme::routes::FORMATS;
 use crate::scheme::{Refrakt, errors, runes};
 
 pub(super) fn tools() -> Vec<ToolEntry<Refrakt>> {
+    let mut tools = resource_tools();
+    tools.extend(rune_tools());
+    tools
+}
+
+/// The tools that mirror resources about the project, and the list of plugins.
+fn resource_tools() -> Vec<ToolEntry<Refrakt>> {
     vec![
         ToolEntry::new(
             read_tool(
@@ -84,6 +92,12 @@ pub(super) fn tools() -> Vec<ToolEntry<Refrakt>> {
                 }))
             },
         ),
+    ]
+}
+
+/// The tools that render and check with the runes of a site.
+fn rune_tools() -> Vec<ToolEntry<Refrakt>> {
+    vec![
         ToolEntry::new(
             read_tool(
                 "refrakt.inspect",
