@@ -1,7 +1,7 @@
 //! A parser for [Markdoc](https://markdoc.dev): Markdown with tags, annotations, variables and functions.
 //!
-//! [`parse`] turns a source into a [`Document`]: the tree of [`Node`]s that Markdoc 0.4 makes of it, node for node,
-//! and for every node, tag, attribute and checkbox the exact bytes that it was written with.
+//! [`parse`] turns a source into a [`Document`]: the same tree of [`Node`]s that Markdoc 0.4 builds, with the exact
+//! bytes of every node, tag, attribute and checkbox.
 //!
 //! ```
 //! use quad_markdoc::{NodeType, Value, parse};
@@ -10,17 +10,17 @@
 //!
 //! let [heading, callout] = &document.root.children[..] else { panic!("two blocks") };
 //! assert_eq!(heading.kind, NodeType::Heading);
-//! assert_eq!(heading.attributes.text("id"), Some("top"));
+//! assert_eq!(heading.attributes.get_str("id"), Some("top"));
 //! assert!(callout.is_tag("callout"));
 //! assert_eq!(callout.attributes.get("level"), Some(&Value::Number(2.0)));
 //! assert_eq!(*callout.lines, [2, 3, 4, 5], "first line and the line after the last, of both tags");
 //! # Ok::<(), quad_markdoc::SourceTooLong>(())
 //! ```
 //!
-//! # Nothing stops the parse
-//! Whatever is wrong with a document stands in its tree: a tag that cannot be read is a node of type
-//! [`Error`](NodeType::Error), a tag that is never closed has an error on it. [`Document::errors`] finds them all,
-//! with lines and columns. Only a source longer than [`limits::SOURCE_BYTES_MAX`] is refused.
+//! # Every source is parsed
+//! Errors are part of the tree. A tag that cannot be parsed is a node of type [`Error`](NodeType::Error); an unclosed
+//! tag has an error. [`Document::errors`] returns all errors, with lines and columns. Only a source longer than
+//! [`limits::SOURCE_BYTES_MAX`] is rejected.
 //!
 //! ```
 //! use quad_markdoc::{ErrorId, parse};
@@ -33,9 +33,9 @@
 //! # Ok::<(), quad_markdoc::SourceTooLong>(())
 //! ```
 //!
-//! # Changing a source in place
-//! Spans are bytes of the source as it was given, whatever its line endings. To change one attribute or to tick one
-//! box, replace these bytes and leave all others alone.
+//! # Editing a source in place
+//! Spans are bytes of the original source, whatever its line endings. Replace these bytes to change an attribute or to
+//! check a checkbox; all other bytes stay. [`edit`] does this for attributes.
 //!
 //! ```
 //! use quad_markdoc::parse;
@@ -49,27 +49,28 @@
 //! edited.replace_range(status.value_span.range(), "\"done\"");
 //! assert_eq!(edited, source.replace("ready", "done"));
 //!
-//! let second = work.walk().filter_map(|node| node.task()).nth(1).ok_or("no second task")?;
-//! let mut ticked = source.to_owned();
-//! ticked.replace_range(second.span.range(), "[x]");
-//! assert!(ticked.contains("- [ ] first\r\n- [x] second"));
+//! let second = work.descendants().filter_map(|node| node.task()).nth(1).ok_or("no second task")?;
+//! let mut checked = source.to_owned();
+//! checked.replace_range(second.span.range(), "[x]");
+//! assert!(checked.contains("- [ ] first\r\n- [x] second"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Which Markdown it is
-//! CommonMark as markdown-it 12 reads it, with tables and strikethrough; without headings by underlining, without
-//! code by indentation, without HTML, and without links where nobody wrote one. A tag alone on its line is a block;
-//! anywhere else it is inline. Within a fence, tags are found too, unless the fence says `{% process=false %}`.
+//! CommonMark as markdown-it 12 reads it, with tables and strikethrough; without setext headings, indented code, HTML
+//! and bare URLs as links. A tag alone on its line is a block, any other tag is inline. Tags in a fence are parsed,
+//! unless the fence has `{% process=false %}` or [`Options::tags_in_fences`] is off.
 //!
-//! Where the original crashes or hangs, this parser goes on; the README lists every difference with its reason.
+//! Where the npm package crashes or hangs, this parser returns a tree; the README lists every difference with its
+//! reason.
 //!
 //! # How it works
-//! Three stages, each a module: `block` splits lines into blocks and collects link definitions, `inline` reads the
-//! text of each block, `tree` makes nodes of both. The stages hand each other flat lists of tokens, because a tag may
-//! begin within one block and end within another, and only the last stage can say what that means. Every stage takes
-//! time in proportion to the source, whatever the source is ([`Document::steps`]); [`limits`] names what is bounded.
+//! Three stages, each a module: `block` splits lines into blocks and collects link definitions, `inline` parses the
+//! text of each block, `tree` builds the nodes. The stages exchange flat lists of tokens, because a tag may begin in
+//! one block and end in another, and only the last stage can resolve that. Every stage takes time in proportion to the
+//! source ([`Document::steps`]); [`limits`] names what is bounded.
 //!
-//! This crate does no I/O, and knows neither what tags mean nor how a document is rendered.
+//! This crate does no I/O. It knows neither what tags mean nor how a document is rendered.
 
 #![forbid(unsafe_code)]
 
