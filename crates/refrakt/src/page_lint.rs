@@ -6,7 +6,7 @@ use quad_markdoc::{Annotation, AnnotationKind, Document, Level, Node, NodeType, 
 use quad_runes::catalogue::{Attribute, AttributeType, Catalogue, Rune};
 use serde_json::{Map, json};
 
-use crate::diagnostic::Severity;
+use crate::diagnostic::{Severity, choices_hint};
 use crate::limits::FINDINGS_MAX;
 use crate::plan::parse::parse_ignoring_fences;
 
@@ -135,8 +135,8 @@ impl PageLinter<'_> {
         let near = closest(&annotation.name, own.keys().copied().chain(universal));
         let hint = match (near, own.is_empty()) {
             (Some(near), _) => format!("did you mean {near}?"),
-            (None, true) => format!("{} has no attributes of its own", rune.name),
-            (None, false) => format!("it has {}", own.keys().copied().collect::<Vec<_>>().join(", ")),
+            (None, true) => format!("remove it: {} has no attributes of its own", rune.name),
+            (None, false) => choices_hint(None, &own.keys().copied().collect::<Vec<_>>().join(", ")),
         };
         let message = format!("{} has no attribute called {}", rune.name, annotation.name);
         self.add_finding(Severity::Warning, "unknown-attribute", annotation.span, message);
@@ -172,10 +172,9 @@ impl PageLinter<'_> {
         let Some(text) = annotation.value.as_str().filter(|_| !attribute.matches.is_empty()) else { return };
         if !attribute.matches.iter().any(|allowed| allowed == text) {
             let near = closest(text, attribute.matches.iter().map(String::as_str));
-            let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
-            let message = format!("{text:?} is no value of {name} of {}", rune.name);
+            let message = format!("{text:?} is not a valid {name} of {}", rune.name);
             self.add_finding(Severity::Error, "invalid-value", annotation.value_span, message);
-            let hint = format!("{near}there are {}", attribute.matches.join(", "));
+            let hint = choices_hint(near, &attribute.matches.join(", "));
             self.with_details(Some(&rune.name), Some(name), Some(hint));
         }
     }

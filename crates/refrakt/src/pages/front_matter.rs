@@ -90,16 +90,18 @@ fn split_front_matter(text: &str) -> Option<(&str, &str)> {
 fn parse_yaml(yaml: &str) -> Result<Map<String, Value>, Problem> {
     let mut builder = ValueBuilder::default();
     for event in Parser::new_from_str(yaml) {
-        let (event, span) = event
-            .map_err(|error| problem_at(error.marker(), format!("this is no YAML: {}", error.info())))?;
+        let (event, span) =
+            event.map_err(|error| problem_at(error.marker(), format!("invalid YAML: {}", error.info())))?;
         builder.handle_event(event, span)?;
     }
     match builder.root {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(values)) => Ok(values),
-        Some(_) => {
-            Err(Problem { line: 2, column: 1, message: "front matter is a list of keys with values".into() })
-        }
+        Some(_) => Err(Problem {
+            line: 2,
+            column: 1,
+            message: "front matter must be a mapping of keys to values".into(),
+        }),
     }
 }
 
@@ -127,9 +129,10 @@ struct ValueBuilder {
 impl ValueBuilder {
     fn handle_event(&mut self, event: Event<'_>, span: Span) -> Result<(), Problem> {
         match event {
-            Event::DocumentStart(_) if self.root.is_some() => {
-                Err(problem_at(&span.start, "front matter is one document, and this begins another"))
-            }
+            Event::DocumentStart(_) if self.root.is_some() => Err(problem_at(
+                &span.start,
+                "front matter must be one YAML document, and this begins another",
+            )),
             Event::Nothing
             | Event::StreamStart
             | Event::StreamEnd
@@ -157,7 +160,7 @@ impl ValueBuilder {
             },
             Event::Alias(anchor) => {
                 let Some((value, size, depth)) = self.anchors.get(&anchor).cloned() else {
-                    return Err(problem_at(&span.start, "this alias stands within what it stands for"));
+                    return Err(problem_at(&span.start, "this alias refers to a value that contains it"));
                 };
                 self.charge(size, depth, span)?;
                 self.insert_value(value, 0, span)
@@ -174,8 +177,9 @@ impl ValueBuilder {
     fn charge(&mut self, size: usize, depth: usize, span: Span) -> Result<(), Problem> {
         self.expanded_size = self.expanded_size.saturating_add(size);
         if self.expanded_size > FRONT_MATTER_EXPANDED_SIZE_MAX {
-            let message =
-                format!("with its aliases the front matter is more than {FRONT_MATTER_EXPANDED_SIZE_MAX}");
+            let message = format!(
+                "with its aliases expanded, the front matter is longer than {FRONT_MATTER_EXPANDED_SIZE_MAX}"
+            );
             return Err(problem_at(&span.start, format!("{message} bytes")));
         }
         if self.open_collections.len() + depth > FRONT_MATTER_DEPTH_MAX {
@@ -198,10 +202,11 @@ impl ValueBuilder {
                     map.insert(key, value);
                 }
                 None => {
-                    let name = key_to_string(value)
-                        .ok_or_else(|| problem_at(&span.start, "a key must be a text, a number or a word"))?;
+                    let name = key_to_string(value).ok_or_else(|| {
+                        problem_at(&span.start, "a key must be a string, a number or a boolean")
+                    })?;
                     if map.contains_key(&name) {
-                        return Err(problem_at(&span.start, format!("the key {name} is there twice")));
+                        return Err(problem_at(&span.start, format!("the key {name} is duplicated")));
                     }
                     *key = Some(name);
                 }
@@ -347,11 +352,8 @@ mod tests {
     #[test]
     fn front_matter_errors_have_line_and_column() {
         let (line, column, message) = problem_of("title: A\ntags: [a, b\nx: 1");
-        assert!(
-            line >= 3 && column >= 1 && message.starts_with("this is no YAML"),
-            "{line}:{column} {message}"
-        );
-        assert_eq!(problem_of("a: 1\nb: 2\na: 3"), (4, 1, "the key a is there twice".into()));
+        assert!(line >= 3 && column >= 1 && message.starts_with("invalid YAML"), "{line}:{column} {message}");
+        assert_eq!(problem_of("a: 1\nb: 2\na: 3"), (4, 1, "the key a is duplicated".into()));
         assert_eq!(problem_of("a: 1\n? [b]\n: 2").0, 3);
         assert_eq!(problem_of("- a").0, 2);
         assert_eq!(problem_of("just words").0, 2);

@@ -153,8 +153,7 @@ impl PageIndex {
         index.insert("contentDir".into(), content_dir.into());
         index.insert("pages".into(), entries.into());
         if self.truncated {
-            index
-                .insert("truncated".into(), format!("only the first {PAGES_MAX} files are looked at").into());
+            index.insert("truncated".into(), format!("only the first {PAGES_MAX} files are indexed").into());
         }
         index.into()
     }
@@ -183,8 +182,7 @@ impl PageIndex {
         entry.insert("runes".into(), runes.into_iter().collect());
         entry.insert("frontmatter".into(), page.front_matter.values.clone().into());
         let duplicate_problem = || {
-            duplicate_of
-                .map(|file| Problem::for_file(format!("{file} has the same address and is shown at it")))
+            duplicate_of.map(|file| Problem::for_file(format!("{file} has the same URL and is served at it")))
         };
         if let Some(problem) = page.problem.clone().or_else(duplicate_problem) {
             entry.insert("problem".into(), problem.to_json());
@@ -202,7 +200,7 @@ impl Page {
         };
         let slug_problem = || {
             let slug = front_matter.values.get("slug").filter(|slug| !slug.is_string() && !slug.is_null());
-            slug.map(|_| Problem::for_file("the slug is no text; write it in quotes"))
+            slug.map(|_| Problem::for_file("the slug must be a string; write it in quotes"))
         };
         let problem = front_matter.problem.clone().or_else(slug_problem);
         Page { file: file.to_owned(), url, front_matter, problem, hash, body: OnceLock::new() }
@@ -248,7 +246,7 @@ impl IndexedPage {
                 }
             }
             // The file was deleted after it was listed.
-            Ok(None) => Arc::new(Page::unreadable(&entry.path, "the file is gone".into())),
+            Ok(None) => Arc::new(Page::unreadable(&entry.path, "the file was deleted".into())),
             Err(error) => {
                 Arc::new(Page::unreadable(&entry.path, format!("the file cannot be read: {error}")))
             }

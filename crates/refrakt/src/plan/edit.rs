@@ -14,6 +14,7 @@ use super::checklist;
 use super::entity::{Criterion, Entity};
 use super::entity_type::EntityType;
 use super::parse::{EntityTag, find_entity_tag, parse_file};
+use crate::diagnostic::choices_hint;
 use crate::limits::ATTRIBUTE_CHARS_MAX;
 
 /// The changes to an entity.
@@ -225,8 +226,7 @@ fn check_name(kind: EntityType, name: &str) -> Result<(), EditError> {
         return Ok(());
     }
     let near = closest(name, names.iter().copied());
-    let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
-    let hint = format!("{near}it has {}", names.join(", "));
+    let hint = choices_hint(near, &names.join(", "));
     Err(EditError::UnknownAttribute { name: name.to_owned(), kind, hint })
 }
 
@@ -238,21 +238,20 @@ pub fn check_value(kind: EntityType, name: &str, value: &str) -> Result<(), Edit
     let allowed = kind.allowed_values(name);
     if !allowed.is_empty() && !allowed.iter().any(|allowed_value| allowed_value == value) {
         let near = closest(value, allowed.iter().map(String::as_str));
-        let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
-        let message = format!("{value:?} is no {name} of a {kind}");
-        return Err(attribute_error(message, format!("{near}there are {}", allowed.join(", "))));
+        let message = format!("{value:?} is not a valid {name} of a {kind}");
+        return Err(attribute_error(message, choices_hint(near, &allowed.join(", "))));
     }
     if value.is_empty() || value.chars().count() > ATTRIBUTE_CHARS_MAX || value.contains(char::is_control) {
         let hint = format!("write one line of at most {ATTRIBUTE_CHARS_MAX} characters");
         return Err(attribute_error(
-            format!("the value of {name} is empty, too long or has control characters"),
+            format!("the value of {name} is empty, too long or contains control characters"),
             hint,
         ));
     }
     if value.contains("{%") || value.contains("%}") {
         return Err(attribute_error(
-            format!("the value of {name} holds the sign of a tag"),
-            "leave {% and %} out".into(),
+            format!("the value of {name} contains {{% or %}}"),
+            "remove {% and %}".into(),
         ));
     }
     Ok(())
@@ -261,10 +260,10 @@ pub fn check_value(kind: EntityType, name: &str, value: &str) -> Result<(), Edit
 fn check_attribute(kind: EntityType, node: &Node, name: &str, value: Option<&str>) -> Result<(), EditError> {
     let id_attribute = if kind == EntityType::Milestone { "name" } else { "id" };
     if name == id_attribute || name == "id" {
-        let hint = "make a new entity with plan.create, and point to it with supersedes".to_owned();
+        let hint = "create a new entity with plan.create, and set supersedes".to_owned();
         return Err(EditError::Attribute {
             name: name.to_owned(),
-            message: format!("the {name} of an entity stays"),
+            message: format!("the {name} of an entity cannot be changed"),
             hint,
         });
     }
@@ -355,7 +354,7 @@ mod tests {
         assert!(rejection_hint("status", Some("redy")).contains("did you mean ready?"));
         assert!(rejection_hint("asignee", Some("me")).contains("did you mean assignee?"));
         assert!(rejection_hint("id", Some("WORK-2")).contains("plan.create"));
-        assert!(rejection_hint("nonsense", None).contains("it has"));
+        assert!(rejection_hint("nonsense", None).contains("use one of"));
         for bad in ["", "a\nb", "{% x %}"] {
             rejection_hint("assignee", Some(bad));
         }

@@ -176,7 +176,7 @@ impl Validator<'_> {
             let Some(first) = self.index.entity(id).filter(|first| !std::ptr::eq(*first, entity)) else {
                 continue;
             };
-            let message = format!("{id} is taken: {} defines it first", first.file);
+            let message = format!("{id} is already defined in {}", first.file);
             self.error("duplicate-id", entity, Some(&first.file), message);
         }
     }
@@ -221,13 +221,12 @@ impl Validator<'_> {
             if entity.kind == EntityType::Spec {
                 match entity.attribute("released-in").map(str::trim).filter(|release| !release.is_empty()) {
                     None if entity.status() == "shipped" => {
-                        let message =
-                            format!("{label} has shipped, but released-in does not say with which version");
+                        let message = format!("{label} has shipped, but released-in is not set");
                         self.error("shipped-without-release", entity, None, message);
                     }
                     Some(release) if !is_version(release) => {
                         let message = format!(
-                            "{label} was released in {release:?}, which is no version such as v1.2.3"
+                            "{label} was released in {release:?}, which is not a version such as v1.2.3"
                         );
                         self.error("invalid-released-in", entity, Some(release), message);
                     }
@@ -242,13 +241,11 @@ impl Validator<'_> {
             let label = entity.label();
             match entity.attribute("supersedes").map(str::trim).filter(|id| !id.is_empty()) {
                 None if entity.status() == "superseded" => {
-                    let message =
-                        format!("{label} gave way to something else, but supersedes does not say to what");
+                    let message = format!("{label} is superseded, but supersedes is not set");
                     self.warn("superseded-without-target", entity, None, message);
                 }
                 Some(id) if !self.index.contains_id(id) => {
-                    let message =
-                        format!("{label} says that it supersedes {id:?}, which no file of the plan defines");
+                    let message = format!("{label} supersedes {id:?}, which no file of the plan defines");
                     self.warn("broken-supersedes", entity, Some(id), message);
                 }
                 _ => {}
@@ -285,8 +282,7 @@ impl Validator<'_> {
     fn check_cycles(&mut self) {
         for cycle in Dependencies::new(self.index).cycles() {
             let Some(entity) = cycle.first().and_then(|id| self.index.entity(id)) else { continue };
-            let message =
-                format!("these wait for one another in a ring: {} → {}", cycle.join(" → "), entity.label());
+            let message = format!("dependency cycle: {} → {}", cycle.join(" → "), entity.label());
             self.error("circular-dependency", entity, None, message);
         }
     }
@@ -326,7 +322,7 @@ impl Validator<'_> {
             let name = milestone.id().unwrap_or_default();
             for task in open.get(name).into_iter().flatten() {
                 let (label, status) = (task.label(), task.status());
-                let message = format!("the milestone {name} is complete, yet its {label} is {status}");
+                let message = format!("the milestone {name} is complete, but its {label} is {status}");
                 self.warn("complete-milestone-open-item", milestone, Some(label), message);
             }
         }
@@ -336,16 +332,16 @@ impl Validator<'_> {
         for entity in self.index.entities().filter(|entity| entity.kind.is_task()) {
             let (label, status) = (entity.label(), entity.status());
             if is_done(status) && entity.resolution.is_none() {
-                let message = format!("{label} is {status}, but no section Resolution says how it ended");
+                let message = format!("{label} is {status}, but has no section Resolution");
                 self.add(Severity::Info, "done-without-resolution", entity, None, message);
             }
             if entity.resolution.is_some() && !entity.kind.is_terminal(status) {
-                let message = format!("{label} says how it ended, yet its status is {status:?}");
+                let message = format!("{label} has a resolution, but its status is {status:?}");
                 self.warn("resolution-not-done", entity, None, message);
             }
             if entity.resolution_count > 1 {
                 let count = entity.resolution_count;
-                let message = format!("{label} says {count} times how it ended; keep one section Resolution");
+                let message = format!("{label} has {count} sections called Resolution; keep one");
                 self.warn("multiple-resolutions", entity, None, message);
             }
         }
@@ -361,7 +357,7 @@ impl Validator<'_> {
             match id_prefix_of_file(name) {
                 Some(other) => {
                     let message =
-                        format!("the file of {id} is named after {other}; give it the name of its own id");
+                        format!("the file of {id} is named after {other}; rename it to begin with {id}-");
                     self.warn("filename-id-mismatch", entity, None, message);
                 }
                 None => {

@@ -179,7 +179,7 @@ impl ConfigParser<'_> {
                 self.config.shape = ConfigShape::Flat;
                 self.add_problem(
                     &[key],
-                    "keys of a site at the top are an old form; put them under `site`".into(),
+                    "keys of a site at the top are deprecated; move them under `site`".into(),
                     Severity::Warning,
                 );
                 self.parse_site(DEFAULT_SITE_NAME, &Value::Object(root.clone()), &[]);
@@ -262,7 +262,7 @@ impl ConfigParser<'_> {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) if !text.trim().is_empty() => Some(text.clone()),
             Some(_) => {
-                self.add_error(&[path, &[key]].concat(), format!("`{key}` must be a text"));
+                self.add_error(&[path, &[key]].concat(), format!("`{key}` must be a string"));
                 None
             }
         }
@@ -284,7 +284,7 @@ impl ConfigParser<'_> {
                 Some(value) => pairs.push((name.clone(), value.to_owned())),
                 None => {
                     let entry_path = [key_path.as_slice(), &[name.as_str()]].concat();
-                    self.add_error(&entry_path, format!("`runes.{key}.{name}` must be a text"));
+                    self.add_error(&entry_path, format!("`runes.{key}.{name}` must be a string"));
                 }
             }
         }
@@ -382,9 +382,9 @@ mod tests {
         assert_eq!(
             problems(&config),
             [
-                (2, 11, "`dir` must be a text"),
+                (2, 11, "`dir` must be a string"),
                 (4, 12, "\"../b\" is not the name of a package"),
-                (4, 59, "`runes.prefer.x` must be a text"),
+                (4, 59, "`runes.prefer.x` must be a string"),
                 (5, 3, "site blog must be an object"),
             ]
         );

@@ -433,8 +433,8 @@ mod tests {
         let (_root, project) = detect_files(&[(CONFIG_FILE, r#"{"sites": {"main": {}, "blog": {}}}"#)]);
         assert_eq!(project.site(Some("blog")).unwrap().name, "blog");
         let hint = |name: Option<&str>| project.site(name).unwrap_err().hint();
-        assert_eq!(hint(None), "say which: ?site=main or ?site=blog");
-        assert_eq!(hint(Some("maim")), "did you mean main? There are: main, blog");
-        assert_eq!(hint(Some("zzzzz")), "there are: main, blog");
+        assert_eq!(hint(None), "select one: ?site=main or ?site=blog");
+        assert_eq!(hint(Some("maim")), "did you mean main? Use one of main, blog");
+        assert_eq!(hint(Some("zzzzz")), "use one of main, blog");
     }
 }

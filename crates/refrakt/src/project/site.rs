@@ -80,12 +80,12 @@ impl SiteError {
             SiteError::Missing => "declare a `site` or `sites` in refrakt.config.json".into(),
             SiteError::Ambiguous { sites } => {
                 let choices: Vec<String> = sites.iter().map(|site| format!("?site={site}")).collect();
-                format!("say which: {}", choices.join(" or "))
+                format!("select one: {}", choices.join(" or "))
             }
             SiteError::Unknown { nearest: Some(nearest), sites, .. } => {
-                format!("did you mean {nearest}? There are: {}", sites.join(", "))
+                format!("did you mean {nearest}? Use one of {}", sites.join(", "))
             }
-            SiteError::Unknown { nearest: None, sites, .. } => format!("there are: {}", sites.join(", ")),
+            SiteError::Unknown { nearest: None, sites, .. } => format!("use one of {}", sites.join(", ")),
         }
     }
 }

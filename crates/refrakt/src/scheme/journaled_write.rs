@@ -69,7 +69,7 @@ fn lock_plan(project: &ProjectCache) -> Result<(WriteLock, ProjectDir)> {
     let folder = query::require_plan(project)?.dir.clone();
     let lock = WriteLock::acquire(&folder).map_err(errors::io_error)?;
     let lock = lock.ok_or_else(|| {
-        Error::new(Kind::Limit, "BUSY", "Another process is writing to the plan").hint("Try again")
+        Error::new(Kind::Limit, "BUSY", "Another process is writing to the plan").hint("Retry the call")
     })?;
     Ok((lock, folder))
 }
@@ -88,7 +88,7 @@ fn stage_all(folder: &ProjectDir, files: &[FileWrite]) -> Result<Vec<StagedFile>
                             "PLAN_READ_ONLY",
                             format!("{} cannot be written", file_write.file),
                         )
-                        .hint("The server's user needs the right to write in the plan folder")
+                        .hint("Give the server's user write permission for the plan folder")
                         .with_cause(error)
                     }
                     _ => errors::io_error(error).with_detail("entity", file_write.id.as_str()),

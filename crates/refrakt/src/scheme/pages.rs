@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quad_core::{Address, Error, Kind, Result};
 use quad_runes::expand::RenderError;
 
-use super::errors::{excerpt, io_error};
+use super::errors::{excerpt, io_error, nearest_hint};
 use super::query::{ResourceDocument, require_site};
 use crate::pages::{Page, page, route};
 use crate::project::Site;
@@ -87,18 +87,20 @@ pub(super) fn cache_key_part(project: &ProjectCache, address: &Address) -> Strin
 
 fn require_pages<'s>(project: &ProjectCache, site: &'s Site) -> Result<(&'s str, Arc<PagesSnapshot>)> {
     let Some(dir) = site.config.content_dir.as_deref() else {
-        let message = format!("The site {} names no folder of pages", site.name);
-        return Err(content_dir_missing(message).hint("Name it as contentDir in refrakt.config.json"));
+        let message = format!("The site {} has no content folder", site.name);
+        return Err(content_dir_missing(message).hint("Set contentDir in refrakt.config.json"));
     };
     let pages = project.pages(dir).map_err(|error| match error {
-        PagesError::Missing => content_dir_missing(format!("The site {} has no folder {dir}", site.name))
-            .hint("Make the folder, or correct contentDir in refrakt.config.json")
-            .with_detail("contentDir", dir),
+        PagesError::Missing => {
+            content_dir_missing(format!("The content folder {dir} of the site {} does not exist", site.name))
+                .hint("Create the folder, or change contentDir in refrakt.config.json")
+                .with_detail("contentDir", dir)
+        }
         PagesError::Outside => content_dir_missing(format!(
-            "The folder {dir} of the site {} lies outside the project",
+            "The content folder {dir} of the site {} is outside the project",
             site.name
         ))
-        .hint("Name a folder within the project as contentDir in refrakt.config.json")
+        .hint("Set contentDir in refrakt.config.json to a folder within the project")
         .with_detail("contentDir", dir),
         PagesError::Io(error) => io_error(error),
     })?;
@@ -112,17 +114,13 @@ fn content_dir_missing(message: String) -> Error {
 fn page_not_found(url: &str, pages: &PagesSnapshot) -> Error {
     let normalized = route::normalize_url(url);
     let near = quad_address::closest_few(&normalized, pages.index.pages().map(|page| page.url.as_str()));
-    let hint = if near.is_empty() {
-        "refrakt://pages/index has them all".to_owned()
-    } else {
-        format!("Nearest urls: {}; refrakt://pages/index has them all", near.join(", "))
-    };
+    let hint = nearest_hint(&near, "refrakt://pages/index");
     Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no page {}", excerpt(&normalized)))
         .hint(hint)
         .with_detail("nearest", near.as_slice())
 }
 
 fn page_unreadable(page: &Page, reason: &str) -> Error {
-    Error::new(Kind::Conflict, "PAGE_UNREADABLE", format!("{} cannot be shown: {reason}", page.file))
-        .hint("Correct the file; refrakt.validate_content says what is wrong with a text")
+    Error::new(Kind::Conflict, "PAGE_UNREADABLE", format!("{} cannot be rendered: {reason}", page.file))
+        .hint("Fix the file; check its text with refrakt.validate_content")
 }

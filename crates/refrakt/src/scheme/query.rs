@@ -9,6 +9,7 @@ use quad_runes::{contracts, reference};
 use serde_json::{Value, json};
 
 use super::{errors, pages, runes};
+use crate::diagnostic::choices_hint;
 use crate::plan::context::build_context;
 use crate::plan::status::plan_status;
 use crate::plan::{Entity, EntityType, IndexFilter, PlanIndex};
@@ -251,9 +252,8 @@ fn check_filter(index: &PlanIndex, filter: &IndexFilter) -> Result<()> {
             allowed_sorted.sort_unstable();
             allowed_sorted.dedup();
             let near = quad_core::closest(status, allowed);
-            let near = near.map(|near| format!("The nearest is {near}; ")).unwrap_or_default();
             let message = format!("There is no status {}", errors::excerpt(status));
-            let hint = errors::capitalize(&format!("{near}there are {}", allowed_sorted.join(", ")));
+            let hint = errors::capitalize(&choices_hint(near, &allowed_sorted.join(", ")));
             return Err(Error::bad_input(message).hint(hint));
         }
     }

@@ -88,14 +88,14 @@ const ROWS: [RouteDef<Resource>; 11] = [
         Resource { query: |address| Ok(ResourceQuery::Runes { site: text(address, "site") }), listed: Listed::Never },
         "refrakt://runes{?site}",
         "runes",
-        "Runes in a line each",
+        "List of runes",
         "Names, aliases and one line for every rune of a site, by package.",
     ),
     row(
         Resource { query: rune_query, listed: Listed::Never },
         "refrakt://rune/{name}{?site}",
         "rune",
-        "A rune at work",
+        "Rendered rune example",
         "What a rune's example becomes: HTML, selectors and the engine's configuration. Every other query key is an attribute of the rune (?type=warning); the value all shows each value of one that has a closed set.",
     )
     .with_extra_query(),
@@ -117,7 +117,7 @@ const ROWS: [RouteDef<Resource>; 11] = [
         Resource { query: |address| Ok(ResourceQuery::Context { id: text(address, "id").unwrap_or_default() }), listed: Listed::Never },
         "refrakt://plan/context/{id}",
         "plan-context",
-        "An entity and what it touches",
+        "Context of an entity",
         "An entity's text with the specifications, decisions and dependencies behind it, in one document.",
     ),
     row(

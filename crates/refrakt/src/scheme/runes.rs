@@ -45,13 +45,12 @@ pub(crate) fn render_error(error: &RenderError) -> Error {
     let message = errors::capitalize(&error.to_string());
     match error {
         RenderError::SourceTooLong(_) | RenderError::TooLarge | RenderError::RunesNestedTooDeep => {
-            Error::new(Kind::Limit, "CONTENT_TOO_LONG", message)
-                .hint("Split it, as the page would have to be")
+            Error::new(Kind::Limit, "CONTENT_TOO_LONG", message).hint("Split the text")
         }
         RenderError::TooDeep => Error::new(Kind::Limit, "CONTENT_TOO_DEEP", message)
             .hint("Nest fewer runes and lists within each other"),
         RenderError::Rune { rune, .. } => Error::new(Kind::BadInput, "RUNE_NOT_RENDERED", message)
-            .hint("refrakt.reference says what the rune needs; some need a site that is being built")
+            .hint("See refrakt.reference for what the rune needs; some runes need a site that is being built")
             .with_detail("rune", rune.as_str()),
     }
 }

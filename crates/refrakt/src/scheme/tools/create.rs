@@ -91,14 +91,14 @@ impl CreateRequest {
         let kind = non_empty_text(arguments, "type").as_deref().and_then(EntityType::from_tag);
         let title = non_empty_text(arguments, "title").unwrap_or_default().trim().to_owned();
         if title.is_empty() || title.chars().count() > TITLE_CHARS_MAX || title.contains(char::is_control) {
-            return Err(Error::bad_input("title: is empty, too long or has control characters")
+            return Err(Error::bad_input("title: is empty, too long or contains control characters")
                 .hint(format!("Write one line of at most {TITLE_CHARS_MAX} characters")));
         }
         let attributes = arguments.get("attrs").and_then(Value::as_object).into_iter().flatten();
         let attributes =
             attributes.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
         Ok(CreateRequest {
-            kind: kind.ok_or_else(|| Error::internal("a type that is none"))?,
+            kind: kind.ok_or_else(|| Error::internal("the type is unknown"))?,
             title,
             id: non_empty_text(arguments, "id"),
             attributes: attributes.collect(),
@@ -111,8 +111,8 @@ impl CreateRequest {
         let entity = self.build_entity(plan)?;
         let (text, file) = (entity.render(), entity.file_path(&plan.index));
         if !entity.round_trips() {
-            return Err(Error::bad_input("body: the file would not be read as this entity").hint(
-                "Close every tag that the body opens, and leave the entity's own tag and heading out",
+            return Err(Error::bad_input("body: the file would not parse to this entity").hint(
+                "Close every tag that the body opens, and do not include the entity's own tag and heading",
             ));
         }
         let response = json!({
@@ -135,9 +135,9 @@ impl CreateRequest {
             (None, None) => milestone_name(&self.title)?,
         };
         if plan.index.contains_id(&id) {
-            let hint = next.map(|next| format!("The next free one is {}", next.next));
-            let hint = hint.unwrap_or_else(|| "Choose another name".to_owned());
-            return Err(Error::new(Kind::Conflict, "ID_TAKEN", format!("{id} is taken")).hint(hint));
+            let hint = next.map(|next| format!("Use {}, the next free id", next.next));
+            let hint = hint.unwrap_or_else(|| "Use another name".to_owned());
+            return Err(Error::new(Kind::Conflict, "ID_TAKEN", format!("{id} is already used")).hint(hint));
         }
         let mut attributes: IndexMap<String, String> = IndexMap::new();
         if let Some(initial_status) = kind.initial_status() {
@@ -145,7 +145,7 @@ impl CreateRequest {
         }
         for (name, value) in &self.attributes {
             if name == "id" || name == "name" {
-                return Err(Error::bad_input(format!("attrs.{name}: the id is an argument of its own"))
+                return Err(Error::bad_input(format!("attrs.{name}: the id is a separate argument"))
                     .hint("Pass it as id, or leave it out"));
             }
             check_value(kind, name, value).map_err(|error| errors::edit_failed(&id, error))?;
@@ -161,7 +161,8 @@ fn validate_id(id: &str) -> Result<String> {
     if id.len() <= 64 && id.chars().all(is_id_char) && !id.starts_with('.') {
         return Ok(id.to_owned());
     }
-    Err(Error::bad_input("id: is no id").hint("Up to 64 letters, digits, dashes, underscores and dots"))
+    Err(Error::bad_input("id: invalid format")
+        .hint("Use up to 64 letters, digits, dashes, underscores and dots"))
 }
 
 /// The name of a milestone, made from its title.
@@ -171,7 +172,8 @@ fn milestone_name(title: &str) -> Result<String> {
     let name: String = dashed.chars().filter(is_id_char).take(64).collect();
     let name = name.trim_matches(['.', '-']).to_owned();
     if name.is_empty() {
-        return Err(Error::bad_input("id: the title makes no name").hint("Pass the milestone's name as id"));
+        return Err(Error::bad_input("id: the title contains no letters or digits")
+            .hint("Pass the name of the milestone as id"));
     }
     Ok(name)
 }

@@ -101,7 +101,7 @@ fn rune_tools() -> Vec<ToolEntry<Refrakt>> {
         ToolEntry::new(
             read_tool(
                 "refrakt.inspect",
-                "Show a rune at work",
+                "Render a rune's example",
                 "Renders a rune's example with the attributes given: HTML, selectors, the engine's configuration. One attribute may be all, which shows each of its values. The same as refrakt://rune/{name}; without a site in the project, with all official runes.",
                 object(
                     &[
@@ -126,10 +126,7 @@ fn rune_tools() -> Vec<ToolEntry<Refrakt>> {
                 "refrakt.render",
                 "Render a text",
                 "Renders any Markdoc text with the runes of a site to HTML, with everything in it that a style sheet can select. Without a site in the project, with all official runes.",
-                object(
-                    &[("source", string("The text, as it would stand in its file")), ("site", site())],
-                    &["source"],
-                ),
+                object(&[("source", string("The text, as in a file")), ("site", site())], &["source"]),
             ),
             |refrakt, call| Box::pin(read_project(refrakt, call, render)),
         ),
@@ -138,10 +135,7 @@ fn rune_tools() -> Vec<ToolEntry<Refrakt>> {
                 "refrakt.validate_content",
                 "Check a page",
                 "Checks a Markdoc text against the runes of a site: broken tags, unknown runes and attributes, missing and invalid values, each with line and column. Without a site in the project, against all official runes.",
-                object(
-                    &[("content", string("The text, as it would stand in its file")), ("site", site())],
-                    &["content"],
-                ),
+                object(&[("content", string("The text, as in a file")), ("site", site())], &["content"]),
             ),
             |refrakt, call| Box::pin(read_project(refrakt, call, validate_content)),
         ),
@@ -208,13 +202,9 @@ fn render(arguments: &ToolArguments, project: Option<&ProjectCache>) -> Result<V
 fn validate_content(arguments: &ToolArguments, project: Option<&ProjectCache>) -> Result<Value> {
     let content = arguments.0.get("content").and_then(Value::as_str).unwrap_or_default();
     if content.len() > CONTENT_BYTES_MAX {
-        return Err(Error::new(
-            quad_core::Kind::Limit,
-            "CONTENT_TOO_LONG",
-            "The text is too long to be checked",
-        )
-        .hint("Split it, as the page would have to be")
-        .with_detail("limit_bytes", CONTENT_BYTES_MAX));
+        return Err(Error::new(quad_core::Kind::Limit, "CONTENT_TOO_LONG", "The text is longer than 1 MiB")
+            .hint("Send at most 1 MiB; split the page")
+            .with_detail("limit_bytes", CONTENT_BYTES_MAX));
     }
     let (site, catalogue) = catalogue_for(arguments, project)?;
     let findings = page_lint::lint_page(content, &catalogue);

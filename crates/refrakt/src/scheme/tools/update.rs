@@ -133,8 +133,8 @@ fn parse_requests(arguments: &Map<String, Value>) -> Result<Vec<UpdateRequest>> 
     let array_argument = |name: &str| arguments.get(name).and_then(Value::as_array);
     if let Some(updates) = array_argument("updates") {
         if !parse_changes(arguments).is_empty() || arguments.contains_key("ifHash") {
-            return Err(Error::bad_input("updates: changes belong into each of them")
-                .hint("Use ids for one change of several entities"));
+            return Err(Error::bad_input("updates: changes must be inside each update")
+                .hint("Use ids to make the same change to several entities"));
         }
         let updates = updates.iter().filter_map(Value::as_object);
         return updates
@@ -143,8 +143,8 @@ fn parse_requests(arguments: &Map<String, Value>) -> Result<Vec<UpdateRequest>> 
     }
     if let Some(ids) = array_argument("ids") {
         if arguments.contains_key("ifHash") {
-            return Err(Error::bad_input("ifHash: one hash cannot fit several files")
-                .hint("Use updates, with a hash in each"));
+            return Err(Error::bad_input("ifHash: one hash cannot match several files")
+                .hint("Use updates, with an ifHash in each"));
         }
         return ids
             .iter()
@@ -230,12 +230,11 @@ fn apply_updates(plan: &PlanSnapshot, requests: &[UpdateRequest]) -> Result<Vec<
                 "DUPLICATE_ID",
                 format!("{} is the id of several files", request.id),
             )
-            .hint(format!("Give each its own: {}", files_with_id.join(", "))));
+            .hint(format!("Give each file its own id: {}", files_with_id.join(", "))));
         }
         if edits.iter().any(|edit| edit.file == entity.file) {
-            return Err(
-                Error::bad_input(format!("{} is named twice", request.id)).hint("Put its changes together")
-            );
+            return Err(Error::bad_input(format!("{} is listed twice", request.id))
+                .hint("Combine its changes in one update"));
         }
         let text = plan.dir.read_plan_file(&entity.file).map_err(errors::io_error)?;
         let before = text.ok_or_else(|| errors::id_not_found(&request.id, &[]))?;
