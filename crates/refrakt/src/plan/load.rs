@@ -15,13 +15,9 @@ use crate::limits::MTIME_RESOLUTION;
 use crate::project::project_dir::{FileEntry, ProjectDir};
 use crate::project_cache::dir_scan::DirScan;
 
-/// The index of a folder. A file with the same size and modification time as in `previous` is not read again.
-pub fn load(folder: &ProjectDir, previous: Option<&PlanIndex>) -> io::Result<PlanIndex> {
-    Ok(load_with_scan(folder, previous)?.0)
-}
-
-/// Also returns the scan that tells whether the index is still current.
-pub fn load_with_scan(folder: &ProjectDir, previous: Option<&PlanIndex>) -> io::Result<(PlanIndex, DirScan)> {
+/// The index of a folder, and the scan that tells whether it is still current. A file with the same size and
+/// modification time as in `previous` is not read again.
+pub fn load(folder: &ProjectDir, previous: Option<&PlanIndex>) -> io::Result<(PlanIndex, DirScan)> {
     let (dir_scan, entries) = DirScan::scan(folder)?;
     let previous_files: HashMap<&str, &IndexedFile> = previous
         .into_iter()
@@ -98,9 +94,9 @@ mod tests {
             fs::write(path, work(id)).unwrap();
             set_mtime_age(path, 60);
         }
-        let first = load(&folder, None).unwrap();
+        let first = load(&folder, None).unwrap().0;
         fs::write(&new, work("C")).unwrap();
-        let second = load(&folder, Some(&first)).unwrap();
+        let second = load(&folder, Some(&first)).unwrap().0;
         assert!(second.contains_id("A") && second.contains_id("C") && !second.contains_id("B"));
         let parsed_file = |index: &PlanIndex, path: &str| {
             index.files().iter().find(|file| file.entry.path == path).unwrap().parsed.clone()
@@ -115,10 +111,10 @@ mod tests {
         let path = root.path().join("a.md");
         fs::write(&path, work("A")).unwrap();
         let stamp = fs::metadata(&path).unwrap().modified().unwrap();
-        let first = load(&folder, None).unwrap();
+        let first = load(&folder, None).unwrap().0;
         fs::write(&path, work("B")).unwrap();
         fs::File::options().write(true).open(&path).unwrap().set_modified(stamp).unwrap();
-        assert!(load(&folder, Some(&first)).unwrap().contains_id("B"), "same size, same stamp, other text");
+        assert!(load(&folder, Some(&first)).unwrap().0.contains_id("B"), "same size, same stamp, other text");
     }
 
     #[test]
@@ -127,7 +123,7 @@ mod tests {
         fs::write(root.path().join("a.md"), work("A")).unwrap();
         let big = usize::try_from(crate::limits::PLAN_FILE_BYTES_MAX).unwrap() + 1;
         fs::write(root.path().join("big.md"), vec![b' '; big]).unwrap();
-        let index = load(&ProjectDir::new(root.path()), None).unwrap();
+        let index = load(&ProjectDir::new(root.path()), None).unwrap().0;
         assert!(index.contains_id("A"));
         assert_eq!(index.files()[1].parsed.diagnostics[0].code, "unreadable-file");
     }

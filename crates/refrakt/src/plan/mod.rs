@@ -24,4 +24,4 @@ pub mod validate;
 pub use entity::{Criterion, Dependency, Direction, Entity, ParsedFile, Resolution, ScopedRef};
 pub use entity_type::EntityType;
 pub use index::{EntityNotFound, IndexFilter, PlanIndex};
-pub use load::{load, load_with_scan};
+pub use load::load;

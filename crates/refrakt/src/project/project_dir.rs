@@ -139,20 +139,9 @@ impl ProjectDir {
         names
     }
 
-    /// Every Markdown file below the folder, depth first, the entries of each folder in byte order.
-    pub fn markdown_files(&self) -> io::Result<Vec<FileEntry>> {
-        Ok(self.list()?.files)
-    }
-
-    /// The files, and every folder with its modification time. Entries cannot be added or removed without changing that
-    /// time.
-    fn list(&self) -> io::Result<DirListing> {
-        let mut listing = DirListing { ignore_hidden: self.ignore_hidden, ..DirListing::default() };
-        listing.visit_dir(&self.root, "", 0)?;
-        Ok(listing)
-    }
-
-    /// The files and folders. Each folder is watched before it is listed, so that no change is missed.
+    /// Every Markdown file below the folder, depth first, the entries of each folder in byte order; and every folder with
+    /// its modification time, which changes whenever an entry is added or removed. Each folder is watched before it is
+    /// listed, so that no change is missed.
     pub(crate) fn list_and_watch(&self) -> io::Result<DirListing> {
         let mut listing =
             DirListing { ignore_hidden: self.ignore_hidden, watch: Watch::new(), ..DirListing::default() };
@@ -311,7 +300,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "x").unwrap();
         }
-        let files = ProjectDir::new(root.path()).markdown_files().unwrap();
+        let files = ProjectDir::new(root.path()).list_and_watch().unwrap().files;
         let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, [".hidden.md", "C.md", "a/B/x.md", "a/z.md", "b.md"]);
         assert_eq!(ProjectDir::new(root.path()).markdown_count(), paths.len());

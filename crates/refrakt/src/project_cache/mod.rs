@@ -40,7 +40,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use quad_core::canonical::sha256_hex;
 
 use crate::diagnostic::Severity;
-use crate::plan::{PlanIndex, load_with_scan};
+use crate::plan::{self, PlanIndex};
 use crate::project::detect::detect_recording;
 use crate::project::project_dir::ProjectDir;
 use crate::project::{CONFIG_FILE, Project};
@@ -164,7 +164,7 @@ impl ProjectCache {
             *cached = previous.clone();
             return Ok(Some(plan.clone()));
         }
-        let loaded = load_with_scan(&plan_dir, previous.as_ref().map(|plan| &plan.index));
+        let loaded = plan::load(&plan_dir, previous.as_ref().map(|plan| &plan.index));
         let (index, dir_scan) = match loaded {
             Ok(loaded) => loaded,
             // The folder was deleted after the project was detected.
