@@ -1,4 +1,4 @@
-//! The built-in catalogue against the original: contracts and reference.
+//! The built-in catalogue against npm (contracts, reference, attributes) and against snapshots.
 
 use quad_runes::catalogue::Catalogue;
 use quad_runes::contracts::contracts;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{recorded, snapshot};
 
-/// Drops what is written by people: descriptions, examples, templates.
+/// Drops prose: descriptions, examples, templates.
 fn without_prose(value: &Value) -> Value {
     match value {
         Value::Object(map) => map
@@ -30,11 +30,11 @@ fn assert_same_without_prose(actual: &Value, expected: &Value) {
 
 #[test]
 fn contracts_match_npm() {
-    let Some(dir) = recorded::recorded_dir() else { return };
+    let Some(dir) = recorded::corpus_dir() else { return };
     for (catalogue, file) in
         [(Catalogue::all_builtin(), "contracts.single.json"), (Catalogue::core(), "contracts.coreonly.json")]
     {
-        let (actual, expected) = (contracts(&catalogue), recorded::read_recorded(&dir, file));
+        let (actual, expected) = (contracts(&catalogue), recorded::read_json(&dir, file));
         assert_same_without_prose(&actual, &expected);
         // The order of keys too: the two can be compared as text.
         assert_eq!(without_prose(&actual).to_string(), without_prose(&expected).to_string(), "{file}");
@@ -43,23 +43,23 @@ fn contracts_match_npm() {
 
 #[test]
 fn reference_matches_npm() {
-    let Some(dir) = recorded::recorded_dir() else { return };
+    let Some(dir) = recorded::corpus_dir() else { return };
     let catalogue = Catalogue::all_builtin();
     assert_same_without_prose(
         &reference::all_rune_references(&catalogue, Detail::NpmCompatible),
-        &recorded::read_recorded(&dir, "reference.dump.single.json"),
+        &recorded::read_json(&dir, "reference.dump.single.json"),
     );
     assert_same_without_prose(
         &reference::list(&catalogue),
-        &recorded::read_recorded(&dir, "reference.list.single.json"),
+        &recorded::read_json(&dir, "reference.list.single.json"),
     );
 }
 
 #[test]
 fn rune_attributes_match_npm() {
-    let Some(dir) = recorded::recorded_dir() else { return };
+    let Some(dir) = recorded::corpus_dir() else { return };
     let catalogue = Catalogue::all_builtin();
-    let expected = recorded::read_recorded(&dir, "data/runes.json");
+    let expected = recorded::read_json(&dir, "data/runes.json");
     for rune in expected.as_array().unwrap() {
         let name = rune["name"].as_str().unwrap();
         let actual = catalogue.rune(name).unwrap();
