@@ -1,7 +1,7 @@
-//! The syntax reference: how each rune is written, for people and for agents.
+//! The syntax reference: how each rune is written.
 //!
-//! Three forms carry over from the original: the list of names by package, one rune, and all of them. A fourth, the
-//! [`document`], is ours: everything in one value, with what all runes share said once and with defaults.
+//! npm has three forms: the list of names by package, one rune, and all runes. [`site_reference`] is our own: one value
+//! with shared parts once, and with defaults.
 
 mod markdown;
 
@@ -17,13 +17,13 @@ pub use markdown::{list_as_markdown, rune_as_markdown, site_reference_as_markdow
 /// How much is said about an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// What the original says.
+    /// What npm says.
     NpmCompatible,
-    /// Also defaults and what is deprecated.
+    /// Also defaults and deprecation.
     Full,
 }
 
-/// Names, descriptions and aliases, by package: the core first, the others by name.
+/// Names, descriptions and aliases by package: the core first, the others by name.
 pub fn list(catalogue: &Catalogue) -> Value {
     runes_by_package(catalogue)
         .into_iter()
@@ -37,7 +37,7 @@ pub fn list(catalogue: &Catalogue) -> Value {
         .collect()
 }
 
-/// Packages that have something to show, with their runes by name.
+/// Packages with visible runes, by name.
 fn runes_by_package(catalogue: &Catalogue) -> Vec<(&Package, Vec<&Rune>)> {
     let mut groups: Vec<(&Package, Vec<&Rune>)> = catalogue
         .packages()
@@ -54,7 +54,7 @@ fn runes_by_package(catalogue: &Catalogue) -> Vec<(&Package, Vec<&Rune>)> {
     groups
 }
 
-/// Runes that people write.
+/// Runes for authors: all but the internal ones.
 fn visible_runes(catalogue: &Catalogue) -> impl Iterator<Item = &Rune> {
     catalogue.runes().filter(|rune| !rune.internal)
 }
@@ -70,7 +70,7 @@ pub fn all_rune_references(catalogue: &Catalogue, detail: Detail) -> Value {
     visible_runes_by_name(catalogue).into_iter().map(|rune| rune_reference(catalogue, rune, detail)).collect()
 }
 
-/// One rune.
+/// The reference of one rune.
 pub fn rune_reference(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Value {
     let mut entry = rune_entry(catalogue, rune, detail);
     let names: Vec<&str> =
@@ -81,7 +81,7 @@ pub fn rune_reference(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Val
     Value::Object(entry)
 }
 
-/// The whole reference of a site: what all runes share once, then every rune.
+/// The reference of a site: shared parts once, then every rune.
 pub fn site_reference(catalogue: &Catalogue, site: Option<&str>) -> Value {
     let universal: Map<String, Value> = catalogue
         .universal_attributes()
@@ -124,7 +124,7 @@ pub fn site_reference(catalogue: &Catalogue, site: Option<&str>) -> Value {
     })
 }
 
-/// Everything about a rune but the attributes that all share.
+/// Everything about a rune except the universal attributes.
 fn rune_entry(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Map<String, Value> {
     let fallback = |name: &str| {
         let modifiers = catalogue.engine_config_of(rune).map(|config| &config.modifiers);
@@ -166,7 +166,7 @@ fn attribute_entries(
         .collect()
 }
 
-/// One attribute; `fallback` is what the engine assumes where the attribute itself says nothing.
+/// One attribute. `fallback` is the engine's value if the attribute has no default.
 fn attribute_entry(attribute: &Attribute, fallback: Option<Value>, detail: Detail) -> Value {
     let mut entry = Map::new();
     entry.insert("type".into(), json!(attribute.kind.reference_name()));
@@ -187,7 +187,7 @@ fn attribute_entry(attribute: &Attribute, fallback: Option<Value>, detail: Detai
     Value::Object(entry)
 }
 
-/// A content model as JSON. Where several are possible, the one that holds when nothing special is written.
+/// A content model as JSON; of a conditional model, the default.
 fn content_model_entry(content: &ContentModel) -> Value {
     match content {
         ContentModel::Sequence(fields) => json!({ "type": "sequence", "fields": field_entries(fields) }),

@@ -1,30 +1,29 @@
-//! The tree that all stages of rendering share: what a schema makes of a document, what the identity transform changes,
-//! what is printed as HTML. Plain values, ordered as they were written.
+//! The tree that all stages of rendering share: `expand` builds it, `identity` changes it, `html` prints it. Attributes
+//! and children keep their order.
 
 use indexmap::IndexMap;
 use serde_json::Value;
 
-/// Attributes of a tag in the order in which they are printed. An attribute that has no value is not in the map; one that is
-/// `null` or `false` is, and is not printed.
+/// Attributes in print order. An attribute that is `null` or `false` is in the map but not printed.
 pub type Attributes = IndexMap<String, Value>;
 
-/// One child of a tag.
+/// A node of the tree.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RenderNode {
-    /// An element, or a rune that is one after the identity transform.
+    /// An element. The root of a rune has a `data-rune` attribute.
     Element(Box<Element>),
-    /// Text as it is read, not escaped.
+    /// Unescaped text.
     Text(String),
-    /// A number that stands as text; printed as JavaScript prints it.
+    /// A number as text, printed as JavaScript prints it.
     Number(f64),
-    /// Nothing: keeps its place among the children and prints as nothing.
+    /// Prints as nothing, but keeps its place among its siblings.
     Null,
 }
 
-/// An element: a name, attributes, children.
+/// An element: name, attributes, children.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Element {
-    /// Name of the element; without one, only the children are printed.
+    /// Element name; without one, only the children are printed.
     pub name: Option<String>,
     /// Its attributes.
     pub attributes: Attributes,
@@ -38,21 +37,21 @@ impl Element {
         Self { name: Some(name.into()), ..Self::default() }
     }
 
-    /// The same with one more attribute.
+    /// Adds an attribute.
     #[must_use]
     pub fn with_attr(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.attributes.insert(key.into(), value.into());
         self
     }
 
-    /// The same with these children after its own.
+    /// Appends children.
     #[must_use]
     pub fn with_children(mut self, children: impl IntoIterator<Item = RenderNode>) -> Self {
         self.children.extend(children);
         self
     }
 
-    /// An attribute that is a text.
+    /// An attribute whose value is text.
     pub fn attr_str(&self, key: &str) -> Option<&str> {
         self.attributes.get(key).and_then(Value::as_str)
     }
@@ -64,7 +63,7 @@ impl Element {
 }
 
 impl RenderNode {
-    /// The element, if it is one.
+    /// The element, if the node is one.
     pub fn as_element(&self) -> Option<&Element> {
         match self {
             Self::Element(tag) => Some(tag),
@@ -72,21 +71,21 @@ impl RenderNode {
         }
     }
 
-    /// Sets an attribute, if it is an element. One that is there keeps its place.
+    /// Sets an attribute if the node is an element. An existing attribute keeps its place.
     pub fn set_attr(&mut self, key: &str, value: impl Into<Value>) {
         if let Some(tag) = self.as_element_mut() {
             tag.attributes.insert(key.to_owned(), value.into());
         }
     }
 
-    /// The same with an attribute set, if it is an element.
+    /// [`RenderNode::set_attr`] as a builder.
     #[must_use]
     pub fn with_attr(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.set_attr(key, value);
         self
     }
 
-    /// The element, to be changed, if it is one.
+    /// The element for changes, if the node is one.
     pub fn as_element_mut(&mut self) -> Option<&mut Element> {
         match self {
             Self::Element(tag) => Some(tag),

@@ -1,4 +1,4 @@
-//! What a theme can select in a rendered page: classes of the engine and data attributes, each once, in a fixed order.
+//! The selectors of a rendered page: engine classes and data attributes, each once, in a fixed order.
 
 use indexmap::IndexSet;
 
@@ -7,7 +7,7 @@ use crate::contracts::CLASS_PREFIX;
 use crate::js_value::to_text;
 use crate::render_tree::{Element, RenderNode};
 
-/// The selectors of a tree: blocks, then modifiers, then elements, then attributes; each kind as a dictionary would have it.
+/// The selectors of a tree: blocks, modifiers, elements, attributes; each kind in collation order.
 pub fn collect_selectors(node: &RenderNode) -> Vec<String> {
     let mut unique = IndexSet::new();
     collect_from_node(node, &mut unique);
@@ -16,7 +16,7 @@ pub fn collect_selectors(node: &RenderNode) -> Vec<String> {
     selectors
 }
 
-/// Kinds in the order in which they are listed.
+/// The kinds, in output order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum SelectorKind {
     Block,

@@ -14,7 +14,7 @@
 //! default-density = "compact"
 //! ```
 //!
-//! Knows no file system: it is given the text and the name to call it by in errors.
+//! Does not access the file system: the caller passes the text and the file name for errors.
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -27,32 +27,32 @@ use super::names::{is_rune_name, pascal_case};
 use super::template::RuneTemplate;
 use crate::limits::{CATALOGUE_FILE_BYTES_MAX, PACKAGE_RUNES_MAX};
 
-/// One package, as its file says.
+/// One package, parsed from its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Package {
-    /// Name in the package registry, or `core`, or `local` for the project's own runes.
+    /// npm package name, `core`, or `local` for the project's own runes.
     pub name: String,
-    /// Short name, which its commands and scopes carry.
+    /// Short name, used in commands and scopes.
     pub namespace: String,
     /// Name shown in lists.
     pub label: String,
-    /// The version of the package that the file describes.
+    /// Version of the package that the file describes.
     pub version: Option<String>,
     /// One line.
     pub description: Option<String>,
-    /// Commands under the namespace that work here, with one line each; `None` for a package that brings only runes.
+    /// Commands of the namespace that work here, each with a description; `None` for a package with runes only.
     pub commands: Option<OrderedMap<String>>,
-    /// Attributes that every rune has; only the core package may have any.
+    /// Universal attributes; only the core may define them.
     pub universal: OrderedMap<Attribute>,
-    /// Sets of attributes that runes share.
+    /// Attribute sets that runes share.
     pub presets: OrderedMap<Preset>,
-    /// The runes, by name.
+    /// Runes, by name.
     pub runes: OrderedMap<Rune>,
-    /// What the engine does, by type.
+    /// Engine configuration, by type.
     pub engine: OrderedMap<EngineConfig>,
 }
 
-/// Attributes that several runes share.
+/// A set of attributes that several runes share.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Preset {
@@ -60,18 +60,18 @@ pub struct Preset {
     pub title: String,
     /// One line.
     pub description: String,
-    /// The attributes.
+    /// Its attributes.
     pub attributes: OrderedMap<Attribute>,
 }
 
-/// A rune: a tag that gives the Markdown inside it a new meaning.
+/// A rune: a tag that gives the Markdown inside it a meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rune {
     /// Name of the tag.
     pub name: String,
-    /// Name of the package that brings it.
+    /// Name of the package that defines it.
     pub package: String,
-    /// Type that the engine knows it by.
+    /// Type name in the engine configuration.
     pub type_name: String,
     /// Other names of the tag.
     pub aliases: Vec<String>,
@@ -79,23 +79,23 @@ pub struct Rune {
     pub category: Option<String>,
     /// One line for the author of a page.
     pub description: String,
-    /// Written by other runes rather than by people, and left out of the reference.
+    /// Only other runes emit it. It is not in the reference.
     pub internal: bool,
-    /// Has no body.
+    /// Whether it has no body.
     pub self_closing: bool,
-    /// Keeps its body as text.
+    /// Whether its body is kept as text.
     pub defer_body: bool,
-    /// Has the attributes that every rune has.
+    /// Whether it has the universal attributes.
     pub universal: bool,
-    /// The preset that it uses, by name.
+    /// Name of its preset.
     pub preset: Option<String>,
-    /// Attributes of its own.
+    /// Its own attributes.
     pub attributes: OrderedMap<Attribute>,
-    /// How it reads its body; `None` where the body is not read at all.
+    /// How it reads its body; `None` if the body is not read.
     pub content: Option<ContentModel>,
-    /// What it becomes, where a template says it.
+    /// Its template, if it is rendered by one.
     pub emit: Option<RuneTemplate>,
-    /// A document that shows it at work.
+    /// An example document.
     pub example: Option<String>,
 }
 
@@ -155,8 +155,8 @@ struct RuneToml {
 }
 
 impl Package {
-    /// Reads a package. `fallback_name` is its name where the file does not say one (`local`, or the name of the npm
-    /// package that the file lies in).
+    /// Parses a package. `fallback_name` is used if the file has no name: `local`, or the name of the npm package that
+    /// contains the file.
     pub fn parse(file: &str, source: &str, fallback_name: &str) -> Result<Package, CatalogueError> {
         if source.len() > CATALOGUE_FILE_BYTES_MAX {
             let message = format!("the file is larger than {CATALOGUE_FILE_BYTES_MAX} bytes");
@@ -188,7 +188,7 @@ impl Package {
         }
     }
 
-    /// The first thing that TOML alone cannot see: its key and one sentence.
+    /// Checks what serde cannot: the key and the message of the first error.
     fn validation_error(&self) -> Option<(Vec<&str>, String)> {
         if self.runes.len() > PACKAGE_RUNES_MAX {
             return Some((vec!["runes"], format!("a package holds at most {PACKAGE_RUNES_MAX} runes")));
@@ -218,7 +218,7 @@ impl Package {
         })
     }
 
-    /// The namespace that owns a type of this package; none for the core and for types that say so.
+    /// The namespace that owns a type of this package; none for the core and for types with an empty scope.
     pub fn scope_of<'a>(&'a self, config: &'a EngineConfig) -> Option<&'a str> {
         let fallback = if self.name == super::CORE { "" } else { self.namespace.as_str() };
         Some(config.scope.as_deref().unwrap_or(fallback)).filter(|scope| !scope.is_empty())
@@ -261,7 +261,7 @@ impl Rune {
             return Some((path("content"), message));
         }
         let fields = self.content.as_ref().map(ContentModel::field_names).unwrap_or_default();
-        // What a preset brings is only known once packages are joined.
+        // A preset may come from another package, so its attributes are known only after the merge.
         let is_known =
             |name: &str| self.preset.is_some() || self.attributes.contains_key(name) || name == "id";
         if let Some(message) = self.emit.as_ref().and_then(|emit| emit.validation_error(&fields, &is_known)) {
@@ -280,7 +280,7 @@ fn last_path_segment(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// Attributes that a rune takes from a preset and of its own, in the order in which they are shown.
+/// Attributes of a preset and of the rune, in display order.
 pub(crate) fn merged_attributes<'a>(
     rune: &'a Rune,
     preset: Option<&'a Preset>,

@@ -1,8 +1,8 @@
-//! Joining packages into the catalogue of one site.
+//! Merges packages into the catalogue of one site.
 //!
-//! The core comes first, then the plugins in the order of the configuration, then the project's own runes. A plugin's rune
-//! beats the core's of the same name, a local one beats both. Two plugins with one name are a problem: the first keeps it
-//! unless the site's rules prefer the other. Problems are reported beside the catalogue, never instead of it.
+//! The core comes first, then the plugins in the order of the configuration, then the project's own runes. A plugin's
+//! rune replaces the core's rune of the same name; a local rune replaces both. If two plugins have the same rune, the
+//! first one wins, unless the site's configuration prefers the other. Problems are returned beside the catalogue.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,19 +17,19 @@ use super::names::is_rune_name;
 use super::package::{Package, Preset, Rune, merged_attributes};
 use super::{CORE, LOCAL, PREFER_CORE, builtin};
 
-/// What a site's configuration says about its runes.
+/// What a site's configuration says about runes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunePreferences {
-    /// Rune → package whose version is used; [`PREFER_CORE`] for the core's.
+    /// Rune → package to take it from; [`PREFER_CORE`] for the core.
     pub prefer: Vec<(String, String)>,
-    /// Further name → rune.
+    /// Additional name → rune.
     pub aliases: Vec<(String, String)>,
 }
 
-/// Something that the rules or the packages get wrong.
+/// A problem of the site's configuration or of its packages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeProblem {
-    /// Rune, alias or preset that it is about.
+    /// The rune, alias or preset.
     pub name: String,
     /// One sentence.
     pub message: String,
@@ -39,20 +39,20 @@ pub struct MergeProblem {
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     packages: Vec<Arc<Package>>,
-    /// Rune → package that provides it.
+    /// Rune → index of its package.
     runes: IndexMap<String, usize>,
     aliases: HashMap<String, String>,
     engine_configs: OrderedMap<EngineConfig>,
 }
 
-/// A name that no rune has.
+/// A rune name that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownRune {
-    /// The name that was asked for.
+    /// The requested name.
     pub name: String,
-    /// Up to three names that it resembles.
+    /// Up to three similar names.
     pub nearest: Vec<String>,
-    /// Official package that has such a rune but is not used here.
+    /// An official package that has the rune but is not part of this catalogue.
     pub available_in: Option<String>,
 }
 
@@ -65,7 +65,7 @@ impl fmt::Display for UnknownRune {
 impl std::error::Error for UnknownRune {}
 
 impl UnknownRune {
-    /// What to do about it.
+    /// What the caller can do.
     pub fn hint(&self) -> String {
         match (&self.available_in, self.nearest.as_slice()) {
             (Some(package), _) => format!("{package} has it; add it to the site's plugins"),
@@ -76,18 +76,18 @@ impl UnknownRune {
 }
 
 impl Catalogue {
-    /// The core alone.
+    /// The catalogue of the core alone.
     pub fn core() -> Catalogue {
         Catalogue::merge(&[], &RunePreferences::default()).0
     }
 
-    /// The core and the nine official plugins.
+    /// The catalogue of the core and the nine official plugins.
     pub fn all_builtin() -> Catalogue {
         let plugins: Vec<_> = builtin::packages().filter(|package| package.name != CORE).cloned().collect();
         Catalogue::merge(&plugins, &RunePreferences::default()).0
     }
 
-    /// Joins the core with packages, in their order.
+    /// Merges the core and packages, in their order.
     pub fn merge(plugins: &[Arc<Package>], preferences: &RunePreferences) -> (Catalogue, Vec<MergeProblem>) {
         let mut problems = Vec::new();
         let packages: Vec<Arc<Package>> =
@@ -195,12 +195,12 @@ impl Catalogue {
         self.runes.iter().filter_map(|(name, &package)| self.packages[package].runes.get(name))
     }
 
-    /// The rune of a name or an alias. Case counts, as in a document.
+    /// The rune with a name or an alias. Case-sensitive, as in documents.
     pub fn rune(&self, name: &str) -> Result<&Rune, UnknownRune> {
         self.find_rune(name).ok_or_else(|| self.unknown_rune(name))
     }
 
-    /// The same without a word about names that are not there, which costs a search.
+    /// Like [`Catalogue::rune`], without the search for similar names.
     pub fn find_rune(&self, name: &str) -> Option<&Rune> {
         let canonical = self.aliases.get(name).map_or(name, String::as_str);
         self.runes.get(canonical).and_then(|&package| self.packages[package].runes.get(canonical))
@@ -222,23 +222,23 @@ impl Catalogue {
         }
     }
 
-    /// What the engine does, by type, in the order of the packages.
+    /// Engine configuration by type, in the order of the packages.
     pub fn engine_configs(&self) -> &OrderedMap<EngineConfig> {
         &self.engine_configs
     }
 
-    /// What the engine does with a rune; `None` for the few that leave no element of their own.
+    /// Engine configuration of a rune; `None` for the few that leave no element of their own.
     pub fn engine_config_of(&self, rune: &Rune) -> Option<&EngineConfig> {
         self.engine_configs.get(&rune.type_name)
     }
 
-    /// Attributes that every rune has.
+    /// The universal attributes.
     pub fn universal_attributes(&self) -> impl Iterator<Item = (&str, &Attribute)> {
         let core = self.packages.iter().find(|package| package.name == CORE);
         core.into_iter().flat_map(|core| &core.universal).map(|(name, attribute)| (name.as_str(), attribute))
     }
 
-    /// The preset that a rune uses: of its own package, or of the core.
+    /// The preset of a rune: of its own package, or of the core.
     pub fn preset_of(&self, rune: &Rune) -> Option<&Preset> {
         let name = rune.preset.as_ref()?;
         let own = self.packages.iter().find(|package| package.name == rune.package);
@@ -246,7 +246,7 @@ impl Catalogue {
         own.into_iter().chain(core).find_map(|package| package.presets.get(name))
     }
 
-    /// An attribute of a rune: its own, its preset's, or one that every rune has.
+    /// An attribute of a rune: its own, its preset's, or a universal one.
     pub fn attribute<'a>(&'a self, rune: &'a Rune, name: &str) -> Option<&'a Attribute> {
         let own = merged_attributes(rune, self.preset_of(rune)).get(name).copied();
         own.or_else(|| {
@@ -257,7 +257,7 @@ impl Catalogue {
         })
     }
 
-    /// Attributes of a rune, the universal ones aside: its preset's, then its own.
+    /// Attributes of a rune without the universal ones: its preset's, then its own.
     pub fn own_attributes<'a>(&'a self, rune: &'a Rune) -> IndexMap<&'a str, &'a Attribute> {
         merged_attributes(rune, self.preset_of(rune))
     }

@@ -1,17 +1,17 @@
-//! The schema transform: a parsed document becomes the tree of elements that the identity transform dresses.
+//! Stage 2 of rendering: expands runes and Markdown nodes to elements, which the identity transform then completes.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | [`context`] | one rendering: the catalogue, the page, the limits; [`RenderContext::nodes`] turns nodes into elements |
-//! | [`arguments`] | the attributes of a rune as it receives them |
-//! | [`component`] | the root element of a rune: values, parts, structured data |
-//! | [`rune`] | what happens around each rune: arguments, content model, tint and background, facets |
-//! | [`emit`] | runes that are a template in the catalogue |
-//! | [`nodes`] | Markdown: headings, lists, fences, tables, pictures, links |
-//! | [`markdoc`] | variables, functions, conditions |
-//! | [`header`], [`media`], [`layout`], [`table`], [`text`], [`slug`] | what many runes need |
+//! | [`render_context`] | the state of one rendering: catalogue, page, limits; [`RenderContext::render_nodes`] |
+//! | [`arguments`] | the arguments of a rune |
+//! | [`root_builder`] | the root element of a rune: values, named parts, structured data |
+//! | [`rune`] | the steps around each rune: arguments, content model, tint, background, universal attributes |
+//! | [`template`] | runes that are a template in the catalogue |
+//! | [`markdown_nodes`] | Markdown: headings, lists, fences, tables, images, links |
+//! | [`builtin_tags`] | Markdoc's own tags, variables, functions, conditions |
+//! | [`header`], [`media`], [`layout`], [`table`], [`text`], [`slug`] | helpers for many runes |
 //!
-//! It knows no class names and no themes; those are the engine's.
+//! It knows no class names and no themes; those belong to [`identity`](crate::identity).
 
 pub mod arguments;
 pub mod builtin_tags;

@@ -1,11 +1,11 @@
-//! Words made into names that stand in markup.
+//! Slugs for ids and classes.
 
-/// The id of a heading: lower case, white space as hyphens, without `?`, `{`, `}` and `%`, which break links to it.
+/// The id of a heading: lower case, white space as hyphens, without `?`, `{`, `}` and `%`, which break links.
 pub fn heading_id(text: &str) -> String {
     hyphenate(text, &['?', '{', '}', '%'])
 }
 
-/// The id that a table of contents links to: that of the heading, but that only `?` is left out, as in the original.
+/// The id that a table of contents links to. Like [`heading_id`], but removes only `?`, as npm does.
 pub fn toc_id(text: &str) -> String {
     hyphenate(text, &['?'])
 }

@@ -1,7 +1,6 @@
-//! Runes that are a template in the catalogue.
+//! Renders runes by their template.
 //!
-//! A rune without a template becomes a `section` in which each field of its content model is a part of its own: what an author
-//! of a small rune wants most of the time.
+//! A rune without a template becomes a `section` with one named part for each field of its content model.
 
 use serde_json::Value;
 
@@ -15,7 +14,7 @@ use crate::expand::Arguments;
 use crate::js_value::to_text;
 use crate::render_tree::{Element, RenderNode};
 
-/// Renders a rune by its template.
+/// Renders a rune by its template, or by the default.
 pub(super) fn render(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let Some(template) = &rune_use.rune.emit else { return render_default(rune_use, cx) };
     let type_name = rune_use.type_name();
@@ -43,7 +42,7 @@ pub(super) fn render(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Resul
     }
     for (name, text) in &template.values {
         let value = scope.resolve(text);
-        // A value that is promised but missing leaves its empty mark behind, as in the original.
+        // npm leaves an empty `meta` for a value that is missing and not optional.
         let must_be_present = value.is_none() && !text.ends_with('?');
         let empty_meta =
             must_be_present.then(|| Element::new("meta").with_attr("data-field", kebab_case(name)));
@@ -65,14 +64,14 @@ fn with_attributes(
     node
 }
 
-/// Where `$name` is looked up.
+/// The arguments and defaults of `$name`.
 struct TemplateScope<'s> {
     arguments: &'s Arguments,
     fallback: &'s dyn Fn(&str) -> Option<Value>,
 }
 
 impl TemplateScope<'_> {
-    /// What a text of a template stands for.
+    /// The value of a template text.
     fn resolve(&self, text: &str) -> Option<Value> {
         let Some(name) = text.strip_prefix('$') else { return Some(self.interpolate(text).into()) };
         if let Some((name, default)) = name.split_once("??") {
@@ -91,7 +90,7 @@ impl TemplateScope<'_> {
         self.arguments.get(name).filter(|value| !value.is_null()).cloned().or_else(|| (self.fallback)(name))
     }
 
-    /// A text with the arguments it names filled in.
+    /// Inserts the arguments that a text refers to.
     fn interpolate(&self, text: &str) -> String {
         let Some((before, rest)) = text.split_once('{') else { return text.to_owned() };
         let Some((name, after)) = rest.split_once('}') else { return text.to_owned() };
@@ -130,7 +129,7 @@ fn render_parts(
     Ok(nodes)
 }
 
-/// Whether it is a `meta` element that says something.
+/// Whether it is a `meta` element with content.
 fn has_meta_content(part: &TemplatePart, scope: &TemplateScope<'_>) -> bool {
     let content = part.attributes.get("content").filter(|_| part.element.as_deref() == Some("meta"));
     content.and_then(|text| scope.resolve(text)).is_some_and(|content| content.as_str() != Some(""))
@@ -164,7 +163,7 @@ fn apply_marks(node: &mut RenderNode, part: &TemplatePart) {
     }
 }
 
-/// Every argument is a value, every field a part.
+/// Every argument becomes a value, every field a named part.
 fn render_default(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let type_name = rune_use.type_name();
     let RuneUse { rune, arguments, mut content, .. } = rune_use;

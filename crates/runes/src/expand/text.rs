@@ -1,11 +1,11 @@
-//! The text of rendered nodes.
+//! Text of rendered nodes.
 
 use serde_json::Value;
 
 use crate::js_value::{number_text, to_text};
 use crate::render_tree::RenderNode;
 
-/// An argument as the text of an element; the empty text where there is none.
+/// An argument as a text node; empty text if it is missing.
 pub fn text_node(argument: Option<&Value>) -> RenderNode {
     match argument {
         None | Some(Value::Null) => RenderNode::from(""),
@@ -13,7 +13,7 @@ pub fn text_node(argument: Option<&Value>) -> RenderNode {
     }
 }
 
-/// The texts directly among nodes, joined: nothing of what their elements hold.
+/// The direct text of nodes, joined, without the text of their elements.
 pub fn bare_text(nodes: &[RenderNode]) -> String {
     let texts = nodes.iter().filter_map(|node| match node {
         RenderNode::Text(text) => Some(text.as_str()),
@@ -22,7 +22,7 @@ pub fn bare_text(nodes: &[RenderNode]) -> String {
     texts.collect()
 }
 
-/// All text within nodes, in order and without anything between.
+/// All text within nodes, joined.
 pub fn text_of(nodes: &[RenderNode]) -> String {
     let mut text = String::new();
     append_text(nodes, &mut text);

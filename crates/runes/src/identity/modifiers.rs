@@ -1,4 +1,4 @@
-//! Modifiers: values that become classes and data attributes; and the variants of a configuration that they choose.
+//! Modifiers: values that become classes and data attributes and select variants of the configuration.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::catalogue::{EngineConfig, ModifierSource};
 use crate::js_value::{is_truthy, to_text};
 use crate::render_tree::Element;
 
-/// The configuration with the variants that the rune's values choose.
+/// The configuration merged with the variants that the rune's values select.
 pub(super) fn with_variants<'c>(
     config: &'c EngineConfig,
     tag: &Element,
@@ -28,12 +28,12 @@ pub(super) fn with_variants<'c>(
     merged
 }
 
-/// Modifiers by value, by the rune around, and those that are always there.
+/// Modifiers by value, by enclosing rune, and static ones.
 pub(super) fn apply(input: &RuneInput<'_>, parent: Option<ParentRune<'_>>, root_style: &mut RootStyle) {
     for (name, modifier) in &input.config.modifiers {
         let Some(value) = input.modifier(name, modifier) else { continue };
         if !is_truthy(&value) {
-            // An empty text is a value that was given; it is shown as such, but makes no class.
+            // Empty text is a value: it becomes a data attribute, but no class.
             if value.is_string() {
                 root_style.modifier_values.insert(name.clone(), value);
             }
@@ -64,7 +64,7 @@ pub(super) fn apply(input: &RuneInput<'_>, parent: Option<ParentRune<'_>>, root_
     }
 }
 
-/// Attributes of the root that modifiers have taken over.
+/// Attributes of the root that modifiers consume.
 pub(super) fn consumed_attributes(config: &EngineConfig) -> impl Iterator<Item = &str> {
     let modifiers = config.modifiers.iter();
     modifiers

@@ -1,4 +1,4 @@
-//! One rune, from its bare element to the finished one.
+//! Transforms one rune.
 
 use std::borrow::Cow;
 
@@ -18,15 +18,15 @@ use crate::expand::root_builder::RUNE_FIELDS_ATTRIBUTE;
 use crate::js_value::to_text;
 use crate::render_tree::{Attributes, Element, RenderNode};
 
-/// A rune whose look is settled: everything that its children do not change.
+/// A rune with its root style: everything that does not depend on its children.
 struct PreparedRune<'c> {
     config: Cow<'c, EngineConfig>,
-    /// What its classes begin with.
+    /// Prefix of its classes.
     block: String,
     root_style: RootStyle,
 }
 
-/// Transforms a rune and everything within.
+/// Transforms a rune and its descendants.
 pub(super) fn transform(
     engine: &Engine<'_>,
     tag: &mut Element,
@@ -34,7 +34,7 @@ pub(super) fn transform(
     config: &EngineConfig,
     parent: Option<ParentRune<'_>>,
 ) {
-    // Runes nest, and this function with them: what it holds meanwhile is on the heap.
+    // Runes are nested and so is this function: its state is on the heap to save stack.
     let mut prepared = prepare(tag, type_name, config, parent);
     let rune = kebab_case(type_name);
     let parent_of_children = ParentRune { rune: &rune, child_density: config.child_density.as_deref() };
@@ -44,7 +44,7 @@ pub(super) fn transform(
     finalize(&mut prepared, tag);
 }
 
-/// Works out the look of a rune, puts its children in their places and dresses them.
+/// Computes the root style, places the children and adds their classes.
 fn prepare<'c>(
     tag: &mut Element,
     type_name: &str,
@@ -65,7 +65,7 @@ fn prepare<'c>(
     Box::new(PreparedRune { config, block, root_style })
 }
 
-/// What can be done only when everything within is done.
+/// The steps that need the transformed descendants.
 fn finalize(prepared: &mut PreparedRune<'_>, tag: &mut Element) {
     let PreparedRune { config, block, root_style } = prepared;
     if let Some(projection) = &config.projection {
@@ -78,7 +78,7 @@ fn finalize(prepared: &mut PreparedRune<'_>, tag: &mut Element) {
     }
 }
 
-/// Names the parts and puts them where they belong, with the backdrop in front.
+/// Names the parts and places them, with the backdrop first.
 fn lay_out_children(config: &EngineConfig, root_style: &mut RootStyle, children: &mut Vec<RenderNode>) {
     let backdrop = root_style.backdrop.take();
     if backdrop.is_some() {
@@ -92,7 +92,7 @@ fn lay_out_children(config: &EngineConfig, root_style: &mut RootStyle, children:
     children.extend(assembled);
 }
 
-/// Marks on children that are in place, and metas that have done their work.
+/// Marks children in their final place and removes consumed metas.
 fn finalize_children(config: &EngineConfig, root_style: &mut RootStyle, children: &mut Vec<RenderNode>) {
     surface_style::apply_media_attributes(root_style, children);
     cover::disable_media_interaction(root_style, children);
@@ -117,7 +117,7 @@ fn finalize_children(config: &EngineConfig, root_style: &mut RootStyle, children
     cover::set_content_color_scheme(root_style, children);
 }
 
-/// The attributes of the root, in the order that is printed.
+/// The attributes of the root, in output order.
 fn root_attributes(
     original: &Attributes,
     config: &EngineConfig,

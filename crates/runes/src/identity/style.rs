@@ -17,7 +17,7 @@ const GAPS: [(&str, &str); 4] = [
     ("loose", "var(--rf-spacing-xl)"),
 ];
 
-/// Styles of the root: those that follow modifiers, then those of the facets.
+/// Styles of the root: those of modifiers, then those of facets.
 pub(super) fn root_styles(config: &EngineConfig, root_style: &RootStyle) -> Vec<(String, String)> {
     let from_modifiers = config.styles.iter().filter_map(|(modifier, style)| {
         let value = root_style.modifier_values.get(modifier).filter(|value| is_truthy(value))?;
@@ -42,7 +42,7 @@ fn to_fractions(value: &str) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// Parts between runs of white space; a space at either end leaves an empty part there.
+/// Splits at white space; white space at an end leaves an empty part there.
 fn split_at_spaces(text: &str) -> impl Iterator<Item = &str> {
     let inner = text.split_whitespace();
     let starts = text.starts_with(char::is_whitespace).then_some("");
@@ -50,7 +50,7 @@ fn split_at_spaces(text: &str) -> impl Iterator<Item = &str> {
     starts.into_iter().chain(inner).chain(ends)
 }
 
-/// Adds declarations to an element's own.
+/// Appends declarations to an element's style.
 pub(super) fn append_styles(tag: &mut Element, styles: &[(String, String)]) {
     if styles.is_empty() {
         return;

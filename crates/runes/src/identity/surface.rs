@@ -1,4 +1,4 @@
-//! The surface that a rune takes up: width, spacing, density, depth, emphasis of its header, and how it appears.
+//! The surface of a rune: width, spacing, density, elevation, prominence of its header, and how it appears.
 
 use serde_json::Value;
 
@@ -7,14 +7,14 @@ use super::root_style::RootStyle;
 use super::rune_input::RuneInput;
 use crate::js_value::{is_truthy, to_text};
 
-/// Roles of parts that make a header, which prominence scales.
+/// Roles of header parts, which `prominence` scales.
 const HEADER_ROLES: [&str; 4] = ["header", "preamble", "title", "description"];
 
-/// Older words for depth.
+/// Older values of `elevation`.
 const LEGACY_ELEVATIONS: [(&str, &str); 4] =
     [("none", "flat"), ("sm", "raised"), ("md", "raised"), ("lg", "floating")];
 
-/// Attributes of the root that are taken over here.
+/// Attributes of the root that this module consumes.
 pub(super) const CONSUMED_ATTRIBUTES: [&str; 8] =
     ["width", "spacing", "inset", "elevation", "prominence", "reveal", "stagger", "density"];
 
@@ -43,7 +43,7 @@ pub(super) fn apply(input: &RuneInput<'_>, parent: Option<ParentRune<'_>>, root_
     root_style.density = requested.unwrap_or_else(|| inherited().unwrap_or("full").to_owned());
 }
 
-/// Elevation, prominence and motion, which come after the text's register.
+/// Elevation, prominence and motion, which follow the reading mode in the output.
 pub(super) fn apply_elevation_and_motion(input: &RuneInput<'_>, root_style: &mut RootStyle) {
     let config = input.config;
     let elevation = match input.attribute("elevation") {

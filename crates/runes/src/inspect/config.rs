@@ -1,4 +1,4 @@
-//! The engine's configuration of a rune as JSON, in the spelling of the original.
+//! The engine configuration of a rune as JSON, with npm's keys.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::catalogue::{
 };
 use crate::contracts::inline_style_json;
 
-/// What the engine does with a rune. A rune that leaves no element of its own has an empty configuration, never none.
+/// The configuration of a rune. Empty for a rune that leaves no element of its own.
 pub fn engine_config_json(catalogue: &Catalogue, rune: &Rune) -> Value {
     let empty = EngineConfig::default();
     let config = catalogue.engine_config_of(rune).unwrap_or(&empty);
@@ -45,7 +45,7 @@ fn map_to_json<T>(values: &OrderedMap<T>, to_json: impl Fn(&T) -> Value) -> Valu
     Value::Object(values.iter().map(|(name, value)| (name.clone(), to_json(value))).collect())
 }
 
-/// An object of what is said: without `null`, `false` and what is empty.
+/// An object without `null`, `false` and empty values.
 fn object_without_empty<const N: usize>(entries: [(&str, Value); N]) -> Value {
     let is_present = |value: &Value| match value {
         Value::Null | Value::Bool(false) => false,
@@ -82,7 +82,7 @@ fn meta_field_json(field: &MetaField) -> Value {
     ])
 }
 
-/// A value by its name alone, unless it stands at the end.
+/// The field's name, or an object if the field is aligned.
 fn block_field_json(field: &BlockField) -> Value {
     match &field.align {
         Some(align) => json!({ "field": field.field, "align": align }),

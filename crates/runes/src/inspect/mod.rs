@@ -1,7 +1,7 @@
-//! A rune shown at work: its example, rendered, with the attributes that the caller wants to see.
+//! Renders the example of one rune, with the attributes of the query.
 //!
-//! This is what `refrakt://rune/<name>?attribute=value` answers. The engine itself accepts any value, as the original does; here
-//! a value that the rune does not know is refused with the values that it does know ([`check`]).
+//! This answers `refrakt://rune/<name>?attribute=value`. The engine accepts any value, as npm does. This module rejects
+//! attributes and values that the rune does not know, and lists the known ones ([`check_attributes`]).
 //!
 //! ```
 //! use quad_runes::catalogue::Catalogue;
@@ -37,17 +37,17 @@ use crate::catalogue::{AttributeType, Catalogue, Rune, UnknownRune};
 use crate::expand::{PageVariables, RenderError};
 use crate::render::render;
 
-/// The theme that every answer is rendered with.
+/// The theme of every answer.
 const THEME: &str = "base";
 
 /// Why a rune cannot be shown.
 #[derive(Debug)]
 pub enum InspectError {
-    /// There is no such rune.
+    /// The rune does not exist.
     Unknown(UnknownRune),
-    /// It has no such attribute, or the attribute no such value.
+    /// The attribute or its value is unknown.
     Invalid(InvalidAttribute),
-    /// Its example cannot be rendered.
+    /// The example cannot be rendered.
     Render(RenderError),
 }
 
@@ -73,7 +73,7 @@ impl InspectError {
         }
     }
 
-    /// What to do about it.
+    /// What the caller can do.
     pub fn hint(&self) -> String {
         match self {
             InspectError::Unknown(error) => error.hint(),
@@ -85,8 +85,8 @@ impl InspectError {
     }
 }
 
-/// A rune by name or alias, with attributes as a query gives them: decoded, in order. One attribute of a closed set may be
-/// [`ALL`]; then the answer is a list with one entry for each of its values.
+/// Renders a rune by name or alias, with the decoded attributes of a query. One attribute may have the value
+/// [`ALL_VALUES`]: the answer is then a list with one entry for each allowed value.
 pub fn inspect(
     catalogue: &Catalogue,
     name: &str,
@@ -122,7 +122,7 @@ fn render_preview(
     }))
 }
 
-/// The rune's own example, or the least that it needs.
+/// The rune's example, or a tag with its required attributes.
 fn example_source(rune: &Rune) -> String {
     if let Some(example) = &rune.example {
         return example.clone();

@@ -1,4 +1,4 @@
-//! Attributes written into the first tag of a rune in a document; all other bytes stay as they are.
+//! Sets attributes in the first tag of a rune in a document. All other bytes stay unchanged.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::attributes::AttributeValues;
 use crate::js_value::number_text;
 
-/// The document with these attributes in the first tag of this name: a value that is there is replaced, one that is not is
-/// added behind the others. A document without such a tag is given back unchanged.
+/// Sets attributes in the first tag with this name: replaces existing values and appends new attributes. Returns the
+/// document unchanged if it has no such tag.
 ///
 /// ```
 /// use quad_runes::inspect::splice;
@@ -35,7 +35,7 @@ pub fn set_attributes(source: &str, rune: &str, values: &AttributeValues) -> Str
     if !insertion.is_empty() {
         edits.extend(insertion_range(source, tag).map(|range| (range, insertion + " ")));
     }
-    // From the back, so that what is still to come keeps its place.
+    // Edits are applied from the end, so earlier offsets stay valid.
     edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
     let mut spliced = source.to_owned();
     for (range, text) in edits {
@@ -44,17 +44,17 @@ pub fn set_attributes(source: &str, rune: &str, values: &AttributeValues) -> Str
     spliced
 }
 
-/// Where an attribute stands and what replaces it.
+/// The range of an attribute and its replacement.
 fn attribute_edit(source: &str, tag: &Node, name: &str, value: &Value) -> Option<(Range<usize>, String)> {
     let annotation = tag.annotation(name)?;
     if annotation.span.slice(source).starts_with('#') {
-        // An id in short form can hold only a word.
+        // The short form of an id allows only a word.
         return Some((annotation.span.range(), format!("{name}={}", to_markdoc_literal(value))));
     }
     Some((annotation.value_span.range(), to_markdoc_literal(value)))
 }
 
-/// The space between the last attribute and the end of an opening tag.
+/// The white space between the last attribute and the end of the opening tag.
 fn insertion_range(source: &str, tag: &Node) -> Option<Range<usize>> {
     let opening = tag.opening()?;
     let text = opening.slice(source);
@@ -63,7 +63,7 @@ fn insertion_range(source: &str, tag: &Node) -> Option<Range<usize>> {
     Some(start + inner.trim_end().len()..start + inner.len())
 }
 
-/// A value as a document holds it.
+/// A value in Markdoc syntax.
 fn to_markdoc_literal(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
@@ -91,7 +91,7 @@ fn quote(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
-            // Nothing else below a space can be written in a document.
+            // Markdoc syntax has no escape for other control characters.
             ch if u32::from(ch) < 0x20 => {}
             ch => quoted.push(ch),
         }

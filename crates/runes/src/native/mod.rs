@@ -1,7 +1,8 @@
-//! Runes that a template cannot express, one file each; what the file does and why it is code stands at its top.
+//! Runes that a template cannot express, one file each. The module doc of each file says why it is code.
 //!
-//! A transform is given the [`RuneUse`]: the arguments, and what the content model found in the body. It renders nodes with
-//! [`RenderContext::nodes`] and builds its root with [`Component`](crate::schema::Component). The packages each have a folder and a table of their own.
+//! A transform receives a [`RuneUse`]: the arguments, and the content by field. It renders nodes with
+//! [`RenderContext::render_nodes`] and builds its root with [`RootBuilder`](crate::expand::RootBuilder). Each package
+//! has a folder with a table of its runes.
 
 mod business;
 mod core;
@@ -19,10 +20,10 @@ use crate::expand::render_context::Result;
 use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
-/// What a native rune does.
+/// The transform of a native rune.
 pub type RuneTransform = fn(RuneUse<'_>, &mut RenderContext<'_>) -> Result<RenderNode>;
 
-/// The transform of a rune, if it is native. A rune of another package that has the name of one of ours is not.
+/// The transform of a rune, if it is native. A rune of a plugin that reuses one of our names is not native.
 pub(crate) fn find_transform(rune: &Rune) -> Option<RuneTransform> {
     let name = rune.name.as_str();
     match rune.package.as_str() {
@@ -40,7 +41,7 @@ pub(crate) fn find_transform(rune: &Rune) -> Option<RuneTransform> {
     }
 }
 
-/// Arguments that a rune hands to the runes within it and does not take itself.
+/// Arguments that a rune passes to nested runes and does not use itself.
 pub(crate) fn forwarded_attributes(rune: &Rune) -> &'static [&'static str] {
     if rune.package == "@refrakt-md/marketing" { marketing::forwarded_attributes(&rune.name) } else { &[] }
 }

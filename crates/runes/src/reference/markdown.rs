@@ -1,4 +1,4 @@
-//! The reference as Markdown, for terminals and for agents that read text.
+//! The reference as Markdown.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Detail, rune_reference, runes_by_package};
 use crate::catalogue::{Catalogue, ContentModel, Field, Rune};
 
-/// Names and descriptions, one line each, by package.
+/// Names and descriptions by package, one line each.
 pub fn list_as_markdown(catalogue: &Catalogue) -> String {
     let mut text = String::from("# Runes\n");
     for (package, runes) in runes_by_package(catalogue) {
@@ -144,7 +144,7 @@ fn write_field_lines(text: &mut String, fields: &[Field]) {
     }
 }
 
-/// A fence longer than any within.
+/// A fence that is longer than any in the example.
 fn fence_for(example: &str) -> String {
     let longest = example
         .lines()

@@ -1,4 +1,4 @@
-//! `cast` and `cast-member`: native because people come from list items and from tags alike, and a portrait may be a drawing.
+//! `cast` and `cast-member`. Native: members come from list items and from tags, and a portrait may be a placeholder.
 
 use crate::expand::header::SectionHeader;
 use crate::expand::render_context::Result;

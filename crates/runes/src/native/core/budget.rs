@@ -1,6 +1,6 @@
-//! A budget: categories below headings, items as `what: amount`, and the sums of both.
+//! A budget: categories below headings, items as `label: amount`, and the sums of both.
 //!
-//! Native because amounts are read and added up.
+//! Native: amounts are parsed and added up.
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
@@ -37,7 +37,7 @@ fn amount_of(item: &MarkdocNode) -> f64 {
     item.attributes.get_str("amount").map_or(0.0, parse_amount)
 }
 
-/// The items of a list as runes; every other node as it is.
+/// Converts the items of a list to runes; other nodes stay unchanged.
 fn line_items(node: MarkdocNode) -> Vec<MarkdocNode> {
     if node.kind != NodeType::List {
         return vec![node];
@@ -51,7 +51,7 @@ fn line_items(node: MarkdocNode) -> Vec<MarkdocNode> {
     node.children.iter().map(item).collect()
 }
 
-/// `Ferry: €12` → `Ferry` and `€12`, parted at the last colon before something that begins as an amount does.
+/// `Ferry: €12` → `Ferry` and `€12`, split at the last colon before the start of an amount.
 fn split_amount(text: &str) -> (&str, &str) {
     let begins_as_amount = |rest: &str| {
         let rest = rest.trim_start();
@@ -105,7 +105,7 @@ fn classed_element(element: &str, class: &str, children: impl IntoIterator<Item 
     Element::new(element).with_attr("class", class).with_children(children).into()
 }
 
-/// Puts label and sum in front of a category; returns the sum.
+/// Puts label and sum before a category; returns the sum.
 fn add_heading(category: &mut RenderNode, currency: &Currency) -> f64 {
     let Some(tag) = category.as_element_mut() else { return 0.0 };
     let values = rune_fields(tag);
@@ -140,7 +140,7 @@ fn footer_element(total: f64, per_day: Option<f64>, currency: &Currency) -> Rend
     classed_element("div", "rf-budget__footer", std::iter::once(total).chain(per_day))
 }
 
-/// Headings with what stands below them as categories. A first heading above deeper ones is the title.
+/// Converts headings and the nodes below them to categories. A first heading above deeper ones is the title.
 fn group_into_categories(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     let mut headings =
         nodes.iter().enumerate().filter_map(|(index, node)| Some((index, node_ext::heading_level(node)?)));

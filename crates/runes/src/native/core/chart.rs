@@ -1,6 +1,6 @@
-//! A table drawn as a chart.
+//! A chart of a table.
 //!
-//! Native because the table stays in the page as what is drawn from, with the title as its caption.
+//! Native: the table stays in the page as the chart's data, with the title as its caption.
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, new_element, set_name};

@@ -1,6 +1,6 @@
-//! A table to sort and to search.
+//! A table that can be sorted and searched.
 //!
-//! Native because it takes the first table out of its content, out of the element that every table stands in.
+//! Native: takes the first table of its content out of its wrapper.
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, set_name};

@@ -1,6 +1,6 @@
-//! What changed between two code blocks, line by line.
+//! The changes between two code blocks, line by line.
 //!
-//! Native because the changes are computed.
+//! Native: the changes are computed.
 
 use quad_markdoc::Node as MarkdocNode;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use crate::render_tree::{Element, RenderNode};
 struct Version {
     text: String,
     source: Option<String>,
-    /// Number of the line before the first.
+    /// Line number before the first line.
     offset: f64,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) 
     Ok(root.child_if(header).child(content).build().with_attr("data-code-host", true))
 }
 
-/// The title, or the files that are compared.
+/// The title, or the names of the compared files.
 fn header_text(title: String, before: Option<String>, after: Option<String>) -> Option<String> {
     if !title.is_empty() {
         return Some(title);
@@ -110,7 +110,7 @@ fn gutter_elements(line: &DiffLine<'_>, offsets: [f64; 2]) -> Vec<RenderNode> {
         .collect()
 }
 
-/// Two columns: lines that were removed stand beside those that took their place.
+/// Two columns: removed lines beside the lines that replace them.
 fn render_split(lines: &[DiffLine<'_>], language: &str, offsets: [f64; 2]) -> RenderNode {
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let mut rest = lines;

@@ -1,6 +1,6 @@
 //! A panel that slides in from an edge.
 //!
-//! Native because the level of its title is clamped, and because a rule in its text opens a footer.
+//! Native: the level of its title is clamped, and a thematic break starts a footer.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     if let Some(text) = arguments.text("title") {
         let mut title: RenderNode = match arguments.get("headingLevel").and_then(Value::as_f64) {
             Some(level) => new_element(&format!("h{}", level.trunc().clamp(1.0, 6.0)), [text.into()]),
-            // Without the page around it, nobody knows the level; a later stage may.
+            // The level depends on the page; a site may change it.
             None => Element::new("h3")
                 .with_attr("data-drawer-title-auto", "true")
                 .with_children([text.into()])

@@ -1,6 +1,6 @@
 //! A row of the table of errors.
 //!
-//! Native because it reads an object.
+//! Native: its argument is an object.
 
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! A link to a file of the project.
 //!
-//! Native because the text of the link is the last part of the path where none is given; where it leads, a later stage knows.
+//! Native: without a label, the text is the last segment of the path. A site sets the target.
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};

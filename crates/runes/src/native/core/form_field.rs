@@ -1,6 +1,6 @@
 //! One field of a form.
 //!
-//! Native because each kind of field is another element.
+//! Native: each kind of field is another element.
 
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ fn hyphenate(text: &str) -> String {
     result
 }
 
-/// A field in which something is entered.
+/// An input element.
 struct Control {
     id: String,
     name: String,

@@ -1,6 +1,6 @@
-//! Pictures beside each other.
+//! Images side by side.
 //!
-//! Native because every picture, wherever it stands, becomes a figure of its own with its label as caption.
+//! Native: every image, at any depth, becomes a figure with its label as caption.
 
 use crate::expand::media::collect_media;
 use crate::expand::render_context::Result;

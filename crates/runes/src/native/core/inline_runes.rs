@@ -1,6 +1,6 @@
-//! The small runes that stand in a line of text or for a place that a later stage fills: badge, icon, xref, expand.
+//! Small inline runes and placeholders: badge, icon, xref, expand.
 //!
-//! Native because none of them has a root that the schema builds: the engine is given finished attributes.
+//! Native: none has a root that [`RootBuilder`](crate::expand::RootBuilder) builds; their attributes are final.
 
 use serde_json::Value;
 

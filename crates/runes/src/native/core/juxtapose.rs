@@ -1,6 +1,6 @@
 //! Two panels to compare by sliding, toggling or fading.
 //!
-//! Native because each zone becomes an element that the engine knows as a type of its own, with a label from a list.
+//! Native: each zone becomes an element with an engine type of its own, labelled from a list.
 
 use crate::expand::media::unwrap_paragraphs;
 use crate::expand::render_context::Result;

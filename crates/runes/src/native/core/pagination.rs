@@ -1,6 +1,6 @@
-//! Links to the page before and the page after.
+//! Links to the previous and the next page.
 //!
-//! Native because a target is an address or a slug, and because of what is left for a later stage that knows the other pages.
+//! Native: a target is a URL or a slug, and a site that knows the other pages completes it.
 
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ fn page_link(
     Some(tag.with_children(order(label)))
 }
 
-/// `/path` or `scheme://…`; everything else is a slug.
+/// `/path` or `scheme://…`; anything else is a slug.
 fn is_url(target: &str) -> bool {
     let scheme = target.split_once("://").map(|(scheme, _)| scheme);
     let is_scheme =

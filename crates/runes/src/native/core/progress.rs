@@ -1,6 +1,6 @@
-//! How far something has come.
+//! A progress bar.
 //!
-//! Native because percentage and reading are computed.
+//! Native: percentage and text are computed.
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};
@@ -15,7 +15,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     let (value, max) = (number_argument(arguments, "value"), number_argument(arguments, "max"));
     let ratio = value.zip(max).filter(|(value, max)| value.is_finite() && max.is_finite() && *max > 0.0);
     let percent = match ratio {
-        // Half up, whatever the sign.
+        // Rounds half up, also below zero.
         Some((value, max)) => (value / max * 100.0 + 0.5).floor(),
         None => number_argument(arguments, "percent").filter(|percent| percent.is_finite()).unwrap_or(0.0),
     };
@@ -47,7 +47,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     Ok(root)
 }
 
-/// An argument as a number, as a whole: `"3 of 4"` is none.
+/// An argument as a number. The whole text must be a number: `"3 of 4"` is none.
 fn number_argument(arguments: &Arguments, name: &str) -> Option<f64> {
     Some(match arguments.get(name)? {
         Value::Null => return None,

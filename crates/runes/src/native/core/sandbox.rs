@@ -1,6 +1,6 @@
-//! Markup that runs in a frame of its own.
+//! Markup that runs in an iframe.
 //!
-//! Native because its content is not Markdown: the lines between its tags are taken as they were written.
+//! Native: its content is not Markdown: the source lines between its tags are used unchanged.
 
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     Ok(root)
 }
 
-/// A number of pixels, or `fill`; everything else is `auto`.
+/// A number of pixels, or `fill`; anything else is `auto`.
 fn height(value: Option<&Value>) -> String {
     let text = match value {
         Some(value) if !value.is_null() => to_text(value),
@@ -64,7 +64,7 @@ fn height(value: Option<&Value>) -> String {
     if text == "fill" || is_number { text } else { "auto".into() }
 }
 
-/// The lines after that of the opening tag and before that of the closing one.
+/// The source lines between the opening and the closing tag.
 fn lines_between(source: &str, lines: &[u32]) -> String {
     let (Some(first), Some(last)) = (lines.first(), lines.last().filter(|_| lines.len() >= 2)) else {
         return String::new();

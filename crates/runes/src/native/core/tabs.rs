@@ -1,6 +1,6 @@
 //! Tabs and the rune of one tab.
 //!
-//! Native because a tab becomes two elements, a button and a panel, which the group puts into two lists.
+//! Native: a tab becomes a button and a panel, which the group puts into two lists.
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
@@ -38,7 +38,7 @@ pub(super) fn transform_tab(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_
     ]))
 }
 
-/// The name of a tab. One that is made of a heading is a list of texts.
+/// The name of a tab. A name that comes from a heading is a list of texts.
 fn label_node(name: Option<&Value>) -> RenderNode {
     match name {
         Some(Value::Array(texts)) => fragment(texts.iter().map(|text| RenderNode::Text(to_text(text)))),

@@ -1,6 +1,6 @@
 //! Running text in columns.
 //!
-//! Native because one column and text from the left are what text is anyway, and are not handed over.
+//! Native: one column and start alignment are the default and are not passed to the engine.
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};

@@ -1,6 +1,6 @@
-//! The frame of a device around content.
+//! A device frame around content.
 //!
-//! Native because each family of devices has a frame of its own.
+//! Native: each family of devices has its own frame.
 
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     Ok(root)
 }
 
-/// What stands in the frame of a device.
+/// The content of a device's frame.
 fn frame_content(rune_use: &RuneUse<'_>, device: &str, viewport: RenderNode) -> Vec<RenderNode> {
     match device {
         "iphone-15" | "iphone-se" | "pixel" | "phone" => {

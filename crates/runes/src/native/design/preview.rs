@@ -1,7 +1,7 @@
-//! A component at work, beside its source.
+//! A component beside its source.
 //!
-//! Native because the source is a code block among the content or the text of the document itself, and because the markup that
-//! the content becomes is shown as text too.
+//! Native: the source is a code block of the content, or the source text between the tags; the markup of the content is
+//! shown as text too.
 
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::js_value::{number_text, to_text};
 use crate::limits::PREVIEW_MARKUP_BYTES_MAX;
 use crate::render_tree::{Element, RenderNode};
 
-/// Language of a code block that names none.
+/// Language of a code block without one.
 const DEFAULT_CODE_LANGUAGE: &str = "shell";
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -45,7 +45,7 @@ fn code_block(name: &str, language: &str, text: String) -> RenderNode {
         .into()
 }
 
-/// The code block that is the source, with its language: the second one, or the only one.
+/// Takes the code block that is the source, with its language: the second one, or the only one.
 fn take_source(nodes: &mut Vec<MarkdocNode>) -> Option<(String, String)> {
     let is_fence = |node: &MarkdocNode| node.kind == NodeType::Fence;
     let first = nodes.iter().position(is_fence)?;
@@ -62,7 +62,7 @@ fn take_source(nodes: &mut Vec<MarkdocNode>) -> Option<(String, String)> {
     Some((language.unwrap_or_else(|| DEFAULT_CODE_LANGUAGE.to_owned()), text("content")))
 }
 
-/// The text between the tags of the rune, if the author wants it shown.
+/// The source text between the rune's tags, if the author wants it shown.
 fn source_between_tags(rune_use: &RuneUse<'_>, cx: &RenderContext<'_>) -> Option<(String, String)> {
     let ([first, .., last], true) = (&*rune_use.node.lines, rune_use.arguments.is_truthy("source")) else {
         return None;
@@ -75,7 +75,7 @@ fn source_between_tags(rune_use: &RuneUse<'_>, cx: &RenderContext<'_>) -> Option
     (!text.is_empty()).then(|| ("markdoc".to_owned(), text.to_owned()))
 }
 
-/// The markup of nodes, as a reader expects to see it: one element a line, text without the white space around it.
+/// The markup of nodes in readable form: one element a line, text trimmed.
 fn to_markup(nodes: &[RenderNode], depth: usize) -> String {
     let indent = "  ".repeat(depth);
     let mut lines = Vec::new();

@@ -1,6 +1,6 @@
-//! A dot of a colour in a line of text.
+//! A coloured dot within a line.
 //!
-//! Native because the value stands beside the name only where the author asks for it.
+//! Native: the value is shown beside the name only on request.
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, new_element, set_field};

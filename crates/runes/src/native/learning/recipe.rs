@@ -1,4 +1,4 @@
-//! `recipe`: native because the items of both lists are marked one by one.
+//! `recipe`. Native: the items of both lists are marked one by one.
 
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     Ok(SplitLayout::read(&arguments).apply_to(root).build())
 }
 
-/// What is told to the engine, and again to search engines.
+/// Passes values to the engine, and again as structured data.
 fn with_values(root: RootBuilder, arguments: &Arguments) -> RootBuilder {
     let servings = arguments.get("servings").filter(|servings| !servings.is_null()).map(to_text);
     let servings = Value::from(servings.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! `audio`: native because all that it is told is handed to the player as data.
+//! `audio`. Native: all arguments are passed to the player as JSON.
 
 use serde_json::{Map, Value, json};
 
@@ -31,7 +31,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         .build())
 }
 
-/// The recording as the player knows it.
+/// The recording as JSON for the player.
 fn track_data(arguments: &Arguments, chapters: &[ItemFields]) -> Value {
     let mut fields = Map::new();
     for (name, argument) in

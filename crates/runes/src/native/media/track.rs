@@ -1,4 +1,4 @@
-//! `track`: native because its name is read out of what is written first, and lengths have two forms.
+//! `track`. Native: its name is the first text, and durations have two forms.
 
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ fn with_values(root: RootBuilder, arguments: &Arguments) -> RootBuilder {
         .value("type", arguments.non_null_or("type", "song"))
 }
 
-/// A length as it is shown: one that is written for machines is put into words.
+/// A duration for display; the machine form is converted.
 fn format_duration(length: String) -> String {
     if length.starts_with("PT") { duration::format_clock(duration::seconds(&length)) } else { length }
 }

@@ -1,6 +1,6 @@
 //! Journeys by days and stops.
 //!
-//! Native because a journey takes days and nothing else, and a day takes stops and nothing else.
+//! Native: a journey keeps only days, and a day only stops.
 
 use crate::expand::header::header_element;
 use crate::expand::render_context::Result;

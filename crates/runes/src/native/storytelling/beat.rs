@@ -1,6 +1,6 @@
-//! Plots and the beats that they are made of.
+//! Plots and their beats.
 //!
-//! Native because a beat reads its state from the mark that a checklist has, and because a plot takes beats and nothing else.
+//! Native: the state of a beat comes from its check box, and a plot keeps only beats.
 
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     Ok(root.child(label).child(named_element("div", "body", body)).build())
 }
 
-/// The state that a mark stands for.
+/// The state of a check box mark.
 fn status_of_mark(mark: &Value) -> Option<&'static str> {
     Some(match mark.as_str()? {
         "x" => "complete",
