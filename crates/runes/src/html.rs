@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::js_value::{is_truthy, number_text, to_text};
+use crate::js_value::{format_js_number, is_truthy, to_js_string};
 use crate::render_tree::{Attributes, Element, RenderNode};
 
 /// Elements without content and closing tag.
@@ -81,7 +81,7 @@ fn write_inline(node: &RenderNode, out: &mut String) {
     match node {
         RenderNode::Null => {}
         RenderNode::Text(text) => write_escaped(text, out),
-        RenderNode::Number(number) => out.push_str(&number_text(*number)),
+        RenderNode::Number(number) => out.push_str(&format_js_number(*number)),
         RenderNode::Element(tag) => match element_name(tag) {
             None => tag.children.iter().for_each(|child| write_inline(child, out)),
             Some(name) => {
@@ -133,7 +133,7 @@ fn write_attribute(key: &str, value: &Value, out: &mut String) {
     out.push_str("=\"");
     match value {
         Value::String(text) => write_escaped(text, out),
-        value => write_escaped(&to_text(value), out),
+        value => write_escaped(&to_js_string(value), out),
     }
     out.push('"');
 }

@@ -27,5 +27,4 @@ pub mod native;
 pub mod reference;
 pub mod render;
 pub mod render_tree;
-mod script;
 pub mod selectors;

@@ -156,7 +156,7 @@ fn rune_entry(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Map<String,
 }
 
 fn attribute_entries(
-    attributes: &crate::catalogue::OrderedMap<Attribute>,
+    attributes: &indexmap::IndexMap<String, Attribute>,
     fallback: impl Fn(&str) -> Option<Value>,
     detail: Detail,
 ) -> Map<String, Value> {

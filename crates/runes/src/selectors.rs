@@ -4,7 +4,7 @@ use indexmap::IndexSet;
 
 use crate::collation::collation_key;
 use crate::contracts::CLASS_PREFIX;
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
 /// The selectors of a tree: blocks, modifiers, elements, attributes; each kind in collation order.
@@ -44,7 +44,7 @@ fn collect_from_node(node: &RenderNode, selectors: &mut IndexSet<String>) {
     collect_classes(tag, selectors);
     for (key, value) in &tag.attributes {
         if key.starts_with("data-") && !value.is_null() {
-            selectors.insert(format!("[{key}=\"{}\"]", to_text(value)));
+            selectors.insert(format!("[{key}=\"{}\"]", to_js_string(value)));
         }
     }
     tag.children.iter().for_each(|child| collect_from_node(child, selectors));

@@ -7,9 +7,6 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-/// A map that keeps the order of the file.
-pub type OrderedMap<T> = IndexMap<String, T>;
-
 /// What the engine does with one type of rune. An empty map or `None` means "not set".
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -23,13 +20,13 @@ pub struct EngineConfig {
     /// Namespace that owns the type. Defaults to that of the package; empty for none.
     pub scope: Option<String>,
     /// Values that become classes and data attributes, in this order.
-    pub modifiers: OrderedMap<Modifier>,
+    pub modifiers: IndexMap<String, Modifier>,
     /// Class suffix by the enclosing rune.
-    pub context_modifiers: OrderedMap<String>,
+    pub context_modifiers: IndexMap<String, String>,
     /// Class suffixes that are always added.
     pub static_modifiers: Vec<String>,
     /// Attributes of the root element.
-    pub root_attributes: OrderedMap<String>,
+    pub root_attributes: IndexMap<String, String>,
     /// Density, unless the author or the enclosing rune sets one.
     pub default_density: Option<String>,
     /// Density for nested runes.
@@ -47,25 +44,25 @@ pub struct EngineConfig {
     /// What a frame surrounds: the media, or the block itself.
     pub frame_target: Option<String>,
     /// Role of a named part: header, title, body, media…
-    pub sections: OrderedMap<String>,
+    pub sections: IndexMap<String, String>,
     /// Kind of media slot that a named part offers.
-    pub media_slots: OrderedMap<String>,
+    pub media_slots: IndexMap<String, String>,
     /// Element name or field → name of the part.
-    pub auto_label: OrderedMap<String>,
+    pub auto_label: IndexMap<String, String>,
     /// How an editor edits a named part.
-    pub edit_hints: OrderedMap<String>,
+    pub edit_hints: IndexMap<String, String>,
     /// Values of an enumeration that are shown as text and may be translated.
-    pub i18n_enums: OrderedMap<String>,
+    pub i18n_enums: IndexMap<String, String>,
     /// Inline styles that follow from modifiers.
-    pub styles: OrderedMap<Style>,
+    pub styles: IndexMap<String, Style>,
     /// How each value is displayed in blocks.
-    pub meta_fields: OrderedMap<MetaField>,
+    pub meta_fields: IndexMap<String, MetaField>,
     /// Blocks that the engine builds from values.
-    pub blocks: OrderedMap<Block>,
+    pub blocks: IndexMap<String, Block>,
     /// Where named parts are placed.
     pub layout: Layout,
     /// Elements before and after the content: the older form of `blocks` and `layout`.
-    pub structure: OrderedMap<StructureElement>,
+    pub structure: IndexMap<String, StructureElement>,
     /// Element around the content.
     pub content_wrapper: Option<ContentWrapper>,
     /// Parts to hide, group and move at the end of the transform.
@@ -83,7 +80,7 @@ pub struct EngineConfig {
     /// A change that needs Rust code, made at the end of the transform.
     pub post_transform: Option<PostTransform>,
     /// Overrides by modifier value: modifier → value → configuration that is merged over this one.
-    pub variants: OrderedMap<OrderedMap<EngineConfig>>,
+    pub variants: IndexMap<String, IndexMap<String, EngineConfig>>,
 }
 
 /// Where a modifier's value comes from.
@@ -118,7 +115,7 @@ pub struct Modifier {
     /// Data attribute only, no class.
     pub no_bem_class: bool,
     /// Replacements for values.
-    pub value_map: OrderedMap<String>,
+    pub value_map: IndexMap<String, String>,
     /// Attribute that receives the replacement.
     pub map_target: Option<String>,
 }
@@ -179,7 +176,7 @@ pub struct MetaField {
     /// Icon before the value.
     pub icon: Option<Icon>,
     /// Sentiment (positive, negative…) by value.
-    pub sentiment_map: OrderedMap<String>,
+    pub sentiment_map: IndexMap<String, String>,
     /// Modifier that holds a link.
     pub href: Option<String>,
     /// Shown as a rating.
@@ -253,7 +250,7 @@ pub struct Layout {
     /// Names of the root's children in order; `None` keeps the root's order.
     pub root: Option<Vec<String>>,
     /// Containers by name.
-    pub containers: OrderedMap<Container>,
+    pub containers: IndexMap<String, Container>,
 }
 
 /// A container of parts.
@@ -263,7 +260,7 @@ pub struct Container {
     /// Element to create. Without it, the existing part of that name is reordered.
     pub tag: Option<String>,
     /// Attributes of that element.
-    pub attrs: OrderedMap<String>,
+    pub attrs: IndexMap<String, String>,
     /// Names in order.
     pub children: Vec<String>,
 }
@@ -299,10 +296,10 @@ pub struct Projection {
     pub hide: Vec<String>,
     /// Parts that are wrapped in a new element.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
-    pub group: OrderedMap<Group>,
+    pub group: IndexMap<String, Group>,
     /// Parts that are moved into another part.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
-    pub relocate: OrderedMap<Relocation>,
+    pub relocate: IndexMap<String, Relocation>,
 }
 
 /// A new element around parts.
@@ -348,10 +345,16 @@ impl EngineConfig {
         fn override_value<T: Clone>(base: &Option<T>, overrides: &Option<T>) -> Option<T> {
             overrides.clone().or_else(|| base.clone())
         }
-        fn replace_map<T: Clone>(base: &OrderedMap<T>, overrides: &OrderedMap<T>) -> OrderedMap<T> {
+        fn replace_map<T: Clone>(
+            base: &IndexMap<String, T>,
+            overrides: &IndexMap<String, T>,
+        ) -> IndexMap<String, T> {
             if overrides.is_empty() { base.clone() } else { overrides.clone() }
         }
-        fn union_map<T: Clone>(base: &OrderedMap<T>, overrides: &OrderedMap<T>) -> OrderedMap<T> {
+        fn union_map<T: Clone>(
+            base: &IndexMap<String, T>,
+            overrides: &IndexMap<String, T>,
+        ) -> IndexMap<String, T> {
             let mut union = base.clone();
             union.extend(overrides.iter().map(|(name, value)| (name.clone(), value.clone())));
             union

@@ -24,7 +24,7 @@ pub use content_model::{
 };
 pub use engine_config::{
     Block, BlockField, BlockLayout, Container, ContentWrapper, EngineConfig, Group, Icon, Layout, MetaField,
-    Modifier, ModifierSource, OrderedMap, PostTransform, Projection, Rating, Relocation, SequenceDirection,
+    Modifier, ModifierSource, PostTransform, Projection, Rating, Relocation, SequenceDirection,
     StructureElement, Style, StyleTransform,
 };
 pub use error::{CatalogueError, line_and_column};

@@ -21,7 +21,7 @@ use serde::Deserialize;
 
 use super::attribute::Attribute;
 use super::content_model::ContentModel;
-use super::engine_config::{EngineConfig, OrderedMap};
+use super::engine_config::EngineConfig;
 use super::error::CatalogueError;
 use super::names::{is_rune_name, pascal_case};
 use super::template::RuneTemplate;
@@ -41,15 +41,15 @@ pub struct Package {
     /// One line.
     pub description: Option<String>,
     /// Commands of the namespace that work here, each with a description; `None` for a package with runes only.
-    pub commands: Option<OrderedMap<String>>,
+    pub commands: Option<IndexMap<String, String>>,
     /// Universal attributes; only the core may define them.
-    pub universal: OrderedMap<Attribute>,
+    pub universal: IndexMap<String, Attribute>,
     /// Attribute sets that runes share.
-    pub presets: OrderedMap<Preset>,
+    pub presets: IndexMap<String, Preset>,
     /// Runes, by name.
-    pub runes: OrderedMap<Rune>,
+    pub runes: IndexMap<String, Rune>,
     /// Engine configuration, by type.
-    pub engine: OrderedMap<EngineConfig>,
+    pub engine: IndexMap<String, EngineConfig>,
 }
 
 /// A set of attributes that several runes share.
@@ -61,7 +61,7 @@ pub struct Preset {
     /// One line.
     pub description: String,
     /// Its attributes.
-    pub attributes: OrderedMap<Attribute>,
+    pub attributes: IndexMap<String, Attribute>,
 }
 
 /// A rune: a tag that gives the Markdown inside it a meaning.
@@ -90,7 +90,7 @@ pub struct Rune {
     /// Name of its preset.
     pub preset: Option<String>,
     /// Its own attributes.
-    pub attributes: OrderedMap<Attribute>,
+    pub attributes: IndexMap<String, Attribute>,
     /// How it reads its body; `None` if the body is not read.
     pub content: Option<ContentModel>,
     /// Its template, if it is rendered by one.
@@ -105,13 +105,13 @@ struct PackageToml {
     #[serde(default)]
     package: PackageHeader,
     #[serde(default)]
-    universal: OrderedMap<Attribute>,
+    universal: IndexMap<String, Attribute>,
     #[serde(default)]
-    presets: OrderedMap<Preset>,
+    presets: IndexMap<String, Preset>,
     #[serde(default)]
-    runes: OrderedMap<RuneToml>,
+    runes: IndexMap<String, RuneToml>,
     #[serde(default)]
-    engine: OrderedMap<EngineConfig>,
+    engine: IndexMap<String, EngineConfig>,
 }
 
 #[derive(Default, Deserialize)]
@@ -122,10 +122,10 @@ struct PackageHeader {
     label: Option<String>,
     version: Option<String>,
     description: Option<String>,
-    commands: Option<OrderedMap<String>>,
+    commands: Option<IndexMap<String, String>>,
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
@@ -144,11 +144,11 @@ struct RuneToml {
     self_closing: bool,
     #[serde(default)]
     defer_body: bool,
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     universal: bool,
     preset: Option<String>,
     #[serde(default)]
-    attributes: OrderedMap<Attribute>,
+    attributes: IndexMap<String, Attribute>,
     content: Option<ContentModel>,
     emit: Option<RuneTemplate>,
     example: Option<String>,

@@ -12,7 +12,7 @@ use indexmap::IndexMap;
 use quad_address::closest_few;
 
 use super::attribute::Attribute;
-use super::engine_config::{EngineConfig, OrderedMap};
+use super::engine_config::EngineConfig;
 use super::names::is_rune_name;
 use super::package::{Package, Preset, Rune, merged_attributes};
 use super::{CORE, LOCAL, PREFER_CORE, builtin};
@@ -42,7 +42,7 @@ pub struct Catalogue {
     /// Rune → index of its package.
     runes: IndexMap<String, usize>,
     aliases: HashMap<String, String>,
-    engine_configs: OrderedMap<EngineConfig>,
+    engine_configs: IndexMap<String, EngineConfig>,
 }
 
 /// A rune name that does not exist.
@@ -133,7 +133,7 @@ impl Catalogue {
         }
 
         let mut catalogue =
-            Catalogue { packages, runes, aliases: HashMap::new(), engine_configs: OrderedMap::new() };
+            Catalogue { packages, runes, aliases: HashMap::new(), engine_configs: IndexMap::new() };
         catalogue.collect_aliases(preferences, &mut problems);
         catalogue.merge_engine_configs();
         for rune in catalogue.runes() {
@@ -223,7 +223,7 @@ impl Catalogue {
     }
 
     /// Engine configuration by type, in the order of the packages.
-    pub fn engine_configs(&self) -> &OrderedMap<EngineConfig> {
+    pub fn engine_configs(&self) -> &IndexMap<String, EngineConfig> {
         &self.engine_configs
     }
 

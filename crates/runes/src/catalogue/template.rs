@@ -18,7 +18,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-use super::engine_config::OrderedMap;
+use indexmap::IndexMap;
 
 /// The template of a rune.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -38,10 +38,10 @@ pub struct RuneTemplate {
     pub plain: bool,
     /// Attributes of the root, set after all others.
     #[serde(default)]
-    pub attributes: OrderedMap<String>,
+    pub attributes: IndexMap<String, String>,
     /// Values for the engine. A value that resolves to nothing is left out.
     #[serde(default)]
-    pub values: OrderedMap<String>,
+    pub values: IndexMap<String, String>,
     /// Children of the root, in order.
     #[serde(default)]
     pub children: Vec<TemplatePart>,
@@ -61,7 +61,7 @@ pub struct TemplatePart {
     pub property: Option<String>,
     /// Attributes: `$argument`, or literal text.
     #[serde(default)]
-    pub attributes: OrderedMap<String>,
+    pub attributes: IndexMap<String, String>,
     /// Fields of the content model that are placed here: one name or several.
     #[serde(default, deserialize_with = "one_or_many")]
     pub holds: Vec<String>,

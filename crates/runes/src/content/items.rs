@@ -52,7 +52,7 @@ pub(super) fn resolve(model: &[PartExtractor], item: &Node) -> ItemFields {
 fn scalar_to_string(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(crate::js_value::number_text(*number)),
+        Value::Number(number) => Some(crate::js_value::format_js_number(*number)),
         Value::Bool(value) => Some(value.to_string()),
         _ => None,
     }

@@ -14,7 +14,7 @@ use quad_markdoc::Node;
 
 use crate::catalogue::{Condition, ContentModel, DelimitedModel, NodePattern, NodePatternAlternative};
 use crate::expand::Arguments;
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 
 /// The content of a rune, by field name.
 #[derive(Debug, Default)]
@@ -135,7 +135,8 @@ fn is_met(condition: &Condition, nodes: &[Node], arguments: &Arguments) -> bool 
     match condition {
         Condition::HasChild(pattern) => nodes.iter().any(|node| pattern.matches(node)),
         Condition::AttributeIn(name, values) => {
-            let value = arguments.get(name).filter(|value| !value.is_null()).map(to_text).unwrap_or_default();
+            let value =
+                arguments.get(name).filter(|value| !value.is_null()).map(to_js_string).unwrap_or_default();
             values.contains(&value)
         }
         Condition::AttributeExists(name) => {

@@ -7,7 +7,7 @@ use quad_markdoc::{AttributeMap, Value as MarkdocValue};
 use serde_json::Value;
 
 use crate::catalogue::{Attribute, AttributeType, Catalogue, Rune};
-use crate::js_value::{is_truthy, json_number, parse_float, to_text};
+use crate::js_value::{is_truthy, json_number, parse_float, to_js_string};
 
 /// Arguments by name. An argument without a value is absent.
 #[derive(Clone, Debug, Default)]
@@ -80,7 +80,7 @@ impl Arguments {
 
     /// A truthy argument as text.
     pub fn text(&self, name: &str) -> Option<String> {
-        self.truthy(name).map(to_text)
+        self.truthy(name).map(to_js_string)
     }
 
     /// An argument as text, or the default if it is falsy.

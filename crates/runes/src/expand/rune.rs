@@ -9,7 +9,7 @@ use super::root_builder::{RUNE_FIELDS_ATTRIBUTE, field_meta_element};
 use super::template;
 use crate::catalogue::Rune;
 use crate::content::{self, ContentFields, FieldContent};
-use crate::js_value::{is_truthy, to_text};
+use crate::js_value::{is_truthy, to_js_string};
 use crate::native;
 use crate::render_tree::{Element, RenderNode};
 
@@ -170,7 +170,7 @@ fn append_universal_meta(tag: &mut Element, arguments: &Arguments) {
         // `frame` and `substrate` must be truthy; the others may have any value.
         let value = value.filter(|value| !matches!(name, "frame" | "substrate") || is_truthy(value));
         if let (Some(value), false) = (value, has_meta_field(&tag.children, name)) {
-            tag.children.push(field_meta_element(name, to_text(value)));
+            tag.children.push(field_meta_element(name, to_js_string(value)));
         }
     }
 }

@@ -2,16 +2,17 @@
 //!
 //! A rune without a template becomes a `section` with one named part for each field of its content model.
 
+use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::header::SectionHeader;
 use super::media::unwrap_paragraphs;
 use super::render_context::{RenderContext, Result, RuneUse};
 use super::root_builder::{self, RootBuilder};
-use crate::catalogue::{ContentModel, OrderedMap, TemplatePart, kebab_case};
+use crate::catalogue::{ContentModel, TemplatePart, kebab_case};
 use crate::content::ContentFields;
 use crate::expand::Arguments;
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
 /// Renders a rune by its template, or by the default.
@@ -53,7 +54,7 @@ pub(super) fn render(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Resul
 
 fn with_attributes(
     mut node: RenderNode,
-    attributes: &OrderedMap<String>,
+    attributes: &IndexMap<String, String>,
     scope: &TemplateScope<'_>,
 ) -> RenderNode {
     for (name, text) in attributes {
@@ -94,7 +95,7 @@ impl TemplateScope<'_> {
     fn interpolate(&self, text: &str) -> String {
         let Some((before, rest)) = text.split_once('{') else { return text.to_owned() };
         let Some((name, after)) = rest.split_once('}') else { return text.to_owned() };
-        let value = self.argument(name).map(|value| to_text(&value)).unwrap_or_default();
+        let value = self.argument(name).map(|value| to_js_string(&value)).unwrap_or_default();
         format!("{before}{value}{}", self.interpolate(after))
     }
 }
@@ -111,8 +112,9 @@ fn render_parts(
     for part in parts.iter().filter(is_included) {
         let mut inner = render_held_fields(part, content, cx)?;
         if let Some(text) = &part.text {
-            inner
-                .push(RenderNode::Text(scope.resolve(text).map(|value| to_text(&value)).unwrap_or_default()));
+            inner.push(RenderNode::Text(
+                scope.resolve(text).map(|value| to_js_string(&value)).unwrap_or_default(),
+            ));
         }
         inner.extend(self::render_parts(&part.children, scope, content, cx)?);
         if inner.is_empty() && !part.always && !has_meta_content(part, scope) {

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use crate::js_value::{number_text, to_text};
+use crate::js_value::{format_js_number, to_js_string};
 use crate::render_tree::RenderNode;
 
 /// An argument as a text node; empty text if it is missing.
 pub fn text_node(argument: Option<&Value>) -> RenderNode {
     match argument {
         None | Some(Value::Null) => RenderNode::from(""),
-        Some(value) => RenderNode::Text(to_text(value)),
+        Some(value) => RenderNode::Text(to_js_string(value)),
     }
 }
 
@@ -38,7 +38,7 @@ fn append_text(nodes: &[RenderNode], text: &mut String) {
     for node in nodes {
         match node {
             RenderNode::Text(part) => text.push_str(part),
-            RenderNode::Number(number) => text.push_str(&number_text(*number)),
+            RenderNode::Number(number) => text.push_str(&format_js_number(*number)),
             RenderNode::Element(tag) => append_text(&tag.children, text),
             RenderNode::Null => {}
         }

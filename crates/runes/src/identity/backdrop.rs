@@ -5,7 +5,7 @@
 use super::root_style::RootStyle;
 use super::rune_input::RuneInput;
 use super::surface_style::lookup;
-use crate::js_value::{is_truthy, number_text, parse_float};
+use crate::js_value::{format_js_number, is_truthy, parse_float};
 use crate::render_tree::{Element, RenderNode};
 
 /// Fields that the backdrop consumes.
@@ -152,7 +152,7 @@ fn is_token(text: &str) -> bool {
 /// The scrim, which keeps text on the backdrop legible. The text gets the colour scheme of its tone.
 fn scrim_layer(input: &RuneInput<'_>, edge: String, root_style: &mut RootStyle) -> RenderNode {
     let field_or = |field, default: &str| match input.meta(field) {
-        Some(value) => crate::js_value::to_text(value),
+        Some(value) => crate::js_value::to_js_string(value),
         None => default.to_owned(),
     };
     let (kind, tone) = (field_or("scrim-type", "gradient"), field_or("scrim-tone", "dark"));
@@ -208,7 +208,7 @@ fn stop_colour(stop: &str) -> String {
     {
         let share = if share > 1.0 { share / 100.0 } else { share };
         if (0.0..=1.0).contains(&share) {
-            let percent = number_text(share * 100.0);
+            let percent = format_js_number(share * 100.0);
             return format!("color-mix(in srgb, var(--rf-color-{name}) {percent}%, transparent)");
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::catalogue::{Block, BlockLayout, EngineConfig, MetaField};
-use crate::js_value::{is_truthy, parse_int, to_text};
+use crate::js_value::{is_truthy, parse_int, to_js_string};
 use crate::limits::RATING_MARKS_MAX;
 use crate::render_tree::{Attributes, Element, RenderNode};
 
@@ -73,9 +73,9 @@ fn resolve_item<'a>(
         }
     }
     let value = match field.transform.as_deref() {
-        Some("duration") => format_duration(&to_text(&value)).into(),
-        Some("uppercase") => to_text(&value).to_uppercase().into(),
-        Some("capitalize") => capitalize(&to_text(&value)).into(),
+        Some("duration") => format_duration(&to_js_string(&value)).into(),
+        Some("uppercase") => to_js_string(&value).to_uppercase().into(),
+        Some("capitalize") => capitalize(&to_js_string(&value)).into(),
         _ => value,
     };
     let href =
@@ -150,7 +150,7 @@ fn split_values(item: &BlockItem<'_>) -> Vec<Element> {
     let separator =
         item.field.split_on.as_deref().filter(|separator| !separator.is_empty() && is_truthy(&item.value));
     let Some(separator) = separator else { return vec![value_element(item)] };
-    let text = to_text(&item.value);
+    let text = to_js_string(&item.value);
     let parts = text.split(separator).map(str::trim).filter(|part| !part.is_empty());
     parts.map(|part| value_element(&BlockItem { value: part.into(), ..item.clone() })).collect()
 }
@@ -186,14 +186,14 @@ fn value_element(item: &BlockItem<'_>) -> Element {
 fn chip_element(item: &BlockItem<'_>) -> Element {
     let mut chip =
         with_meta_type(Element::new(element_name(item.field)).with_attr("class", "rf-badge"), item.field);
-    if let Some(sentiment) = item.field.sentiment_map.get(&to_text(&item.value)) {
+    if let Some(sentiment) = item.field.sentiment_map.get(&to_js_string(&item.value)) {
         chip = chip.with_attr("data-meta-sentiment", sentiment.as_str());
     }
     with_datetime(chip, item).with_children([value_node(&item.value)])
 }
 
 fn rating_element(value: &Value, total: &Value) -> Element {
-    let nonzero_integer = |value: &Value| parse_int(&to_text(value)).filter(|number| *number != 0.0);
+    let nonzero_integer = |value: &Value| parse_int(&to_js_string(value)).filter(|number| *number != 0.0);
     let filled = nonzero_integer(value).unwrap_or_default();
     #[allow(clippy::cast_precision_loss)]
     let total =

@@ -1,7 +1,7 @@
 //! Names for parts without one, and texts that a site may translate.
 
-use crate::catalogue::OrderedMap;
 use crate::render_tree::{Element, RenderNode};
+use indexmap::IndexMap;
 
 /// Marks a text that a site may translate.
 pub(super) const I18N_ATTRIBUTE: &str = "data-i18n";
@@ -14,7 +14,7 @@ pub(super) fn strip_i18n(tag: &mut Element) {
 }
 
 /// Names every part without a name, by its element or its field.
-pub(super) fn auto_label(nodes: &mut [RenderNode], labels: &OrderedMap<String>) {
+pub(super) fn auto_label(nodes: &mut [RenderNode], labels: &IndexMap<String, String>) {
     for tag in nodes.iter_mut().filter_map(RenderNode::as_element_mut) {
         let by_element = tag.name.as_deref().and_then(|name| labels.get(name));
         let label = by_element.or_else(|| tag.attr_str("data-field").and_then(|field| labels.get(field)));

@@ -8,7 +8,7 @@ use super::ParentRune;
 use super::root_style::RootStyle;
 use super::rune_input::{RuneInput, modifier_value};
 use crate::catalogue::{EngineConfig, ModifierSource};
-use crate::js_value::{is_truthy, to_text};
+use crate::js_value::{is_truthy, to_js_string};
 use crate::render_tree::Element;
 
 /// The configuration merged with the variants that the rune's values select.
@@ -21,7 +21,7 @@ pub(super) fn with_variants<'c>(
     for (axis, by_value) in &config.variants {
         let Some(modifier) = config.modifiers.get(axis) else { continue };
         let value = modifier_value(tag, fields, axis, modifier).filter(is_truthy);
-        if let Some(overrides) = value.and_then(|value| by_value.get(&to_text(&value))) {
+        if let Some(overrides) = value.and_then(|value| by_value.get(&to_js_string(&value))) {
             merged = Cow::Owned(merged.merged_with(overrides));
         }
     }
@@ -39,7 +39,7 @@ pub(super) fn apply(input: &RuneInput<'_>, parent: Option<ParentRune<'_>>, root_
             }
             continue;
         }
-        let text = to_text(&value);
+        let text = to_js_string(&value);
         if !modifier.no_bem_class {
             root_style.add_class(input, &text);
         }

@@ -15,7 +15,7 @@ use super::{
 use crate::catalogue::{EngineConfig, kebab_case};
 use crate::contracts::CLASS_PREFIX;
 use crate::expand::root_builder::RUNE_FIELDS_ATTRIBUTE;
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Attributes, Element, RenderNode};
 
 /// A rune with its root style: everything that does not depend on its children.
@@ -107,7 +107,7 @@ fn finalize_children(config: &EngineConfig, root_style: &mut RootStyle, children
     if let Some(sequence) = &config.sequence {
         let direction = config.sequence_direction.as_ref().map(|direction| {
             let value = root_style.modifier_values.get(&direction.from_modifier);
-            value.map_or_else(|| direction.default.clone(), to_text)
+            value.map_or_else(|| direction.default.clone(), to_js_string)
         });
         list_markers::mark_lists(children, sequence, direction.as_deref());
     }

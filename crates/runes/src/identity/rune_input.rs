@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::catalogue::{EngineConfig, Modifier, ModifierSource, kebab_case};
 use crate::expand::root_builder::RUNE_FIELDS_ATTRIBUTE;
-use crate::js_value::{is_truthy, to_text};
+use crate::js_value::{is_truthy, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 /// A rune before the transform.
@@ -32,7 +32,7 @@ impl RuneInput<'_> {
 
     /// [`RuneInput::meta`] as text, if it is not empty.
     pub fn meta_text(&self, field: &str) -> Option<String> {
-        self.meta(field).filter(|value| is_truthy(value)).map(to_text)
+        self.meta(field).filter(|value| is_truthy(value)).map(to_js_string)
     }
 
     /// An attribute of the root, if it has a value.

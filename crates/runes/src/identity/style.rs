@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::root_style::RootStyle;
 use super::surface_style::lookup;
 use crate::catalogue::{EngineConfig, Style, StyleTransform};
-use crate::js_value::{is_truthy, to_text};
+use crate::js_value::{is_truthy, to_js_string};
 use crate::render_tree::Element;
 
 const VALIGNS: [(&str, &str); 2] = [("top", "start"), ("bottom", "end")];
@@ -21,7 +21,7 @@ const GAPS: [(&str, &str); 4] = [
 pub(super) fn root_styles(config: &EngineConfig, root_style: &RootStyle) -> Vec<(String, String)> {
     let from_modifiers = config.styles.iter().filter_map(|(modifier, style)| {
         let value = root_style.modifier_values.get(modifier).filter(|value| is_truthy(value))?;
-        Some((style.prop.clone(), style_value(style, &to_text(value))))
+        Some((style.prop.clone(), style_value(style, &to_js_string(value))))
     });
     from_modifiers.chain(root_style.styles.iter().cloned()).collect()
 }
@@ -55,7 +55,7 @@ pub(super) fn append_styles(tag: &mut Element, styles: &[(String, String)]) {
     if styles.is_empty() {
         return;
     }
-    let existing = tag.attributes.get("style").filter(|style| is_truthy(style)).map(to_text);
+    let existing = tag.attributes.get("style").filter(|style| is_truthy(style)).map(to_js_string);
     let added = styles.iter().map(|(property, value)| format!("{property}: {value}"));
     let all: Vec<String> = existing.into_iter().chain(added).collect();
     tag.attributes.insert("style".into(), Value::String(all.join("; ")));

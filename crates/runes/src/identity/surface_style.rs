@@ -6,7 +6,7 @@ use super::find;
 use super::root_style::RootStyle;
 use super::rune_input::RuneInput;
 use super::style::append_styles;
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Attributes, RenderNode};
 
 /// Attributes and styles of a surface.
@@ -53,7 +53,7 @@ impl FieldReader<'_, '_> {
     fn read(&mut self, field: &'static str) -> Option<String> {
         let value = self.input.meta(field)?;
         self.present_fields.push(field);
-        Some(to_text(value)).filter(|text| !text.is_empty())
+        Some(to_js_string(value)).filter(|text| !text.is_empty())
     }
 }
 

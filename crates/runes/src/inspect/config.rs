@@ -1,10 +1,9 @@
 //! The engine configuration of a rune as JSON, with npm's keys.
 
+use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
-use crate::catalogue::{
-    BlockField, Catalogue, EngineConfig, Layout, MetaField, Modifier, OrderedMap, Rune, kebab_case,
-};
+use crate::catalogue::{BlockField, Catalogue, EngineConfig, Layout, MetaField, Modifier, Rune, kebab_case};
 use crate::contracts::inline_style_json;
 
 /// The configuration of a rune. Empty for a rune that leaves no element of its own.
@@ -41,7 +40,7 @@ pub fn engine_config_json(catalogue: &Catalogue, rune: &Rune) -> Value {
     json_config
 }
 
-fn map_to_json<T>(values: &OrderedMap<T>, to_json: impl Fn(&T) -> Value) -> Value {
+fn map_to_json<T>(values: &IndexMap<String, T>, to_json: impl Fn(&T) -> Value) -> Value {
     Value::Object(values.iter().map(|(name, value)| (name.clone(), to_json(value))).collect())
 }
 

@@ -6,7 +6,7 @@ use quad_markdoc::{Node, parse};
 use serde_json::Value;
 
 use super::attributes::AttributeValues;
-use crate::js_value::number_text;
+use crate::js_value::format_js_number;
 
 /// Sets attributes in the first tag with this name: replaces existing values and appends new attributes. Returns the
 /// document unchanged if it has no such tag.
@@ -68,7 +68,7 @@ fn to_markdoc_literal(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
         Value::Bool(truth) => truth.to_string(),
-        Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), number_text),
+        Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), format_js_number),
         Value::String(text) => quote(text),
         Value::Array(items) => {
             format!("[{}]", items.iter().map(to_markdoc_literal).collect::<Vec<_>>().join(", "))

@@ -12,7 +12,7 @@ use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
 use crate::expand::rune::rune_fields;
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{is_truthy, number_text, parse_float, to_text};
+use crate::js_value::{format_js_number, is_truthy, parse_float, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform_category(
@@ -29,7 +29,7 @@ pub(super) fn transform_category(
     let root = RootBuilder::new("budget-category", "div")
         .value("label", rune_use.arguments.non_null_or("label", ""))
         .value("estimate", estimate)
-        .value("subtotal", number_text(subtotal));
+        .value("subtotal", format_js_number(subtotal));
     Ok(root.child(named_element("ul", "line-items", items)).build())
 }
 
@@ -78,13 +78,13 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     categories.retain(|node| is_rune_root(node, "div", "budget-category"));
 
     let arguments = &rune_use.arguments;
-    let currency = Currency::from_code(&to_text(&arguments.non_null_or("currency", "USD")));
+    let currency = Currency::from_code(&to_js_string(&arguments.non_null_or("currency", "USD")));
     let mut total = 0.0;
     for category in &mut categories {
         set_field(category, "category");
         total += add_heading(category, &currency);
     }
-    let duration = to_text(&arguments.non_null_or("duration", ""));
+    let duration = to_js_string(&arguments.non_null_or("duration", ""));
     let show_per_day = arguments.non_null_or("showPerDay", true);
     let days = duration_days(&duration);
     let per_day = (is_truthy(&show_per_day) && days > 0.0).then(|| total / days);
@@ -93,10 +93,10 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
         .data_field("contentSection")
         .value("currency", arguments.non_null_or("currency", "USD"))
         .value("duration", duration)
-        .value("showPerDay", to_text(&show_per_day))
+        .value("showPerDay", to_js_string(&show_per_day))
         .value("variant", arguments.non_null_or("variant", "detailed"))
-        .value("total", number_text(total))
-        .value_if("perDay", per_day.map(number_text));
+        .value("total", format_js_number(total))
+        .value_if("perDay", per_day.map(format_js_number));
     let root = root.children(header).child(named_element("div", "categories", categories));
     Ok(root.child(footer_element(total, per_day, &currency)).build())
 }
@@ -110,7 +110,7 @@ fn add_heading(category: &mut RenderNode, currency: &Currency) -> f64 {
     let Some(tag) = category.as_element_mut() else { return 0.0 };
     let values = rune_fields(tag);
     let text =
-        |name: &str| values.get(name).filter(|value| !value.is_null()).map(to_text).unwrap_or_default();
+        |name: &str| values.get(name).filter(|value| !value.is_null()).map(to_js_string).unwrap_or_default();
     let subtotal = parse_float(&text("subtotal")).unwrap_or(0.0);
     let heading = classed_element(
         "div",

@@ -9,7 +9,7 @@ use super::line_diff::{Change, DiffLine, line_diff};
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, new_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{number_text, parse_int, to_text};
+use crate::js_value::{format_js_number, parse_int, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 /// One of the two versions.
@@ -61,7 +61,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) 
     };
     let root = RootBuilder::new("diff", "div").value("mode", mode).value("language", language);
     let header =
-        header_text(to_text(&rune_use.arguments.non_null_or("title", "")), before.source, after.source);
+        header_text(to_js_string(&rune_use.arguments.non_null_or("title", "")), before.source, after.source);
     let header = header.map(|text| named_element("div", "header", [text.into()]));
     Ok(root.child_if(header).child(content).build().with_attr("data-code-host", true))
 }
@@ -96,7 +96,7 @@ fn line_element(status: &str, gutters: Vec<RenderNode>, text: &str, language: &s
 }
 
 fn gutter_element(side: &str, number: Option<f64>) -> RenderNode {
-    let text = number.map(number_text).unwrap_or_default();
+    let text = number.map(format_js_number).unwrap_or_default();
     new_element("span", [text.into()])
         .with_attr("data-name", "gutter-num")
         .with_attr("data-side", Value::from(side))

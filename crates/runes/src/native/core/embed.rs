@@ -5,7 +5,7 @@
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, rdfa_meta_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{number_text, to_text};
+use crate::js_value::{format_js_number, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 /// Permissions of the iframe.
@@ -14,7 +14,7 @@ const IFRAME_ALLOW: &str =
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let arguments = &rune_use.arguments;
-    let url = to_text(&arguments.non_null_or("url", ""));
+    let url = to_js_string(&arguments.non_null_or("url", ""));
     let (provider, frame) = provider_and_frame(&url);
     let root = RootBuilder::new("embed", "figure")
         .type_of("VideoObject")
@@ -30,8 +30,8 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
             .with_attr("allow", IFRAME_ALLOW)
             .with_attr("allowfullscreen", "")
             .with_attr("loading", "lazy");
-        let height = height_percent(&to_text(&arguments.non_null_or("aspect", "16:9")));
-        let style = format!("padding-bottom: {}%", number_text(height));
+        let height = height_percent(&to_js_string(&arguments.non_null_or("aspect", "16:9")));
+        let style = format!("padding-bottom: {}%", format_js_number(height));
         Element::new("div")
             .with_attr("style", style)
             .with_attr("data-name", "wrapper")

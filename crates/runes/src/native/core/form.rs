@@ -8,7 +8,7 @@ use crate::content::node_ext;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 /// Words in the name of a field that determine its input type.
@@ -38,7 +38,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
         .value("success", arguments.non_null_or("success", ""))
         .value("error", arguments.non_null_or("error", ""))
         .value("variant", arguments.non_null_or("variant", "stacked"))
-        .value("honeypot", to_text(&arguments.non_null_or("honeypot", true)));
+        .value("honeypot", to_js_string(&arguments.non_null_or("honeypot", true)));
     Ok(root.child(named_element("div", "body", body)).build())
 }
 

@@ -7,18 +7,18 @@ use serde_json::Value;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element, new_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{is_truthy, to_text};
+use crate::js_value::{is_truthy, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let arguments = &rune_use.arguments;
-    let name = to_text(&arguments.non_null_or("name", ""));
+    let name = to_js_string(&arguments.non_null_or("name", ""));
     let kind = arguments.non_null_or("fieldType", "text");
     let control = Control {
         id: format!("field-{}", hyphenate(&name.to_lowercase())),
         required: is_truthy(&arguments.non_null_or("required", true)),
         placeholder: arguments.text("placeholder"),
-        options: to_text(&arguments.non_null_or("options", ""))
+        options: to_js_string(&arguments.non_null_or("options", ""))
             .split(',')
             .map(str::trim)
             .filter(|option| !option.is_empty())

@@ -1,6 +1,6 @@
 //! Parses and formats amounts of money.
 
-use crate::js_value::{number_text, parse_float, parse_int};
+use crate::js_value::{format_js_number, parse_float, parse_int};
 
 /// Currency symbols by code.
 const CURRENCY_SIGNS: [(&str, &str); 16] = [
@@ -38,7 +38,7 @@ impl Currency {
 
     /// An amount with its symbol: two decimals if it is not whole, commas between thousands.
     pub(super) fn format(&self, amount: f64) -> String {
-        let text = if amount.fract() == 0.0 { number_text(amount) } else { two_decimals(amount) };
+        let text = if amount.fract() == 0.0 { format_js_number(amount) } else { two_decimals(amount) };
         let (whole, decimals) = match text.split_once('.') {
             Some((whole, decimals)) => (whole, format!(".{decimals}")),
             None => (text.as_str(), String::new()),

@@ -6,7 +6,7 @@ use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::text::text_of;
 use crate::expand::{Arguments, RenderContext, RuneUse};
-use crate::js_value::number_text;
+use crate::js_value::format_js_number;
 use crate::render_tree::RenderNode;
 use serde_json::Value;
 
@@ -22,8 +22,10 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     let percent = percent.clamp(0.0, 100.0);
     let display = arguments.text_or("display", if ratio.is_some() { "fraction" } else { "percent" });
     let value_text = match (display.as_str(), ratio) {
-        ("fraction", Some((value, max))) => Some(format!("{}/{}", number_text(value), number_text(max))),
-        ("percent", _) => Some(format!("{}%", number_text(percent))),
+        ("fraction", Some((value, max))) => {
+            Some(format!("{}/{}", format_js_number(value), format_js_number(max)))
+        }
+        ("percent", _) => Some(format!("{}%", format_js_number(percent))),
         _ => None,
     };
     let label = cx.render_nodes(rune_use.content.take("body"))?;
@@ -38,12 +40,12 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     let mut root = root.build();
     root.set_attr("role", "progressbar");
     root.set_attr("aria-valuemin", "0");
-    root.set_attr("aria-valuenow", number_text(current));
-    root.set_attr("aria-valuemax", number_text(maximum));
+    root.set_attr("aria-valuenow", format_js_number(current));
+    root.set_attr("aria-valuemax", format_js_number(maximum));
     if !label_text.is_empty() {
         root.set_attr("aria-label", label_text);
     }
-    root.set_attr("style", format!("--rf-progress: {}%", number_text(percent)));
+    root.set_attr("style", format!("--rf-progress: {}%", format_js_number(percent)));
     Ok(root)
 }
 

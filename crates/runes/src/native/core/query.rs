@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
 use crate::expand::{Arguments, RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 /// Arguments in order, each with its default.
@@ -57,9 +57,11 @@ fn query_metadata(rune: &str, fields: QueryFields, arguments: &Arguments) -> Vec
     let field_element = |&(name, default): &(&str, &str)| {
         let value = match arguments.get(name) {
             // An entity is recorded by its id.
-            Some(Value::Object(entity)) if name == "of" => entity.get("id").map(to_text).unwrap_or_default(),
+            Some(Value::Object(entity)) if name == "of" => {
+                entity.get("id").map(to_js_string).unwrap_or_default()
+            }
             Some(Value::Null) | None => default.to_owned(),
-            Some(value) => to_text(value),
+            Some(value) => to_js_string(value),
         };
         field_meta_element(&format!("{rune}-{name}"), value)
     };

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::RootBuilder;
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -49,7 +49,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         set_if_some("data-rf-fields", arguments.truthy("data-fields"));
         set_if_some("data-rf-shape", arguments.truthy("data-shape"));
         let limit = arguments.get("data-limit").filter(|limit| !limit.is_null());
-        set_if_some("data-rf-limit", limit.map(|limit| Value::from(to_text(limit))).as_ref());
+        set_if_some("data-rf-limit", limit.map(|limit| Value::from(to_js_string(limit))).as_ref());
     }
     Ok(root)
 }
@@ -57,7 +57,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
 /// A number of pixels, or `fill`; anything else is `auto`.
 fn height(value: Option<&Value>) -> String {
     let text = match value {
-        Some(value) if !value.is_null() => to_text(value),
+        Some(value) if !value.is_null() => to_js_string(value),
         _ => return "auto".into(),
     };
     let is_number = text.trim().parse::<f64>().is_ok_and(f64::is_finite);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{is_truthy, to_text};
+use crate::js_value::{is_truthy, to_js_string};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -26,7 +26,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     let mut root = root.child(frame).child_if(label).build();
     let scale = rune_use.arguments.truthy("scale").filter(|scale| scale.as_f64() != Some(1.0));
     if let Some(scale) = scale {
-        root.set_attr("style", format!("--mockup-scale: {}", to_text(scale)));
+        root.set_attr("style", format!("--mockup-scale: {}", to_js_string(scale)));
     }
     Ok(root)
 }

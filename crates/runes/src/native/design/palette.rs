@@ -9,7 +9,7 @@ use super::tokens::{TokenLine, read_lines, styled_part, text_part, title_element
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{is_truthy, to_text};
+use crate::js_value::{is_truthy, to_js_string};
 use crate::render_tree::RenderNode;
 
 /// Minimum contrast of text against white, by grade.
@@ -24,9 +24,9 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) ->
     let mut root =
         RootBuilder::new("palette", "section").value_if("title", rune_use.arguments.get("title").cloned());
     for name in ["showContrast", "showA11y"] {
-        root = root.value(name, to_text(&rune_use.arguments.non_null_or(name, false)));
+        root = root.value(name, to_js_string(&rune_use.arguments.non_null_or(name, false)));
     }
-    root = root.value("columns", view.columns.as_ref().map(to_text).unwrap_or_default());
+    root = root.value("columns", view.columns.as_ref().map(to_js_string).unwrap_or_default());
     let groups = read_groups(&rune_use.content.take("body"));
     Ok(root
         .child_if(title_element(&rune_use))
@@ -129,7 +129,7 @@ impl PaletteView {
                 7..=8 => "4".into(),
                 _ => "5".into(),
             },
-            to_text,
+            to_js_string,
         )
     }
 

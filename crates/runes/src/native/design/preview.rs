@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::RootBuilder;
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{number_text, to_text};
+use crate::js_value::{format_js_number, to_js_string};
 use crate::limits::PREVIEW_MARKUP_BYTES_MAX;
 use crate::render_tree::{Element, RenderNode};
 
@@ -82,7 +82,7 @@ fn to_markup(nodes: &[RenderNode], depth: usize) -> String {
     for node in nodes {
         match node {
             RenderNode::Null => {}
-            RenderNode::Number(number) => lines.push(format!("{indent}{}", number_text(*number))),
+            RenderNode::Number(number) => lines.push(format!("{indent}{}", format_js_number(*number))),
             RenderNode::Text(text) => {
                 let text = text.trim();
                 if !text.is_empty() {
@@ -109,7 +109,7 @@ fn write_element(tag: &Element, depth: usize, lines: &mut Vec<String>) {
     match tag.children.as_slice() {
         [] => lines.push(format!("{open}</{name}>")),
         [RenderNode::Text(text)] => lines.push(format!("{open}{}</{name}>", escape(text))),
-        [RenderNode::Number(number)] => lines.push(format!("{open}{}</{name}>", number_text(*number))),
+        [RenderNode::Number(number)] => lines.push(format!("{open}{}</{name}>", format_js_number(*number))),
         children => {
             lines.push(open);
             let inner = to_markup(children, depth + 1);
@@ -123,7 +123,7 @@ fn attributes_markup(tag: &Element) -> String {
     let text = |(name, value): (&String, &Value)| match value {
         Value::Null | Value::Bool(false) => String::new(),
         Value::Bool(true) => format!(" {name}"),
-        value => format!(" {name}=\"{}\"", escape(&to_text(value))),
+        value => format!(" {name}=\"{}\"", escape(&to_js_string(value))),
     };
     tag.attributes.iter().map(text).collect()
 }

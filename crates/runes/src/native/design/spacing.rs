@@ -9,7 +9,7 @@ use super::tokens::{TokenLine, read_lines, styled_part, text_part, title_element
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{number_text, parse_float};
+use crate::js_value::{format_js_number, parse_float};
 use crate::render_tree::RenderNode;
 
 /// Minimum width of a bar in percent, so that the smallest distance is visible.
@@ -127,7 +127,7 @@ impl Tokens {
             if let (Some(tag), false) = (label.as_element_mut(), self.unit.is_empty()) {
                 tag.children.push(text_part("span", "scale-multiplier", self.unit_multiple(value)));
             }
-            let bar = styled_part("div", "scale-bar", format!("width: {}%", number_text(percent)));
+            let bar = styled_part("div", "scale-bar", format!("width: {}%", format_js_number(percent)));
             named_element("div", "scale-item", [bar, label])
         };
         self.scale.iter().map(bar).collect()
@@ -136,7 +136,7 @@ impl Tokens {
     /// How many units a distance has.
     fn unit_multiple(&self, value: &str) -> String {
         let unit = parse_size(&self.unit);
-        if unit <= 0.0 { String::new() } else { format!("{}×", number_text(parse_size(value) / unit)) }
+        if unit <= 0.0 { String::new() } else { format!("{}×", format_js_number(parse_size(value) / unit)) }
     }
 }
 

@@ -9,7 +9,7 @@ use super::tokens::{TokenLine, read_lines, text_part, title_element};
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::{Arguments, RenderContext, RuneUse};
-use crate::js_value::{json_number, number_text, parse_int, to_text};
+use crate::js_value::{format_js_number, json_number, parse_int, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 /// Sizes of the samples in pixels. Above [`FULL_SAMPLE_MAX_PX`] the sentence is cut to one line.
@@ -31,7 +31,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) ->
     let mut root =
         RootBuilder::new("typography", "section").value_if("title", arguments.get("title").cloned());
     for name in ["showSizes", "showWeights", "showCharset"] {
-        root = root.value_if(name, arguments.get(name).map(to_text));
+        root = root.value_if(name, arguments.get(name).map(to_js_string));
     }
     let specimens = fonts.iter().map(|font| font.specimen_element(arguments));
     let specimens = named_element("div", "specimens", specimens);
@@ -89,7 +89,8 @@ fn font_links(fonts: &[Font]) -> Vec<RenderNode> {
         return Vec::new();
     }
     let families = fonts.iter().map(|font| {
-        let weights = font.weights.iter().map(|weight| number_text(*weight)).collect::<Vec<_>>().join(";");
+        let weights =
+            font.weights.iter().map(|weight| format_js_number(*weight)).collect::<Vec<_>>().join(";");
         format!("family={}:wght@{weights}", font.family.replace(' ', "+"))
     });
     let sheet = format!("{SHEETS_HOST}/css2?{}&display=swap", families.collect::<Vec<_>>().join("&"));
@@ -113,7 +114,7 @@ impl Font {
 
     /// The weight of the samples. Empty for a font whose weights cannot be parsed.
     fn first_weight(&self) -> String {
-        self.weights.first().map_or_else(|| "undefined".into(), |weight| number_text(*weight))
+        self.weights.first().map_or_else(|| "undefined".into(), |weight| format_js_number(*weight))
     }
 
     fn specimen_element(&self, arguments: &Arguments) -> RenderNode {
@@ -123,7 +124,7 @@ impl Font {
         ];
         let mut children = vec![named_element("div", "specimen-header", head)];
         if arguments.is_truthy("showSizes") {
-            let sample = to_text(&arguments.non_null_or("sample", ""));
+            let sample = to_js_string(&arguments.non_null_or("sample", ""));
             children.push(named_element(
                 "div",
                 "sizes",
@@ -154,7 +155,7 @@ impl Font {
     }
 
     fn weight_sample(&self, weight: f64) -> RenderNode {
-        let text = number_text(weight);
+        let text = format_js_number(weight);
         let label = format!("{text} — {}", weight_name(&text).unwrap_or(&text));
         let letters =
             Element::new("span").with_attr("style", "font-size: 24px").with_children(["Aa Bb Cc".into()]);

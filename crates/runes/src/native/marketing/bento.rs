@@ -9,7 +9,7 @@ use crate::expand::arguments::to_markdoc_value;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{is_rune_root, named_element, set_field};
 use crate::expand::{Arguments, RenderContext, RootBuilder, RuneUse};
-use crate::js_value::{json_number, parse_int, to_text};
+use crate::js_value::{json_number, parse_int, to_js_string};
 use crate::render_tree::RenderNode;
 
 /// Attributes that tiles inherit from the grid.
@@ -42,7 +42,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     cells.iter_mut().for_each(|cell| set_field(cell, "cell"));
     let mut root = RootBuilder::new("bento", "section")
         .value("gap", arguments.non_null_or("gap", "1rem"))
-        .value("columns", to_text(&arguments.non_null_or("columns", 6)));
+        .value("columns", to_js_string(&arguments.non_null_or("columns", 6)));
     for name in ["row-height", "content-height", "media-ratio", "collapse"] {
         root = root.value(name, arguments.non_null_or(name, ""));
     }
@@ -107,7 +107,7 @@ fn inherited_attributes(arguments: &Arguments) -> Vec<(&'static str, Value)> {
     let position = arguments.truthy("media-position").map(|position| ("media-position", position.clone()));
     let frame_attributes = FORWARDED_ATTRIBUTES.iter().filter_map(|name| {
         let value = arguments.get(name).filter(|value| !value.is_null() && value.as_str() != Some(""))?;
-        Some((*name, Value::from(to_text(value))))
+        Some((*name, Value::from(to_js_string(value))))
     });
     position.into_iter().chain(frame_attributes).collect()
 }

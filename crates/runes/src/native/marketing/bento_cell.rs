@@ -8,7 +8,7 @@ use crate::expand::media::unwrap_paragraphs;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{named_element, set_name};
 use crate::expand::{Arguments, RenderContext, RootBuilder, RuneUse};
-use crate::js_value::{json_number, to_text};
+use crate::js_value::{json_number, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 /// Level of every title: tiles are siblings, whatever heading they come from.
@@ -92,7 +92,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     if !zones.footer.is_empty() {
         root = root.child(named_element("footer", "footer", cx.render_nodes(zones.footer)?));
     }
-    let href = to_text(&arguments.non_null_or("href", ""));
+    let href = to_js_string(&arguments.non_null_or("href", ""));
     if !href.is_empty() {
         let link = Element::new("a").with_attr("data-name", "link").with_attr("href", href);
         root = root.child(link.with_attr("aria-hidden", "true").with_attr("tabindex", "-1"));
@@ -104,8 +104,8 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
 }
 
 fn with_values(root: RootBuilder, arguments: &Arguments, size: &Value) -> RootBuilder {
-    let span = span_of_size(&to_text(size), &Value::from(DEFAULT_COLUMNS));
-    let argument_or = |name: &str, default: &Value| to_text(arguments.truthy(name).unwrap_or(default));
+    let span = span_of_size(&to_js_string(size), &Value::from(DEFAULT_COLUMNS));
+    let argument_or = |name: &str, default: &Value| to_js_string(arguments.truthy(name).unwrap_or(default));
     root.value("size", size.clone())
         .value("cols", argument_or("cols", &span.columns))
         .value("rows", argument_or("rows", &span.rows))

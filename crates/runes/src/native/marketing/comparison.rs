@@ -10,7 +10,7 @@ use crate::expand::render_context::Result;
 use crate::expand::root_builder::{is_rune_root, named_element, set_field};
 use crate::expand::text::text_node;
 use crate::expand::{RenderContext, RootBuilder, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
 /// Level of the headings that start a column.
@@ -192,7 +192,7 @@ pub(super) fn transform_column(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>
     rows.retain(|row| is_rune_root(row, "div", "comparison-row"));
     rows.iter_mut().for_each(|row| set_field(row, "row"));
     Ok(RootBuilder::new("comparison-column", "div")
-        .value("highlighted", to_text(&arguments.non_null_or("highlighted", false)))
+        .value("highlighted", to_js_string(&arguments.non_null_or("highlighted", false)))
         .child(named_element("span", "name", [text_node(arguments.get("name"))]))
         .child(named_element("div", "body", rows))
         .build())

@@ -12,7 +12,7 @@ use crate::expand::root_builder::{
 };
 use crate::expand::text::text_node;
 use crate::expand::{RenderContext, RootBuilder, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
 /// Prefix of a price → currency code.
@@ -112,7 +112,7 @@ pub(super) fn transform_tier(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) 
         .child(name)
         .child(named_element("p", "price", [RenderNode::from(price.as_str())]))
         .child_if(rdfa_meta_element("price", Some(&Value::from(price_amount(&price)))))
-        .child_if(rdfa_meta_element("priceCurrency", Some(&Value::from(to_text(&currency_code)))))
+        .child_if(rdfa_meta_element("priceCurrency", Some(&Value::from(to_js_string(&currency_code)))))
         .child(named_element("div", "body", body))
         .build())
 }

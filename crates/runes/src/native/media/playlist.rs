@@ -13,7 +13,7 @@ use crate::expand::root_builder::{
     meta_element, named_element, new_element, rdfa_meta_element, set_field, set_rdfa_property,
 };
 use crate::expand::{RenderContext, RootBuilder, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -25,8 +25,8 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         set_rdfa_property(headline, "name");
     }
     let artist = arguments.truthy("artist").cloned();
-    let artist_name = artist.as_ref().map(to_text).unwrap_or_default();
-    let mode = to_text(&arguments.non_null_or("content", "auto"));
+    let artist_name = artist.as_ref().map(to_js_string).unwrap_or_default();
+    let mode = to_js_string(&arguments.non_null_or("content", "auto"));
     let items = content_fields.take_items("tracksData");
     let cues: Vec<Vec<Cue>> =
         content_fields.take("tracks").iter().flat_map(|list| &list.children).map(Cue::read_all).collect();

@@ -12,7 +12,7 @@ use crate::content::node_ext;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 /// Latitude and longitude: `48.8566, 2.3522`.
@@ -35,7 +35,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
         root = root.value(name, rune_use.arguments.non_null_or(name, default));
     }
     for (name, default) in [("interactive", true), ("route", false), ("cluster", false)] {
-        root = root.value(name, to_text(&rune_use.arguments.non_null_or(name, default)));
+        root = root.value(name, to_js_string(&rune_use.arguments.non_null_or(name, default)));
     }
     Ok(root.child(named_element("ol", "pins", pins)).build())
 }

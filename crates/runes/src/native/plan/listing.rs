@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 /// Marks the element that a site fills with entities.
@@ -63,7 +63,7 @@ fn deferred_body_or(rune_use: &RuneUse<'_>, default_template: &str) -> String {
 
 /// Work and bugs, or entities of another type.
 pub(super) fn transform_backlog(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Result<RenderNode> {
-    let argument = |name: &str, default: &str| to_text(&rune_use.arguments.non_null_or(name, default));
+    let argument = |name: &str, default: &str| to_js_string(&rune_use.arguments.non_null_or(name, default));
     let show = argument("show", "all");
     let types = if show == "all" { "work,bug".to_owned() } else { show };
     let layout = argument("layout", "cards");
@@ -73,7 +73,7 @@ pub(super) fn transform_backlog(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>
         filter: argument("filter", ""),
         sort: argument("sort", "priority"),
         group: argument("group", "status"),
-        limit: rune_use.arguments.get("limit").map(to_text).unwrap_or_default(),
+        limit: rune_use.arguments.get("limit").map(to_js_string).unwrap_or_default(),
         layout,
         group_display: argument("group-display", "headings"),
         template: deferred_body_or(&rune_use, &default_template),
@@ -105,10 +105,10 @@ fn card_template(types: &str) -> String {
 
 /// All decisions. `date` alone sorts the latest first.
 pub(super) fn transform_decision_log(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Result<RenderNode> {
-    let sort = to_text(&rune_use.arguments.non_null_or("sort", "date"));
+    let sort = to_js_string(&rune_use.arguments.non_null_or("sort", "date"));
     let listing = Listing {
         types: "decision".into(),
-        filter: to_text(&rune_use.arguments.non_null_or("filter", "")),
+        filter: to_js_string(&rune_use.arguments.non_null_or("filter", "")),
         sort: if sort == "date" { "-date".into() } else { sort },
         template: deferred_body_or(&rune_use, DECISIONS_TEMPLATE),
         ..Listing::empty_table()
@@ -121,7 +121,7 @@ pub(super) fn transform_activity(rune_use: RuneUse<'_>, _: &mut RenderContext<'_
     let listing = Listing {
         types: "work,bug,spec,decision,milestone".into(),
         sort: "-modified".into(),
-        limit: to_text(&rune_use.arguments.non_null_or("limit", 10)),
+        limit: to_js_string(&rune_use.arguments.non_null_or("limit", 10)),
         template: deferred_body_or(&rune_use, CHANGES_TEMPLATE),
         ..Listing::empty_table()
     };

@@ -14,7 +14,7 @@ use crate::expand::root_builder::{
     set_rdfa_property,
 };
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 /// A character. Text before the first section is not shown, and a placeholder is no portrait.
@@ -100,7 +100,7 @@ fn with_image(
 /// The title of an entry.
 fn title_element(rune_use: &RuneUse<'_>) -> RenderNode {
     let text = rune_use.arguments.non_null_or("name", Value::from(""));
-    let mut title = new_element("span", [to_text(&text).into()]);
+    let mut title = new_element("span", [to_js_string(&text).into()]);
     set_name(&mut title, "name");
     set_rdfa_property(&mut title, "name");
     title

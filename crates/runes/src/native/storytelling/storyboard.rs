@@ -10,7 +10,7 @@ use crate::expand::media::is_media;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field, set_name};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 /// The storyboard.
@@ -31,7 +31,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     panels.iter_mut().for_each(|node| set_field(node, "panel"));
     let root = RootBuilder::new("storyboard", "div")
         .value("variant", rune_use.arguments.non_null_or("variant", "clean"))
-        .value("columns", to_text(&rune_use.arguments.non_null_or("columns", 3)));
+        .value("columns", to_js_string(&rune_use.arguments.non_null_or("columns", 3)));
     Ok(root.child(named_element("div", "panels", panels)).build())
 }
 
