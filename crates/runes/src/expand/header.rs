@@ -1,7 +1,7 @@
 //! The header of a section: finds eyebrow, headline and blurb among the nodes before the content.
 //!
-//! A paragraph above the first heading is the eyebrow; without one, the first of two headings is. The heading after it is the
-//! headline, the paragraph after that the blurb. Without a heading, the first paragraph is the blurb.
+//! A paragraph above the first heading is the eyebrow. Without one, the first of two headings is. The heading after it is
+//! the headline, the paragraph after that the blurb. Without a heading, the first paragraph is the blurb.
 
 use crate::render_tree::RenderNode;
 

@@ -31,3 +31,20 @@ pub mod text;
 pub use arguments::Arguments;
 pub use render_context::{PageVariables, RenderContext, RenderError, RuneUse};
 pub use root_builder::RootBuilder;
+
+use crate::catalogue::Catalogue;
+use crate::render_tree::RenderNode;
+
+/// Expands a parsed document. `source` is its text: some runes show a part of it.
+pub fn expand(
+    catalogue: &Catalogue,
+    document: quad_markdoc::Document,
+    source: &str,
+    page: &PageVariables,
+) -> render_context::Result<RenderNode> {
+    let mut root = document.root;
+    let mut cx = RenderContext::new(catalogue, page, source, &root);
+    cx.evaluate(&mut root);
+    let mut nodes = cx.render_nodes(vec![root])?;
+    Ok(nodes.pop().unwrap_or(RenderNode::Null))
+}
