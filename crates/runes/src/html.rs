@@ -9,7 +9,7 @@ use crate::js_value::{format_js_number, is_truthy, to_js_string};
 use crate::render_tree::{Attributes, Element, RenderNode};
 
 /// Elements without content and closing tag.
-const VOID_ELEMENTS: [&str; 14] = [
+pub(crate) const VOID_ELEMENTS: [&str; 14] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track",
     "wbr",
 ];
@@ -162,6 +162,13 @@ fn fits_on_one_line(children: &[RenderNode]) -> bool {
 
 fn write_indent(depth: usize, out: &mut String) {
     (0..depth).for_each(|_| out.push_str(INDENT));
+}
+
+/// Escapes text for element content and for quoted attributes.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    write_escaped(text, &mut out);
+    out
 }
 
 fn write_escaped(text: &str, out: &mut String) {

@@ -1,11 +1,17 @@
 //! The tree that all stages of rendering share: `expand` builds it, `identity` changes it, `html` prints it. Attributes
 //! and children keep their order.
 
+use std::borrow::Cow;
+
 use indexmap::IndexMap;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Attributes in print order. An attribute that is `null` or `false` is in the map but not printed.
 pub type Attributes = IndexMap<String, Value>;
+
+/// Attribute that shows the fields of an element: a JSON object as text. Written only where no engine configuration
+/// consumes the fields.
+pub const RUNE_FIELDS_ATTRIBUTE: &str = "data-rune-fields";
 
 /// A node of the tree.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +33,8 @@ pub struct Element {
     pub name: Option<String>,
     /// Its attributes.
     pub attributes: Attributes,
+    /// The values that a rune passes to the engine, on the root element of a rune.
+    pub fields: Map<String, Value>,
     /// Its children.
     pub children: Vec<RenderNode>,
 }
@@ -54,6 +62,18 @@ impl Element {
     /// An attribute whose value is text.
     pub fn attr_str(&self, key: &str) -> Option<&str> {
         self.attributes.get(key).and_then(Value::as_str)
+    }
+
+    /// The attributes, with the fields as [`RUNE_FIELDS_ATTRIBUTE`] after `class`. Borrowed if there are no fields.
+    pub fn attributes_with_fields(&self) -> Cow<'_, Attributes> {
+        if self.fields.is_empty() {
+            return Cow::Borrowed(&self.attributes);
+        }
+        let mut attributes = self.attributes.clone();
+        let index = attributes.get_index_of("class").map_or(attributes.len(), |class| class + 1);
+        let text = Value::Object(self.fields.clone()).to_string();
+        attributes.shift_insert(index, RUNE_FIELDS_ATTRIBUTE.to_owned(), text.into());
+        Cow::Owned(attributes)
     }
 
     /// Whether the element has this name.

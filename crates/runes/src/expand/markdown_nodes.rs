@@ -93,7 +93,7 @@ fn render_simple(
 ) -> Result<RenderNode> {
     let attributes = mapped_attributes(&node, attributes);
     let children = cx.render_nodes(node.children)?;
-    Ok(Element { name: Some(name.to_owned()), attributes, children }.into())
+    Ok(Element { name: Some(name.to_owned()), attributes, children, ..Element::default() }.into())
 }
 
 fn mapped_attributes(node: &MarkdocNode, names: &[(&str, &str)]) -> Attributes {
@@ -129,7 +129,7 @@ fn render_heading(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Rende
         let id = slug::heading_id(&texts.collect::<Vec<_>>().join(" "));
         attributes.insert("id".to_owned(), id.into());
     }
-    Ok(Element { name: Some(format!("h{level}")), attributes, children }.into())
+    Ok(Element { name: Some(format!("h{level}")), attributes, children, ..Element::default() }.into())
 }
 
 /// A link keeps every attribute that it was given.
@@ -137,7 +137,7 @@ pub(super) fn render_link(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Resu
     let attributes =
         node.attributes.iter().map(|(name, value)| (name.to_owned(), to_json_value(value))).collect();
     let children = cx.render_nodes(node.children)?;
-    Ok(Element { name: Some("a".to_owned()), attributes, children }.into())
+    Ok(Element { name: Some("a".to_owned()), attributes, children, ..Element::default() }.into())
 }
 
 fn render_image(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<RenderNode> {

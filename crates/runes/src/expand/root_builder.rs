@@ -6,24 +6,22 @@
 //! - **structured data** ([`set_rdfa_property`], [`rdfa_meta_element`]): RDFa `property` attributes for search engines.
 //!
 //! ```
-//! use quad_runes::schema::component::{Component, name};
-//! use quad_runes::tree::{Node, Tag};
+//! use quad_runes::expand::root_builder::{RootBuilder, set_name};
+//! use quad_runes::render_tree::{Element, RenderNode};
 //!
-//! let mut body: Node = Tag::new("div").holding([Node::from("Mind the gap")]).into();
-//! name(&mut body, "body");
-//! let root = Component::new("hint", "section").property("contentSection").value("hintType", "warning").child(body).build();
-//! let root = root.as_tag().unwrap();
-//! assert_eq!(root.text("data-field"), Some("content-section"));
-//! assert_eq!(root.text("data-rune-fields"), Some(r#"{"hintType":"warning"}"#));
+//! let mut body: RenderNode = Element::new("div").with_children([RenderNode::from("Mind the gap")]).into();
+//! set_name(&mut body, "body");
+//! let root = RootBuilder::new("hint", "section").data_field("contentSection").value("hintType", "warning");
+//! let root = root.child(body).build();
+//! let root = root.as_element().unwrap();
+//! assert_eq!(root.attr_str("data-field"), Some("content-section"));
+//! assert_eq!(root.fields["hintType"], "warning");
 //! ```
 
 use serde_json::{Map, Value};
 
 use crate::catalogue::kebab_case;
 use crate::render_tree::{Element, RenderNode};
-
-/// Attribute that carries the values of a rune: a JSON object, as text.
-pub const RUNE_FIELDS_ATTRIBUTE: &str = "data-rune-fields";
 
 /// Builds the root element of a rune.
 #[derive(Clone, Debug)]
@@ -128,10 +126,7 @@ impl RootBuilder {
         attributes.insert("data-rune".to_owned(), self.rune.into());
         attributes.insert("typeof".to_owned(), self.type_of.map_or(Value::Null, Value::from));
         attributes.insert("class".to_owned(), self.class.unwrap_or_default());
-        if !self.values.is_empty() {
-            attributes
-                .insert(RUNE_FIELDS_ATTRIBUTE.to_owned(), Value::Object(self.values).to_string().into());
-        }
+        tag.fields = self.values;
         tag.into()
     }
 }

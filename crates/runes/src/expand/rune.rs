@@ -1,11 +1,10 @@
 //! The steps around every rune: arguments, content model, then the universal attributes.
 
 use quad_markdoc::Node as MarkdocNode;
-use serde_json::Value;
 
 use super::arguments::Arguments;
 use super::render_context::{RenderContext, Result, RuneUse};
-use super::root_builder::{RUNE_FIELDS_ATTRIBUTE, field_meta_element};
+use super::root_builder::field_meta_element;
 use super::template;
 use crate::catalogue::Rune;
 use crate::content::{self, ContentFields, FieldContent};
@@ -173,9 +172,4 @@ fn append_universal_meta(tag: &mut Element, arguments: &Arguments) {
             tag.children.push(field_meta_element(name, to_js_string(value)));
         }
     }
-}
-
-/// The values that a rendered rune hands to the engine.
-pub fn rune_fields(tag: &Element) -> serde_json::Map<String, Value> {
-    tag.attr_str(RUNE_FIELDS_ATTRIBUTE).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }

@@ -28,6 +28,8 @@ mod surface;
 mod surface_style;
 mod tint;
 
+use std::borrow::Cow;
+
 use crate::catalogue::{Catalogue, EngineConfig, kebab_case, pascal_case};
 use crate::js_value::is_truthy;
 use crate::render_tree::{Element, RenderNode};
@@ -61,6 +63,11 @@ impl<'a> Engine<'a> {
         } else if let Some((type_name, config)) = self.config_of(tag) {
             rune::transform(self, tag, type_name, config, parent);
         } else {
+            // No configuration consumes the fields, so the page shows them.
+            if let Cow::Owned(attributes) = tag.attributes_with_fields() {
+                tag.attributes = attributes;
+                tag.fields.clear();
+            }
             checklist::mark_checked(tag);
             for child in &mut tag.children {
                 self.transform_node(child, parent);

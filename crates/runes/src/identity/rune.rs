@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::parts::PartStyler;
 use super::root_style::RootStyle;
-use super::rune_input::{RuneInput, rune_fields};
+use super::rune_input::RuneInput;
 use super::{Engine, ParentRune};
 use super::{
     assembly, backdrop, cover, label, list_markers, modifiers, post_transform, projection, style, surface,
@@ -14,7 +14,6 @@ use super::{
 };
 use crate::catalogue::{EngineConfig, kebab_case};
 use crate::contracts::CLASS_PREFIX;
-use crate::expand::root_builder::RUNE_FIELDS_ATTRIBUTE;
 use crate::js_value::to_js_string;
 use crate::render_tree::{Attributes, Element, RenderNode};
 
@@ -51,7 +50,7 @@ fn prepare<'c>(
     config: &'c EngineConfig,
     parent: Option<ParentRune<'_>>,
 ) -> Box<PreparedRune<'c>> {
-    let fields = rune_fields(tag);
+    let fields = std::mem::take(&mut tag.fields);
     let config = modifiers::with_variants(config, tag, &fields);
     let block = format!("{CLASS_PREFIX}-{}", config.block_name(type_name));
     let mut root_style =
@@ -127,7 +126,7 @@ fn root_attributes(
     let mut tag = Element::default();
     for (name, value) in original {
         let is_consumed = surface::CONSUMED_ATTRIBUTES.contains(&name.as_str())
-            || matches!(name.as_str(), "data-rune" | RUNE_FIELDS_ATTRIBUTE)
+            || name == "data-rune"
             || modifiers::consumed_attributes(config).any(|consumed| consumed == name);
         if !is_consumed {
             tag.attributes.insert(name.clone(), value.clone());

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use crate::catalogue::{EngineConfig, Modifier, ModifierSource, kebab_case};
-use crate::expand::root_builder::RUNE_FIELDS_ATTRIBUTE;
 use crate::js_value::{is_truthy, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
@@ -44,11 +43,6 @@ impl RuneInput<'_> {
     pub fn modifier(&self, name: &str, modifier: &Modifier) -> Option<Value> {
         modifier_value(self.tag, self.fields, name, modifier)
     }
-}
-
-/// The bag of a rune, as it was written by its schema.
-pub(super) fn rune_fields(tag: &Element) -> Map<String, Value> {
-    tag.attr_str(RUNE_FIELDS_ATTRIBUTE).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
 /// The content of the first `meta` child with a field.

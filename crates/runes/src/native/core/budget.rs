@@ -10,7 +10,6 @@ use crate::content::node_ext;
 use crate::expand::header::SectionHeader;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
-use crate::expand::rune::rune_fields;
 use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::{format_js_number, is_truthy, parse_float, to_js_string};
 use crate::render_tree::{Element, RenderNode};
@@ -108,9 +107,9 @@ fn classed_element(element: &str, class: &str, children: impl IntoIterator<Item 
 /// Puts label and sum before a category; returns the sum.
 fn add_heading(category: &mut RenderNode, currency: &Currency) -> f64 {
     let Some(tag) = category.as_element_mut() else { return 0.0 };
-    let values = rune_fields(tag);
-    let text =
-        |name: &str| values.get(name).filter(|value| !value.is_null()).map(to_js_string).unwrap_or_default();
+    let text = |name: &str| {
+        tag.fields.get(name).filter(|value| !value.is_null()).map(to_js_string).unwrap_or_default()
+    };
     let subtotal = parse_float(&text("subtotal")).unwrap_or(0.0);
     let heading = classed_element(
         "div",

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::RootBuilder;
 use crate::expand::{RenderContext, RuneUse};
+use crate::html::{VOID_ELEMENTS, escape};
 use crate::js_value::{format_js_number, to_js_string};
 use crate::limits::PREVIEW_MARKUP_BYTES_MAX;
 use crate::render_tree::{Element, RenderNode};
@@ -102,7 +103,7 @@ fn write_element(tag: &Element, depth: usize, lines: &mut Vec<String>) {
     };
     let indent = "  ".repeat(depth);
     let open = format!("{indent}<{name}{}>", attributes_markup(tag));
-    if is_void(name) {
+    if VOID_ELEMENTS.contains(&name.as_str()) {
         lines.push(open);
         return;
     }
@@ -125,17 +126,5 @@ fn attributes_markup(tag: &Element) -> String {
         Value::Bool(true) => format!(" {name}"),
         value => format!(" {name}=\"{}\"", escape(&to_js_string(value))),
     };
-    tag.attributes.iter().map(text).collect()
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-fn is_void(element: &str) -> bool {
-    const VOID_ELEMENTS: [&str; 14] = [
-        "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
-        "track", "wbr",
-    ];
-    VOID_ELEMENTS.contains(&element)
+    tag.attributes_with_fields().iter().map(text).collect()
 }
