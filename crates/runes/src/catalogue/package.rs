@@ -26,6 +26,7 @@ use super::error::CatalogueError;
 use super::names::{is_rune_name, pascal_case};
 use super::template::RuneTemplate;
 use crate::limits::{CATALOGUE_FILE_BYTES_MAX, PACKAGE_RUNES_MAX};
+use crate::native::{self, NativeRune};
 
 /// One package, parsed from its file.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,6 +98,8 @@ pub struct Rune {
     pub emit: Option<RuneTemplate>,
     /// An example document.
     pub example: Option<String>,
+    /// Its code, if it is native. Looked up once, when the package is parsed.
+    pub(crate) native: Option<NativeRune>,
 }
 
 #[derive(Deserialize)]
@@ -228,6 +231,7 @@ impl Package {
 impl RuneToml {
     fn into_rune(self, name: String, package: &str) -> Rune {
         Rune {
+            native: native::find(package, &name),
             type_name: self.type_name.unwrap_or_else(|| pascal_case(&name)),
             name,
             package: package.to_owned(),

@@ -13,7 +13,7 @@ use quad_address::closest_few;
 
 use super::attribute::Attribute;
 use super::engine_config::EngineConfig;
-use super::names::is_rune_name;
+use super::names::{is_rune_name, kebab_case, pascal_case};
 use super::package::{Package, Preset, Rune, merged_attributes};
 use super::{CORE, LOCAL, PREFER_CORE, builtin};
 
@@ -43,6 +43,8 @@ pub struct Catalogue {
     runes: IndexMap<String, usize>,
     aliases: HashMap<String, String>,
     engine_configs: IndexMap<String, EngineConfig>,
+    /// `data-rune` → index in `engine_configs`.
+    engine_config_indices: HashMap<String, usize>,
 }
 
 /// A rune name that does not exist.
@@ -132,8 +134,13 @@ impl Catalogue {
             }
         }
 
-        let mut catalogue =
-            Catalogue { packages, runes, aliases: HashMap::new(), engine_configs: IndexMap::new() };
+        let mut catalogue = Catalogue {
+            packages,
+            runes,
+            aliases: HashMap::new(),
+            engine_configs: IndexMap::new(),
+            engine_config_indices: HashMap::new(),
+        };
         catalogue.collect_aliases(preferences, &mut problems);
         catalogue.merge_engine_configs();
         for rune in catalogue.runes() {
@@ -183,6 +190,13 @@ impl Catalogue {
                 self.engine_configs.insert(name.clone(), merged);
             }
         }
+        for (index, name) in self.engine_configs.keys().enumerate() {
+            let rune = kebab_case(name);
+            // Several types may have one kebab case (`FAQList`, `Faqlist`): the one in Pascal case wins, then the first.
+            if pascal_case(&rune) == *name || !self.engine_config_indices.contains_key(&rune) {
+                self.engine_config_indices.insert(rune, index);
+            }
+        }
     }
 
     /// The packages, the core first.
@@ -230,6 +244,12 @@ impl Catalogue {
     /// Engine configuration of a rune; `None` for the few that leave no element of their own.
     pub fn engine_config_of(&self, rune: &Rune) -> Option<&EngineConfig> {
         self.engine_configs.get(&rune.type_name)
+    }
+
+    /// Engine configuration of an element by its `data-rune`, with the name as the catalogue holds it.
+    pub(crate) fn engine_config_by_data_rune(&self, rune: &str) -> Option<(&str, &EngineConfig)> {
+        let (rune, &index) = self.engine_config_indices.get_key_value(rune)?;
+        self.engine_configs.get_index(index).map(|(_, config)| (rune.as_str(), config))
     }
 
     /// The universal attributes.

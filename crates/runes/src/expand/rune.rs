@@ -9,7 +9,6 @@ use super::template;
 use crate::catalogue::Rune;
 use crate::content::{self, ContentFields, FieldContent};
 use crate::js_value::{is_truthy, to_js_string};
-use crate::native;
 use crate::render_tree::{Element, RenderNode};
 
 /// Arguments that are copied to the root element, where the engine reads them.
@@ -76,7 +75,9 @@ pub(super) fn render(rune: &Rune, node: MarkdocNode, cx: &mut RenderContext<'_>)
         None => all_children(body),
     };
     let mut root = transform(RuneUse { rune, arguments: arguments.clone(), content, node }, cx)?;
-    native::forwarded_attributes(rune).iter().for_each(|name| arguments.remove(name));
+    if let Some(native) = rune.native {
+        native.forwarded_attributes.iter().for_each(|name| arguments.remove(name));
+    }
     // A rune that expands to several elements has no root for the universal attributes.
     if let Some(tag) = root.as_element_mut().filter(|tag| tag.name.is_some()) {
         append_tint(tag, tint, &arguments, cx)?;
@@ -99,8 +100,8 @@ fn all_children(nodes: Vec<MarkdocNode>) -> ContentFields {
 }
 
 fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
-    match native::find_transform(rune_use.rune) {
-        Some(native) => native(rune_use, cx),
+    match rune_use.rune.native {
+        Some(native) => (native.transform)(rune_use, cx),
         None => template::render(rune_use, cx),
     }
 }

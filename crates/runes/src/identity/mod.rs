@@ -30,7 +30,7 @@ mod tint;
 
 use std::borrow::Cow;
 
-use crate::catalogue::{Catalogue, EngineConfig, kebab_case, pascal_case};
+use crate::catalogue::{Catalogue, EngineConfig};
 use crate::js_value::is_truthy;
 use crate::render_tree::{Element, RenderNode};
 
@@ -60,8 +60,8 @@ impl<'a> Engine<'a> {
         let Some(tag) = node.as_element_mut() else { return };
         if tag.attributes.get(label::I18N_ATTRIBUTE).is_some_and(is_truthy) {
             label::strip_i18n(tag);
-        } else if let Some((type_name, config)) = self.config_of(tag) {
-            rune::transform(self, tag, type_name, config, parent);
+        } else if let Some((rune, config)) = self.config_of(tag) {
+            rune::transform(self, tag, rune, config, parent);
         } else {
             // No configuration consumes the fields, so the page shows them.
             if let Cow::Owned(attributes) = tag.attributes_with_fields() {
@@ -75,13 +75,9 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The configuration and type name of the rune whose root a tag is.
+    /// The name and the configuration of the rune whose root a tag is.
     fn config_of(&self, tag: &Element) -> Option<(&'a str, &'a EngineConfig)> {
         let rune = tag.attr_str("data-rune").filter(|rune| !rune.is_empty())?;
-        let engine = self.catalogue.engine_configs();
-        let exact = engine.get_key_value(&pascal_case(rune)).filter(|(name, _)| kebab_case(name) == rune);
-        // A type name with several capitals in a row cannot be recovered from kebab case.
-        let entry = exact.or_else(|| engine.iter().find(|(name, _)| kebab_case(name) == rune))?;
-        Some((entry.0.as_str(), entry.1))
+        self.catalogue.engine_config_by_data_rune(rune)
     }
 }

@@ -29,14 +29,13 @@ struct PreparedRune<'c> {
 pub(super) fn transform(
     engine: &Engine<'_>,
     tag: &mut Element,
-    type_name: &str,
+    rune: &str,
     config: &EngineConfig,
     parent: Option<ParentRune<'_>>,
 ) {
     // Runes are nested and so is this function: its state is on the heap to save stack.
-    let mut prepared = prepare(tag, type_name, config, parent);
-    let rune = kebab_case(type_name);
-    let parent_of_children = ParentRune { rune: &rune, child_density: config.child_density.as_deref() };
+    let mut prepared = prepare(tag, rune, config, parent);
+    let parent_of_children = ParentRune { rune, child_density: config.child_density.as_deref() };
     for child in &mut tag.children {
         engine.transform_node(child, Some(parent_of_children));
     }
@@ -46,13 +45,13 @@ pub(super) fn transform(
 /// Computes the root style, places the children and adds their classes.
 fn prepare<'c>(
     tag: &mut Element,
-    type_name: &str,
+    rune: &str,
     config: &'c EngineConfig,
     parent: Option<ParentRune<'_>>,
 ) -> Box<PreparedRune<'c>> {
     let fields = std::mem::take(&mut tag.fields);
     let config = modifiers::with_variants(config, tag, &fields);
-    let block = format!("{CLASS_PREFIX}-{}", config.block_name(type_name));
+    let block = format!("{CLASS_PREFIX}-{}", config.block_name(rune));
     let mut root_style =
         RootStyle::compute(&RuneInput { tag, config: &config, block: &block, fields: &fields }, parent);
     lay_out_children(&config, &mut root_style, &mut tag.children);

@@ -15,33 +15,53 @@ mod places;
 mod plan;
 mod storytelling;
 
-use crate::catalogue::{CORE, Rune};
+use std::fmt;
+
+use crate::catalogue::CORE;
 use crate::expand::render_context::Result;
 use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
-/// The transform of a native rune.
+/// The code of a native rune.
 pub type RuneTransform = fn(RuneUse<'_>, &mut RenderContext<'_>) -> Result<RenderNode>;
 
-/// The transform of a rune, if it is native. A rune of a plugin that reuses one of our names is not native.
-pub(crate) fn find_transform(rune: &Rune) -> Option<RuneTransform> {
-    let name = rune.name.as_str();
-    match rune.package.as_str() {
-        CORE => core::find_transform(name),
-        "@refrakt-md/marketing" => marketing::find_transform(name),
-        "@refrakt-md/docs" => docs::find_transform(name),
-        "@refrakt-md/storytelling" => storytelling::find_transform(name),
-        "@refrakt-md/places" => places::find_transform(name),
-        "@refrakt-md/business" => business::find_transform(name),
-        "@refrakt-md/design" => design::find_transform(name),
-        "@refrakt-md/learning" => learning::find_transform(name),
-        "@refrakt-md/media" => media::find_transform(name),
-        "@refrakt-md/plan" => plan::find_transform(name),
-        _ => None,
+/// A rune that is rendered by code.
+#[derive(Clone, Copy)]
+pub struct NativeRune {
+    /// Renders one use of the rune.
+    pub(crate) transform: RuneTransform,
+    /// Arguments that it passes to nested runes and does not use itself.
+    pub(crate) forwarded_attributes: &'static [&'static str],
+}
+
+impl PartialEq for NativeRune {
+    fn eq(&self, other: &NativeRune) -> bool {
+        std::ptr::fn_addr_eq(self.transform, other.transform)
     }
 }
 
-/// Arguments that a rune passes to nested runes and does not use itself.
-pub(crate) fn forwarded_attributes(rune: &Rune) -> &'static [&'static str] {
-    if rune.package == "@refrakt-md/marketing" { marketing::forwarded_attributes(&rune.name) } else { &[] }
+impl fmt::Debug for NativeRune {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("NativeRune")
+    }
+}
+
+/// The code of a rune of a package, if it is native. A rune of a plugin that reuses one of our names is not native.
+pub(crate) fn find(package: &str, rune: &str) -> Option<NativeRune> {
+    let transform = match package {
+        CORE => core::find_transform(rune),
+        "@refrakt-md/marketing" => marketing::find_transform(rune),
+        "@refrakt-md/docs" => docs::find_transform(rune),
+        "@refrakt-md/storytelling" => storytelling::find_transform(rune),
+        "@refrakt-md/places" => places::find_transform(rune),
+        "@refrakt-md/business" => business::find_transform(rune),
+        "@refrakt-md/design" => design::find_transform(rune),
+        "@refrakt-md/learning" => learning::find_transform(rune),
+        "@refrakt-md/media" => media::find_transform(rune),
+        "@refrakt-md/plan" => plan::find_transform(rune),
+        _ => None,
+    }?;
+    let forwarded_attributes: &[&str] =
+        if package == "@refrakt-md/marketing" { marketing::forwarded_attributes(rune) } else { &[] };
+    Some(NativeRune { transform, forwarded_attributes })
 }
