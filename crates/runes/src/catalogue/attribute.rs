@@ -79,28 +79,28 @@ pub struct Attribute {
 
 impl Attribute {
     /// Checks the attribute on its own, without the rest of the package.
-    pub(crate) fn validation_error(&self) -> Option<String> {
+    pub(crate) fn validate(&self) -> Result<(), String> {
         if !self.matches.is_empty() && !self.kind.accepts(&Value::String(String::new())) {
-            return Some("`matches` is for text; drop it or the type".into());
+            return Err("`matches` is for text; drop it or the type".into());
         }
         if self.required && self.default.is_some() {
-            return Some("a required attribute cannot have a default".into());
+            return Err("a required attribute cannot have a default".into());
         }
         for (name, value) in [("default", &self.default), ("fallback", &self.fallback)] {
             let Some(value) = value else { continue };
             if !self.kind.accepts(value) {
                 let kind = self.kind.reference_name();
-                return Some(format!("`{name}` is {value}, but the type is {kind}"));
+                return Err(format!("`{name}` is {value}, but the type is {kind}"));
             }
             let text = value.as_str().unwrap_or_default();
             if !self.matches.is_empty()
                 && !text.is_empty()
                 && !self.matches.iter().any(|allowed| allowed == text)
             {
-                return Some(format!("`{name}` is {value}, which is not one of {}", self.matches.join(", ")));
+                return Err(format!("`{name}` is {value}, which is not one of {}", self.matches.join(", ")));
             }
         }
-        None
+        Ok(())
     }
 }
 
@@ -108,23 +108,23 @@ impl Attribute {
 mod tests {
     use super::*;
 
-    fn validation_error(text: &str) -> Option<String> {
-        toml::from_str::<Attribute>(text).unwrap().validation_error()
+    fn validate(text: &str) -> Result<(), String> {
+        toml::from_str::<Attribute>(text).unwrap().validate()
     }
 
     #[test]
     fn default_must_match_type_and_allowed_values() {
-        assert_eq!(validation_error("description = ''\nmatches = ['a', 'b']\ndefault = 'b'"), None);
-        assert_eq!(validation_error("description = ''\nmatches = ['a', 'b']\ndefault = ''"), None);
+        assert_eq!(validate("description = ''\nmatches = ['a', 'b']\ndefault = 'b'"), Ok(()));
+        assert_eq!(validate("description = ''\nmatches = ['a', 'b']\ndefault = ''"), Ok(()));
         assert_eq!(
-            validation_error("description = ''\nmatches = ['a', 'b']\nfallback = 'c'").unwrap(),
+            validate("description = ''\nmatches = ['a', 'b']\nfallback = 'c'").unwrap_err(),
             "`fallback` is \"c\", which is not one of a, b"
         );
         assert_eq!(
-            validation_error("description = ''\ntype = 'number'\ndefault = '3'").unwrap(),
+            validate("description = ''\ntype = 'number'\ndefault = '3'").unwrap_err(),
             "`default` is \"3\", but the type is number"
         );
-        assert!(validation_error("description = ''\ntype = 'boolean'\nmatches = ['a']").is_some());
-        assert!(validation_error("description = ''\nrequired = true\ndefault = 'a'").is_some());
+        assert!(validate("description = ''\ntype = 'boolean'\nmatches = ['a']").is_err());
+        assert!(validate("description = ''\nrequired = true\ndefault = 'a'").is_err());
     }
 }

@@ -262,9 +262,11 @@ impl ContentModel {
         }
     }
 
-    pub(crate) fn validation_error(&self) -> Option<String> {
-        (self.depth() > MODEL_DEPTH_MAX)
-            .then(|| format!("content models nest deeper than {MODEL_DEPTH_MAX} levels"))
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        if self.depth() > MODEL_DEPTH_MAX {
+            return Err(format!("content models nest deeper than {MODEL_DEPTH_MAX} levels"));
+        }
+        Ok(())
     }
 }
 

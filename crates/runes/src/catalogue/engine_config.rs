@@ -7,6 +7,8 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use super::error::KeyError;
+
 /// What the engine does with one type of rune. An empty map or `None` means "not set".
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -405,26 +407,26 @@ impl EngineConfig {
         }
     }
 
-    /// Checks the configuration on its own: the key below the type, and the message.
-    pub(crate) fn validation_error(&self) -> Option<(Vec<&str>, String)> {
+    /// Checks the configuration on its own. The path of an error is below the type.
+    pub(crate) fn validate(&self) -> Result<(), KeyError<'_>> {
         for (name, block) in &self.blocks {
             let missing = block.fields.iter().find(|field| !self.meta_fields.contains_key(&field.field));
             if let Some(missing) = missing {
                 let message = format!("`{}` is not one of the meta-fields", missing.field);
-                return Some((vec!["blocks", name], message));
+                return Err((vec!["blocks", name], message));
             }
         }
         for axis in self.variants.keys() {
             if !self.modifiers.contains_key(axis) {
-                return Some((vec!["variants", axis], format!("`{axis}` is not one of the modifiers")));
+                return Err((vec!["variants", axis], format!("`{axis}` is not one of the modifiers")));
             }
         }
         for name in self.styles.keys() {
             if !self.modifiers.contains_key(name) {
-                return Some((vec!["styles", name], format!("`{name}` is not one of the modifiers")));
+                return Err((vec!["styles", name], format!("`{name}` is not one of the modifiers")));
             }
         }
-        None
+        Ok(())
     }
 }
 
@@ -455,9 +457,8 @@ mod tests {
 
     #[test]
     fn validation_rejects_unknown_names() {
-        let check = |text: &str, expect: &str| {
-            assert_eq!(config(text).validation_error().unwrap().1, expect, "{text}")
-        };
+        let check =
+            |text: &str, expect: &str| assert_eq!(config(text).validate().unwrap_err().1, expect, "{text}");
         check("[blocks]\nb = { fields = ['m'], layout = 'bar' }", "`m` is not one of the meta-fields");
         check("[variants.size.big]\nblock = 'x'", "`size` is not one of the modifiers");
         check("[styles]\ngap = '--gap'", "`gap` is not one of the modifiers");

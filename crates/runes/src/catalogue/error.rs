@@ -4,6 +4,9 @@
 
 use std::fmt;
 
+/// An error at a key: the path of the key, and the message.
+pub(super) type KeyError<'a> = (Vec<&'a str>, String);
+
 /// One error in a catalogue file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogueError {

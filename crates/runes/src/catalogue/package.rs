@@ -22,7 +22,7 @@ use serde::Deserialize;
 use super::attribute::Attribute;
 use super::content_model::ContentModel;
 use super::engine_config::EngineConfig;
-use super::error::CatalogueError;
+use super::error::{CatalogueError, KeyError};
 use super::names::{is_rune_name, pascal_case};
 use super::template::RuneTemplate;
 use crate::limits::{CATALOGUE_FILE_BYTES_MAX, PACKAGE_RUNES_MAX};
@@ -185,19 +185,19 @@ impl Package {
             name,
             namespace,
         };
-        match package.validation_error() {
-            None => Ok(package),
-            Some((path, message)) => Err(CatalogueError::at_key(file, source, &path, message)),
+        match package.validate() {
+            Ok(()) => Ok(package),
+            Err((path, message)) => Err(CatalogueError::at_key(file, source, &path, message)),
         }
     }
 
-    /// Checks what serde cannot: the key and the message of the first error.
-    fn validation_error(&self) -> Option<(Vec<&str>, String)> {
+    /// Checks what serde cannot. Returns the first error.
+    fn validate(&self) -> Result<(), KeyError<'_>> {
         if self.runes.len() > PACKAGE_RUNES_MAX {
-            return Some((vec!["runes"], format!("a package holds at most {PACKAGE_RUNES_MAX} runes")));
+            return Err((vec!["runes"], format!("a package holds at most {PACKAGE_RUNES_MAX} runes")));
         }
         if !self.universal.is_empty() && self.name != super::CORE {
-            return Some((vec!["universal"], "only the core package adds attributes to every rune".into()));
+            return Err((vec!["universal"], "only the core package adds attributes to every rune".into()));
         }
         let preset_attributes =
             self.presets.iter().map(|(name, preset)| (vec!["presets", name], &preset.attributes));
@@ -208,17 +208,17 @@ impl Package {
         for (path, attributes) in preset_paths.chain(rune_paths).chain([(vec!["universal"], &self.universal)])
         {
             for (name, attribute) in attributes {
-                if let Some(message) = attribute.validation_error() {
-                    return Some(([path, vec![name]].concat(), message));
-                }
+                attribute
+                    .validate()
+                    .map_err(|message| ([path.as_slice(), &[name.as_str()]].concat(), message))?;
             }
         }
-        self.runes.values().find_map(|rune| rune.validation_error()).or_else(|| {
-            self.engine.iter().find_map(|(name, config)| {
-                let (path, message) = config.validation_error()?;
-                Some(([vec!["engine", name], path].concat(), message))
-            })
-        })
+        self.runes.values().try_for_each(Rune::validate)?;
+        for (name, config) in &self.engine {
+            let in_type = |(path, message)| ([vec!["engine", name.as_str()], path].concat(), message);
+            config.validate().map_err(in_type)?;
+        }
+        Ok(())
     }
 
     /// The namespace that owns a type of this package; none for the core and for types with an empty scope.
@@ -252,30 +252,30 @@ impl RuneToml {
 }
 
 impl Rune {
-    fn validation_error(&self) -> Option<(Vec<&str>, String)> {
+    fn validate(&self) -> Result<(), KeyError<'_>> {
         let path = |key: &'static str| vec!["runes", self.name.as_str(), key];
         let grammar = "a name is small letters, digits and hyphens, and starts with a letter";
         if !is_rune_name(&self.name) {
-            return Some((vec!["runes", &self.name], grammar.into()));
+            return Err((vec!["runes", &self.name], grammar.into()));
         }
         if let Some(alias) = self.aliases.iter().find(|alias| !is_rune_name(alias)) {
-            return Some((path("aliases"), format!("`{alias}`: {grammar}")));
+            return Err((path("aliases"), format!("`{alias}`: {grammar}")));
         }
-        if let Some(message) = self.content.as_ref().and_then(ContentModel::validation_error) {
-            return Some((path("content"), message));
+        if let Some(content) = &self.content {
+            content.validate().map_err(|message| (path("content"), message))?;
         }
         let fields = self.content.as_ref().map(ContentModel::field_names).unwrap_or_default();
         // A preset may come from another package, so its attributes are known only after the merge.
         let is_known =
             |name: &str| self.preset.is_some() || self.attributes.contains_key(name) || name == "id";
-        if let Some(message) = self.emit.as_ref().and_then(|emit| emit.validation_error(&fields, &is_known)) {
-            return Some((path("emit"), message));
+        if let Some(emit) = &self.emit {
+            emit.validate(&fields, &is_known).map_err(|message| (path("emit"), message))?;
         }
         let opening = format!("{{% {}", self.name);
         if self.example.as_ref().is_some_and(|example| !example.contains(&opening)) {
-            return Some((path("example"), format!("the example does not use `{opening}`")));
+            return Err((path("example"), format!("the example does not use `{opening}`")));
         }
-        None
+        Ok(())
     }
 }
 

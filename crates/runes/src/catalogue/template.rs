@@ -85,35 +85,33 @@ pub struct TemplatePart {
 
 impl RuneTemplate {
     /// Checks the template: every field and argument must exist.
-    pub(super) fn validation_error(
-        &self,
-        fields: &[&str],
-        is_known: &dyn Fn(&str) -> bool,
-    ) -> Option<String> {
-        let unknown = unknown_argument(self.values.values().chain(self.attributes.values()), is_known);
-        unknown.or_else(|| self.children.iter().find_map(|part| part.validation_error(fields, is_known)))
+    pub(super) fn validate(&self, fields: &[&str], is_known: &dyn Fn(&str) -> bool) -> Result<(), String> {
+        check_arguments(self.values.values().chain(self.attributes.values()), is_known)?;
+        self.children.iter().try_for_each(|part| part.validate(fields, is_known))
     }
 }
 
 impl TemplatePart {
-    fn validation_error(&self, fields: &[&str], is_known: &dyn Fn(&str) -> bool) -> Option<String> {
+    fn validate(&self, fields: &[&str], is_known: &dyn Fn(&str) -> bool) -> Result<(), String> {
         if let Some(field) = self.holds.iter().find(|field| !fields.contains(&field.as_str())) {
-            return Some(format!("`{field}` is not a field of the content model"));
+            return Err(format!("`{field}` is not a field of the content model"));
         }
         if let Some(name) = self.when.as_deref().filter(|name| !is_known(name)) {
-            return Some(format!("`{name}` is not one of the rune's attributes"));
+            return Err(format!("`{name}` is not one of the rune's attributes"));
         }
-        let unknown = unknown_argument(self.attributes.values().chain(&self.text), is_known);
-        unknown.or_else(|| self.children.iter().find_map(|part| part.validation_error(fields, is_known)))
+        check_arguments(self.attributes.values().chain(&self.text), is_known)?;
+        self.children.iter().try_for_each(|part| part.validate(fields, is_known))
     }
 }
 
-fn unknown_argument<'a>(
+fn check_arguments<'a>(
     mut texts: impl Iterator<Item = &'a String>,
     is_known: &dyn Fn(&str) -> bool,
-) -> Option<String> {
-    let name = texts.find_map(|text| argument_names(text).into_iter().find(|name| !is_known(name)))?;
-    Some(format!("`${name}` is not one of the rune's attributes"))
+) -> Result<(), String> {
+    match texts.find_map(|text| argument_names(text).into_iter().find(|name| !is_known(name))) {
+        Some(name) => Err(format!("`${name}` is not one of the rune's attributes")),
+        None => Ok(()),
+    }
 }
 
 /// The arguments that a text refers to.
