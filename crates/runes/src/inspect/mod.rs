@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use quad_runes::catalogue::Catalogue;
-//! use quad_runes::inspect::inspect;
+//! use quad_runes::inspect::{InspectError, inspect};
 //!
 //! let catalogue = Catalogue::core();
 //! let shown = inspect(&catalogue, "callout", &[("type".into(), "warning".into())])?;
@@ -16,8 +16,10 @@
 //! let every = inspect(&catalogue, "hint", &[("type".into(), "all".into())])?;
 //! assert_eq!(every.as_array().map(Vec::len), Some(4));
 //!
-//! let refused = inspect(&catalogue, "hint", &[("type".into(), "warnin".into())]).unwrap_err();
-//! assert_eq!(refused.hint(), "did you mean warning? Known are caution, check, note, warning");
+//! let Err(InspectError::Invalid(invalid)) = inspect(&catalogue, "hint", &[("type".into(), "warnin".into())]) else {
+//!     panic!("the value is unknown");
+//! };
+//! assert_eq!(invalid.hint(), "did you mean warning? Known are caution, check, note, warning");
 //! # Ok::<(), quad_runes::inspect::InspectError>(())
 //! ```
 
@@ -31,7 +33,7 @@ use serde_json::{Value, json};
 
 pub use attributes::{ALL_VALUES, InvalidAttribute, check_attributes};
 pub use config::engine_config_json;
-pub use set_attributes::set_attributes;
+pub use set_attributes::AttributeEditor;
 
 use crate::catalogue::{AttributeType, Catalogue, Rune, UnknownRune};
 use crate::expand::{PageVariables, RenderError};
@@ -63,28 +65,6 @@ impl fmt::Display for InspectError {
 
 impl std::error::Error for InspectError {}
 
-impl InspectError {
-    /// The code that clients tell errors apart by.
-    pub fn code(&self) -> &'static str {
-        match self {
-            InspectError::Unknown(_) => "RUNE_UNKNOWN",
-            InspectError::Invalid(_) => "INVALID_ATTRIBUTE",
-            InspectError::Render(_) => "RESOURCE_FAILED",
-        }
-    }
-
-    /// What the caller can do.
-    pub fn hint(&self) -> String {
-        match self {
-            InspectError::Unknown(error) => error.hint(),
-            InspectError::Invalid(error) => error.hint(),
-            InspectError::Render(_) => {
-                "this rune needs a site around it; write it into a page and render that".into()
-            }
-        }
-    }
-}
-
 /// Renders a rune by name or alias, with the decoded attributes of a query. One attribute may have the value
 /// [`ALL_VALUES`]: the answer is then a list with one entry for each allowed value.
 pub fn inspect(
@@ -94,24 +74,26 @@ pub fn inspect(
 ) -> Result<Value, InspectError> {
     let rune = catalogue.rune(name).map_err(InspectError::Unknown)?;
     let checked = check_attributes(catalogue, rune, attributes).map_err(InspectError::Invalid)?;
-    let Some((expand_over, values)) = checked.expand_over else {
-        return render_preview(catalogue, rune, &checked.values);
+    let example = example_source(rune);
+    // Without attributes the example is shown unchanged, and is not parsed for its tag.
+    if checked.values.is_empty() && checked.expand_over.is_none() {
+        return render_preview(catalogue, rune, &example);
+    }
+    let editor = AttributeEditor::new(&example);
+    let preview = |values: &attributes::AttributeValues| {
+        render_preview(catalogue, rune, &editor.set_attributes(&rune.name, values))
     };
+    let Some((expand_over, values)) = checked.expand_over else { return preview(&checked.values) };
     let each = values.into_iter().map(|value| {
         let mut values = checked.values.clone();
         values.insert(expand_over.clone(), value.into());
-        render_preview(catalogue, rune, &values)
+        preview(&values)
     });
     each.collect::<Result<Vec<Value>, InspectError>>().map(Value::Array)
 }
 
-fn render_preview(
-    catalogue: &Catalogue,
-    rune: &Rune,
-    values: &attributes::AttributeValues,
-) -> Result<Value, InspectError> {
-    let input = set_attributes(&example_source(rune), &rune.name, values);
-    let rendered = render(catalogue, &input, &PageVariables::default()).map_err(InspectError::Render)?;
+fn render_preview(catalogue: &Catalogue, rune: &Rune, input: &str) -> Result<Value, InspectError> {
+    let rendered = render(catalogue, input, &PageVariables::default()).map_err(InspectError::Render)?;
     Ok(json!({
         "rune": rune.name,
         "theme": THEME,
