@@ -1,4 +1,4 @@
-//! The identity transform on trees made by hand, with configurations that no official rune has.
+//! The identity transform on hand-made trees, with configurations that no official rune has.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use quad_runes::catalogue::{Catalogue, Package, RunePreferences};
 use quad_runes::render_tree::{Element, RenderNode};
 use quad_runes::{html, identity};
 
-/// A tree after the transform, with types configured as `engine` says.
+/// The HTML of a transformed tree. `engine` is the TOML configuration of its types.
 fn transform_to_html(engine: &str, tree: Element) -> String {
     let package = Package::parse("f.toml", engine, "local").unwrap();
     let catalogue = Catalogue::merge(&[Arc::new(package)], &RunePreferences::default()).0;
