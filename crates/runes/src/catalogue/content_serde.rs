@@ -65,7 +65,7 @@ fn check_variables<'a>(
         let Some(variable) = text.strip_prefix('$') else { continue };
         if !known_names.clone().any(|name| name == variable) {
             let names: Vec<String> = known_names.map(|name| format!("${name}")).collect();
-            return Err(format!("`{attribute}` asks for `{text}`; known here are: {}", names.join(", ")));
+            return Err(format!("`{attribute}` uses `{text}`; available are {}", names.join(", ")));
         }
     }
     Ok(())
@@ -359,7 +359,7 @@ mod tests {
         check("content = { kind = 'custom', x = 1 }", "unknown field `x`");
         check(
             "content = { kind = 'sections', section-model = [], emit-attributes = { a = '$nope' } }",
-            "known here are: $heading",
+            "available are $heading",
         );
         check(
             "content = [{ field = 'a: list', item-model = [{ name = 'x', pattern = '(' }] }]",

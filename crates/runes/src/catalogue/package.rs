@@ -254,7 +254,7 @@ impl RuneToml {
 impl Rune {
     fn validate(&self) -> Result<(), KeyError<'_>> {
         let path = |key: &'static str| vec!["runes", self.name.as_str(), key];
-        let grammar = "a name is small letters, digits and hyphens, and starts with a letter";
+        let grammar = "a name consists of lower-case letters, digits and hyphens, and starts with a letter";
         if !is_rune_name(&self.name) {
             return Err((vec!["runes", &self.name], grammar.into()));
         }
@@ -328,7 +328,7 @@ mod tests {
         );
         check(
             "aliases = ['Pier']",
-            "f.toml:6:1: runes.berth.aliases: `Pier`: a name is small letters, digits and \
+            "f.toml:6:1: runes.berth.aliases: `Pier`: a name consists of lower-case letters, digits and \
              hyphens, and starts with a letter",
         );
         check(
@@ -346,7 +346,7 @@ mod tests {
         );
         assert_eq!(
             parse_error("[runes.Berth]\ndescription = ''"),
-            "f.toml:1:8: runes.Berth: a name is small letters, digits \
+            "f.toml:1:8: runes.Berth: a name consists of lower-case letters, digits \
              and hyphens, and starts with a letter"
         );
         assert!(parse_error("[runes").starts_with("f.toml:1:7: "), "{}", parse_error("[runes"));

@@ -70,8 +70,8 @@ impl UnknownRune {
     /// What the caller can do.
     pub fn hint(&self) -> String {
         match (&self.available_in, self.nearest.as_slice()) {
-            (Some(package), _) => format!("{package} has it; add it to the site's plugins"),
-            (None, []) => "refrakt://runes lists them all".into(),
+            (Some(package), _) => format!("add {package}, which has it, to the site's plugins"),
+            (None, []) => "read refrakt://runes for all runes".into(),
             (None, near) => format!("did you mean {}?", near.join(", ")),
         }
     }
@@ -111,7 +111,7 @@ impl Catalogue {
                     None if provider == CORE || package.name == LOCAL => true,
                     None => {
                         let message = format!(
-                            "both {provider} and {} have a rune called {name}; say which under `runes.prefer`",
+                            "both {provider} and {} have a rune called {name}; choose one in `runes.prefer`",
                             package.name
                         );
                         problems.push(MergeProblem { name: name.clone(), message });
@@ -129,7 +129,7 @@ impl Catalogue {
                 candidate.name == package_name && candidate.runes.contains_key(rune)
             };
             if !packages.iter().any(|candidate| provides_rune(&candidate)) {
-                let message = format!("`runes.prefer` asks for {rune} of {package}, which has none");
+                let message = format!("`runes.prefer` names {rune} of {package}, which does not have it");
                 problems.push(MergeProblem { name: rune.clone(), message });
             }
         }
@@ -146,7 +146,7 @@ impl Catalogue {
         for rune in catalogue.runes() {
             if let Some(preset) = rune.preset.as_ref().filter(|_| catalogue.preset_of(rune).is_none()) {
                 let message = format!(
-                    "rune {} of {} uses preset {preset}, which is not there",
+                    "rune {} of {} uses preset {preset}, which does not exist",
                     rune.name, rune.package
                 );
                 problems.push(MergeProblem { name: preset.clone(), message });
@@ -167,11 +167,13 @@ impl Catalogue {
         }
         for (alias, rune) in &preferences.aliases {
             let message = if !is_rune_name(alias) {
-                format!("`{alias}` cannot be an alias: small letters, digits and hyphens, a letter first")
+                format!(
+                    "`{alias}` cannot be an alias: use lower-case letters, digits and hyphens, and start with a letter"
+                )
             } else if self.runes.contains_key(alias) {
                 format!("the alias {alias} hides the rune of that name")
             } else if !self.runes.contains_key(rune) {
-                format!("the alias {alias} stands for {rune}, which is no rune")
+                format!("the alias {alias} points to {rune}, which does not exist")
             } else {
                 self.aliases.insert(alias.clone(), rune.clone());
                 continue;
@@ -336,8 +338,8 @@ mod tests {
         let near = core.rune("hitn").unwrap_err();
         assert_eq!(near.hint(), "did you mean hint?");
         let available_in = core.rune("hero").unwrap_err();
-        assert_eq!(available_in.hint(), "@refrakt-md/marketing has it; add it to the site's plugins");
-        assert_eq!(core.rune("--list").unwrap_err().hint(), "refrakt://runes lists them all");
+        assert_eq!(available_in.hint(), "add @refrakt-md/marketing, which has it, to the site's plugins");
+        assert_eq!(core.rune("--list").unwrap_err().hint(), "read refrakt://runes for all runes");
         assert!(core.rune("Hint").is_err(), "case counts");
     }
 
@@ -357,7 +359,7 @@ mod tests {
         let plugins = [package("one", &rune("berth")), package("two", &rune("berth"))];
         let (catalogue, problems) = merge(&plugins, &[], &[]);
         assert_eq!(catalogue.rune("berth").unwrap().package, "one");
-        assert_eq!(problems, ["both one and two have a rune called berth; say which under `runes.prefer`"]);
+        assert_eq!(problems, ["both one and two have a rune called berth; choose one in `runes.prefer`"]);
         let (catalogue, problems) = merge(&plugins, &[("berth", "two")], &[]);
         assert_eq!((catalogue.rune("berth").unwrap().package.as_str(), problems.len()), ("two", 0));
         let (catalogue, problems) = merge(&plugins, &[("berth", "one")], &[]);
@@ -375,10 +377,10 @@ mod tests {
         assert_eq!(
             problems,
             [
-                "`runes.prefer` asks for hint of @no/such, which has none",
+                "`runes.prefer` names hint of @no/such, which does not have it",
                 "the alias card hides the rune of that name",
-                "the alias tap stands for nothing, which is no rune",
-                "`A B` cannot be an alias: small letters, digits and hyphens, a letter first",
+                "the alias tap points to nothing, which does not exist",
+                "`A B` cannot be an alias: use lower-case letters, digits and hyphens, and start with a letter",
             ]
         );
     }

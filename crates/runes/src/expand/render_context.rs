@@ -61,11 +61,11 @@ impl fmt::Display for RenderError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SourceTooLong(error) => error.fmt(out),
-            Self::TooDeep => write!(out, "the document nests deeper than {RENDER_DEPTH_MAX} levels"),
+            Self::TooDeep => write!(out, "the document is nested deeper than {RENDER_DEPTH_MAX} levels"),
             Self::RunesNestedTooDeep => {
-                write!(out, "more than {RUNE_DEPTH_MAX} runes stand within one another")
+                write!(out, "more than {RUNE_DEPTH_MAX} runes are nested in one another")
             }
-            Self::TooLarge => write!(out, "the document becomes more than {RENDER_NODES_MAX} nodes"),
+            Self::TooLarge => write!(out, "the document expands to more than {RENDER_NODES_MAX} nodes"),
             Self::Rune { rune, message } => write!(out, "{rune}: {message}"),
         }
     }

@@ -49,12 +49,12 @@ impl std::error::Error for InvalidAttribute {}
 impl InvalidAttribute {
     /// What the caller can do.
     pub fn hint(&self) -> String {
-        let known_values = || format!("known are {}", self.allowed.join(", "));
+        let known_values = || format!("use one of {}", self.allowed.join(", "));
         match (self.nearest.as_slice(), self.allowed.as_slice()) {
-            ([], []) => format!("refrakt://reference tells what {} understands", self.rune),
+            ([], []) => format!("read refrakt://reference for the attributes of {}", self.rune),
             ([], _) => known_values(),
             (near, []) => format!("did you mean {}?", near.join(", ")),
-            (near, _) => format!("did you mean {}? Known are {}", near.join(", "), self.allowed.join(", ")),
+            (near, _) => format!("did you mean {}? Use one of {}", near.join(", "), self.allowed.join(", ")),
         }
     }
 }
@@ -134,13 +134,13 @@ fn parse_value(
         return Err(invalid_attribute(
             rune,
             name,
-            format!("{name} holds a control character"),
+            format!("{name} contains a control character"),
             &[],
             Vec::new(),
         ));
     }
     if !attribute.matches.is_empty() && !attribute.matches.iter().any(|allowed| allowed == text) {
-        let message = format!("`{text}` is not a value of {name} of {}", rune.name);
+        let message = format!("`{text}` is not an allowed value of {name} of {}", rune.name);
         let nearest = closest_few(text, attribute.matches.iter().map(String::as_str));
         let nearest = nearest.into_iter().map(str::to_owned).collect();
         return Err(invalid_attribute(rune, name, message, &attribute.matches, nearest));
@@ -149,18 +149,20 @@ fn parse_value(
     match attribute.kind {
         AttributeType::String | AttributeType::List => Ok(text.into()),
         AttributeType::NumberOrString => Ok(parse_number(text).unwrap_or_else(|| text.into())),
-        AttributeType::Number => parse_number(text).ok_or_else(|| reject("no number")),
+        AttributeType::Number => parse_number(text).ok_or_else(|| reject("not a number")),
         AttributeType::Boolean => match text {
             "true" => Ok(true.into()),
             "false" => Ok(false.into()),
             _ => {
-                let message = format!("{name} of {} is true or false, not `{text}`", rune.name);
+                let message = format!("{name} of {} must be true or false, not `{text}`", rune.name);
                 Err(invalid_attribute(rune, name, message, &["true".into(), "false".into()], Vec::new()))
             }
         },
-        AttributeType::Array => parse_json().filter(Value::is_array).ok_or_else(|| reject("no JSON list")),
+        AttributeType::Array => {
+            parse_json().filter(Value::is_array).ok_or_else(|| reject("not a JSON array"))
+        }
         AttributeType::Object => {
-            parse_json().filter(Value::is_object).ok_or_else(|| reject("no JSON object"))
+            parse_json().filter(Value::is_object).ok_or_else(|| reject("not a JSON object"))
         }
     }
 }
@@ -207,7 +209,7 @@ mod tests {
     fn invalid_attribute_error_lists_allowed_values() {
         let error = check_rune("hint", &[("type", "bogus")]).unwrap_err();
         assert_eq!(error.allowed, ["caution", "check", "note", "warning"]);
-        assert_eq!(error.hint(), "known are caution, check, note, warning");
+        assert_eq!(error.hint(), "use one of caution, check, note, warning");
         let error = check_rune("hint", &[("tpye", "note")]).unwrap_err();
         assert_eq!((error.nearest, error.allowed), (vec!["type".to_owned()], vec!["type".to_owned()]));
         let error = check_rune("hint", &[("widht", "wide")]).unwrap_err();

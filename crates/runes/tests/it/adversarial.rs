@@ -63,7 +63,7 @@ fn nested_runes_are_bounded() {
         }
     }
     assert_eq!(nested("hint", RUNE_DEPTH_MAX + 1), Err(RenderError::RunesNestedTooDeep));
-    assert_eq!(RenderError::RunesNestedTooDeep.to_string(), "more than 40 runes stand within one another");
+    assert_eq!(RenderError::RunesNestedTooDeep.to_string(), "more than 40 runes are nested in one another");
 }
 
 #[test]
