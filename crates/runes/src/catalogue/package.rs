@@ -220,12 +220,6 @@ impl Package {
         }
         Ok(())
     }
-
-    /// The namespace that owns a type of this package; none for the core and for types with an empty scope.
-    pub fn scope_of<'a>(&'a self, config: &'a EngineConfig) -> Option<&'a str> {
-        let fallback = if self.name == super::CORE { "" } else { self.namespace.as_str() };
-        Some(config.scope.as_deref().unwrap_or(fallback)).filter(|scope| !scope.is_empty())
-    }
 }
 
 impl RuneToml {

@@ -73,11 +73,6 @@ impl Arguments {
         self.get(name) == Some(&Value::Bool(true))
     }
 
-    /// Whether an argument is exactly `false`.
-    pub fn is_false(&self, name: &str) -> bool {
-        self.get(name) == Some(&Value::Bool(false))
-    }
-
     /// A truthy argument as text.
     pub fn text(&self, name: &str) -> Option<String> {
         self.truthy(name).map(to_js_string)

@@ -137,11 +137,6 @@ pub fn set_name(node: &mut RenderNode, name: &str) {
     node.set_attr("data-name", name);
 }
 
-/// Names elements; text nodes stay as they are.
-pub fn set_names<'n>(nodes: impl IntoIterator<Item = &'n mut RenderNode>, part: &str) {
-    nodes.into_iter().for_each(|node| set_name(node, part));
-}
-
 /// Sets the `data-field` of an element.
 pub fn set_field(node: &mut RenderNode, field: &str) {
     node.set_attr("data-field", kebab_case(field));
