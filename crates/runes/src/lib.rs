@@ -1,5 +1,6 @@
 //! Runes: Markdoc tags that give Markdown a meaning. This crate holds their definitions ([`catalogue`]), the markup that
-//! they produce ([`contracts`]), their syntax ([`reference`]), and renders documents ([`render`](mod@render)).
+//! they produce ([`contracts`]) and their syntax ([`reference`](mod@reference)). It renders documents that use them
+//! ([`render`](mod@render)).
 //!
 //! [`render::render`] runs four stages:
 //!
@@ -10,12 +11,12 @@
 //! | stage | module |
 //! | --- | --- |
 //! | expand: sorts the content of a rune into named fields | [`content`] |
-//! | expand: turns runes and Markdown into elements, by a template of the catalogue or by code | [`expand`], [`native`] |
+//! | expand: turns runes and Markdown into elements, by template or by code | [`expand`], [`native`] |
 //! | identity: adds classes, data attributes and structure, by the engine configuration | [`identity`] |
 //! | print: HTML, and the selectors that a style sheet can use | [`html`], [`selectors`] |
 //!
-//! The stages after parsing share one tree, [`render_tree`]. [`inspect`] renders the example of one rune. All functions are
-//! pure: no files, no sockets, no database, no clock.
+//! The stages after parsing share one tree, [`render_tree`]. [`inspect`] renders the example of one rune. All functions
+//! are pure: no files, no sockets, no database, no clock.
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
