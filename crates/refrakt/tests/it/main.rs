@@ -1,4 +1,4 @@
-//! Black-box tests: against recorded output of npm, and through the scheme.
+//! Tests from outside: against the original's recorded answers where they are at hand, and against our own snapshots.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod adversarial;
