@@ -1,4 +1,4 @@
-//! What rendering costs: one rune, and a page of 500 lines with 40 runes. Prints the figures; asserts nothing.
+//! Cost of rendering: one rune, and a page of 500 lines with 40 runes. Prints figures and asserts nothing.
 
 #![allow(clippy::unwrap_used)]
 

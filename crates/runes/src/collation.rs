@@ -1,30 +1,32 @@
-//! The order of texts in a dictionary: letters first by what they are, then by their accents, then small before capital;
-//! punctuation before digits before letters. This is the root order of the Unicode collation algorithm (CLDR) for the scripts
-//! and signs below; signs that are not listed follow in the order of their code points.
+//! Sort order of selectors: the root order of the Unicode collation algorithm (CLDR), as ICU sorts.
 //!
-//! Written by hand because the tables of a full implementation weigh more than this whole crate, and what is sorted here are
-//! selectors: names, words and the odd sentence.
+//! Letters are compared first by base letter, then by accent, then lower case before upper case. Punctuation comes
+//! before digits, digits before letters. The tables below list the scripts and symbols that are supported; other
+//! characters follow in code point order.
+//!
+//! Written by hand because the tables of `icu_collator` are larger than this whole crate, and only selectors are
+//! sorted: names, words and an occasional sentence.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Spaces, punctuation, symbols and digits, each before the next; `=` joins a sign to the one before it, as a variant.
+/// Spaces, punctuation, symbols and digits, in order. `=` makes the next character a variant of the previous one.
 const PUNCTUATION_ORDER: &str = "\t\n\u{b}\u{c}\r\u{85}\u{2028}\u{2029} =\u{a0}=\u{2007}=\u{202f}=\u{2009}\
 _‗-‐=‑‒–—―,;:!¡?¿‽.·'=‘=’=‚=‛‹›\"=“=”=„=‟«»()[]{}‖§¶@*/\\&#%‰†‡•‣′″※`´^¯¨¸°©®←→↑↓↔⇐⇒⇔∂∈∏∑+±÷×<\u{1}>¬|¦~−⁄√∞≈≡≤≥";
 
-/// The sign that joins variants above, where the sign itself stands in the order.
+/// Stands for a literal `=` in the list above.
 const EQUALS_PLACEHOLDER: char = '\u{1}';
 
-/// Currencies and digits: after all other symbols.
+/// Currency symbols and digits: after all other symbols.
 const CURRENCY_AND_DIGITS: &str = "¤¢$£¥€0123456789";
 
-/// Letters: a word is one letter with its accented forms behind it.
+/// Letters. Each word is a base letter followed by its accented forms.
 const LETTER_ORDER: &str = "aªáàăâåäãąā bḃ cćĉčċç dďđð eéèĕêěëẽėęē fḟ ƒ gğĝġģ hĥħ iíìĭîïĩįī ı jĵ kķ lĺľļł mṁ nńǹňñņ ŋ \
 oºóòŏôöőõøō pṗ q ĸ rŕřŗ sśŝšşșſ tťţț ŧ uúùŭûůüűũųū v wẃẁŵẅ x yýỳŷÿ zźžż þ \
 αά β γ δ εέ ζ ηή θ ιίϊΐ κ λ μµ ν ξ οό π ρ σς τ υύϋΰ φ χ ψ ωώ \
 а б в гѓґ д ђ еѐё є ж з ѕ иѝ ії й ј кќ л љ м н њ о п р с т ћ уў ф х ц ч џ ш щ ъ ы ь э ю я";
 
-/// Signs that stand for several.
+/// Characters that sort as several letters.
 const EXPANSIONS: [(char, &str); 17] = [
     ('æ', "ae"),
     ('œ', "oe"),
@@ -45,13 +47,13 @@ const EXPANSIONS: [(char, &str); 17] = [
     ('¾', "3⁄4"),
 ];
 
-/// Room for the signs that are listed; symbols that are not come behind them, before currencies.
+/// Weights of the listed symbols start here. Symbols that are not listed follow, before currency symbols.
 const SYMBOL_WEIGHT_BASE: u32 = 0x1000;
 const CURRENCY_WEIGHT_BASE: u32 = 0x20_0000;
 const LETTER_WEIGHT_BASE: u32 = 0x20_1000;
 const OTHER_WEIGHT_BASE: u32 = 0x40_0000;
 
-/// What a sign weighs: what it is, its accent, its case. Larger comes later.
+/// The weight of a character: base, accent, case. Compared in this order.
 #[derive(Clone, Copy)]
 struct Weight {
     primary: u32,
@@ -88,7 +90,7 @@ fn insert_weights(chars: &str, base: u32, weights: &mut HashMap<char, Weight>) {
     }
 }
 
-/// A key that puts texts in order when keys are compared number by number.
+/// A sort key: texts are ordered by comparing their keys number by number.
 pub fn collation_key(text: &str) -> Vec<u32> {
     let mut weights = Vec::with_capacity(text.len());
     text.chars().for_each(|ch| push_weights(ch, &mut weights));
@@ -101,7 +103,7 @@ pub fn collation_key(text: &str) -> Vec<u32> {
     key
 }
 
-/// Weights of the signs that nearly every selector is made of.
+/// Weights of ASCII characters, which nearly every selector consists of.
 static ASCII_WEIGHTS: LazyLock<Vec<Option<Weight>>> = LazyLock::new(|| {
     let weight = |code: u8| {
         let mut weights = Vec::new();
@@ -141,7 +143,7 @@ fn push_weights_uncached(ch: char, weights: &mut Vec<Weight>) {
     weights.extend(default_weight(ch));
 }
 
-/// The weight of a sign that is in no list; none for those that do not count at all.
+/// The weight of a character that is not listed; `None` for characters that are ignored.
 fn default_weight(ch: char) -> Option<Weight> {
     let code = u32::from(ch);
     let (primary, tertiary) = match code {
@@ -156,7 +158,7 @@ fn default_weight(ch: char) -> Option<Weight> {
         0xa0..=0xbf | 0x2000..=0x2bff | 0x3000..=0x303f | 0x1_f000..=0x1_faff => {
             (SYMBOL_WEIGHT_BASE + code, BASE_WEIGHT)
         }
-        // The two Japanese syllabaries are one alphabet, written roundly first.
+        // Hiragana and Katakana sort as one alphabet, Hiragana first.
         0x30a1..=0x30f6 => (OTHER_WEIGHT_BASE + code - 0x60, BASE_WEIGHT + 1),
         _ => (OTHER_WEIGHT_BASE + code, BASE_WEIGHT),
     };
@@ -167,7 +169,7 @@ fn default_weight(ch: char) -> Option<Weight> {
 mod tests {
     use super::*;
 
-    /// The texts are given in the order that they must have.
+    /// The texts are given in the expected order.
     fn assert_order(texts: &[&str]) {
         for pair in texts.windows(2) {
             let [before, after] = pair else { continue };

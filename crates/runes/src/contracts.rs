@@ -1,13 +1,13 @@
-//! Structure contracts: what markup the engine promises for each type of rune, worked out from configuration alone.
+//! Structure contracts: the markup that the engine produces for each type of rune, derived from configuration.
 //!
-//! A theme is written against these: which classes and data attributes there are, which named elements, in which order.
-//! Key order is that of the original, so that two versions can be compared as text.
+//! Themes are written against them: classes, data attributes, named elements and their order. The key order is npm's,
+//! so two versions can be compared as text.
 
 use serde_json::{Map, Value, json};
 
 use crate::catalogue::{BlockLayout, Catalogue, EngineConfig, Style, kebab_case};
 
-/// What every class begins with.
+/// Prefix of every class.
 pub const CLASS_PREFIX: &str = "rf";
 
 /// The contracts of every type of a catalogue.
@@ -76,7 +76,7 @@ fn base_contract(type_name: &str, config: &EngineConfig) -> Map<String, Value> {
     contract
 }
 
-/// The parts of the root in order; `{content}` stands for what the author wrote.
+/// The children of the root in order; `{content}` stands for the author's content.
 fn child_order(config: &EngineConfig) -> Vec<String> {
     if let Some(root) = &config.layout.root {
         return root.iter().cloned().chain(["{content}".to_owned()]).collect();
@@ -117,7 +117,7 @@ fn modifiers(config: &EngineConfig, root: &str) -> Map<String, Value> {
     entries.collect()
 }
 
-/// Named elements by where they come from; a later source takes the name over.
+/// Named elements. If two sources define the same name, the later one wins.
 fn elements(config: &EngineConfig, root: &str) -> Map<String, Value> {
     let mut elements = Map::new();
     let element = |name: &str, tag: &str, source: &str| {
@@ -145,7 +145,7 @@ fn elements(config: &EngineConfig, root: &str) -> Map<String, Value> {
         elements.insert(name.clone(), Value::Object(element(name, tag, "autoLabel")));
     }
     for (name, container) in &config.layout.containers {
-        // Without a tag nothing is created: the container exists already and is only put in order.
+        // Without a tag no element is created: the existing part is only reordered.
         let Some(tag) = &container.tag else { continue };
         let mut entry = element(name, tag, "layout");
         entry.insert("children".into(), json!(container.children));
@@ -160,7 +160,7 @@ fn elements(config: &EngineConfig, root: &str) -> Map<String, Value> {
     elements
 }
 
-/// A style as it was written, without the translation that only the engine can do.
+/// A style as configured, without the conversion that the engine applies.
 pub(crate) fn inline_style_json(style: &Style) -> Value {
     match (&style.template, style.bare) {
         (_, true) => json!(style.prop),

@@ -1,29 +1,29 @@
-//! The tree as HTML: two spaces a level, one line for an element that holds nothing but one text.
+//! Prints the tree as HTML: indented by two spaces; an element with only text is one line.
 //!
-//! Every text and every attribute is escaped here and nowhere else. The one exception are elements that say of themselves that
-//! their text is markup already (`data-codeblock`, `data-raw-html`); the engine sets those, never the author of a page.
+//! Every text and attribute is escaped here. The exception are elements with `data-codeblock` or `data-raw-html`, whose
+//! text is already markup. Only the engine sets those, never the author of a page.
 
 use serde_json::Value;
 
-use crate::js_value::{is_truthy, number_text, to_text};
+use crate::js_value::{format_js_number, is_truthy, to_js_string};
 use crate::render_tree::{Attributes, Element, RenderNode};
 
-/// Elements that hold nothing and have no closing tag.
-const VOID_ELEMENTS: [&str; 14] = [
+/// Elements without content and closing tag.
+pub(crate) const VOID_ELEMENTS: [&str; 14] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track",
     "wbr",
 ];
 
 const INDENT: &str = "  ";
 
-/// A tree as HTML.
+/// Prints a tree as HTML.
 pub fn to_html(node: &RenderNode) -> String {
     let mut out = String::new();
     write_indented(node, 0, &mut out);
     out
 }
 
-/// A node on lines of its own; nothing at all for a node that prints as nothing.
+/// Prints a node on its own lines; an empty node prints nothing.
 fn write_indented(node: &RenderNode, depth: usize, out: &mut String) {
     match node {
         RenderNode::Null => {}
@@ -58,7 +58,7 @@ fn write_element(tag: &Element, name: &str, depth: usize, out: &mut String) {
     write_close_tag(name, out);
 }
 
-/// Nodes one below the other, without those that print as nothing.
+/// Prints nodes below each other, without empty ones.
 fn write_lines(nodes: &[RenderNode], depth: usize, out: &mut String) {
     let mut is_first = true;
     for node in nodes {
@@ -76,12 +76,12 @@ fn write_lines(nodes: &[RenderNode], depth: usize, out: &mut String) {
     }
 }
 
-/// A node without any space that is not in it.
+/// Prints a node without added white space.
 fn write_inline(node: &RenderNode, out: &mut String) {
     match node {
         RenderNode::Null => {}
         RenderNode::Text(text) => write_escaped(text, out),
-        RenderNode::Number(number) => out.push_str(&number_text(*number)),
+        RenderNode::Number(number) => out.push_str(&format_js_number(*number)),
         RenderNode::Element(tag) => match element_name(tag) {
             None => tag.children.iter().for_each(|child| write_inline(child, out)),
             Some(name) => {
@@ -99,7 +99,7 @@ fn write_inline(node: &RenderNode, out: &mut String) {
     }
 }
 
-/// Texts that are markup already, and whatever stands between them.
+/// Prints text that is already markup, and the nodes between.
 fn write_raw(children: &[RenderNode], out: &mut String) {
     for child in children {
         match child {
@@ -109,7 +109,7 @@ fn write_raw(children: &[RenderNode], out: &mut String) {
     }
 }
 
-/// The opening tag, and whether anything follows it.
+/// Prints the opening tag. Returns whether content follows.
 fn write_open_tag(name: &str, attributes: &Attributes, out: &mut String) -> bool {
     out.push('<');
     out.push_str(name);
@@ -133,7 +133,7 @@ fn write_attribute(key: &str, value: &Value, out: &mut String) {
     out.push_str("=\"");
     match value {
         Value::String(text) => write_escaped(text, out),
-        value => write_escaped(&to_text(value), out),
+        value => write_escaped(&to_js_string(value), out),
     }
     out.push('"');
 }
@@ -150,18 +150,25 @@ fn is_raw(tag: &Element) -> bool {
         .any(|attribute| tag.attributes.get(*attribute).is_some_and(is_truthy))
 }
 
-/// The name of an element; one without is only its children.
+/// The name of an element; `None` if only its children are printed.
 fn element_name(tag: &Element) -> Option<&str> {
     tag.name.as_deref().filter(|name| !name.is_empty())
 }
 
-/// Nothing, or one text.
+/// Whether there is no child, or only text.
 fn fits_on_one_line(children: &[RenderNode]) -> bool {
     matches!(children, [] | [RenderNode::Text(_) | RenderNode::Number(_)])
 }
 
 fn write_indent(depth: usize, out: &mut String) {
     (0..depth).for_each(|_| out.push_str(INDENT));
+}
+
+/// Escapes text for element content and for quoted attributes.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    write_escaped(text, &mut out);
+    out
 }
 
 fn write_escaped(text: &str, out: &mut String) {

@@ -1,16 +1,22 @@
-//! Runes: what they are ([`catalogue`]), what markup they promise ([`contracts`]), how they are written ([`reference`]), and what
-//! becomes of a document that uses them ([`render`](mod@render)).
+//! Runes: Markdoc tags that give Markdown a meaning. This crate holds their definitions ([`catalogue`]), the markup that
+//! they produce ([`contracts`]) and their syntax ([`reference`](mod@reference)). It renders documents that use them
+//! ([`render`](mod@render)).
 //!
-//! A document is rendered in four steps that hand each other one [`tree`]:
+//! [`render::render`] runs four stages:
 //!
-//! | step | module |
+//! ```text
+//! source → quad_markdoc::parse → expand → identity → to_html
+//! ```
+//!
+//! | stage | module |
 //! | --- | --- |
-//! | what stands inside a rune is sorted into named fields | [`content`] |
-//! | runes and Markdown become elements, by a template of the catalogue or by code | [`schema`], [`native`] |
-//! | elements get classes, data attributes and structure, by the engine's configuration | [`identity`] |
-//! | the tree is printed, and asked what a style sheet can select in it | [`html`], [`selectors`] |
+//! | expand: sorts the content of a rune into named fields | [`content`] |
+//! | expand: turns runes and Markdown into elements, by template or by code | [`expand`], [`native`] |
+//! | identity: adds classes, data attributes and structure, by the engine configuration | [`identity`] |
+//! | print: HTML, and the selectors that a style sheet can use | [`html`], [`selectors`] |
 //!
-//! [`inspect`] shows one rune at work. Pure functions over values: no file, no socket, no database, no clock.
+//! The stages after parsing share one tree, [`render_tree`]. [`inspect`] renders the example of one rune. All functions
+//! are pure: no files, no sockets, no database, no clock.
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
@@ -27,5 +33,4 @@ pub mod native;
 pub mod reference;
 pub mod render;
 pub mod render_tree;
-mod script;
 pub mod selectors;

@@ -1,7 +1,7 @@
-//! The syntax reference: how each rune is written, for people and for agents.
+//! The syntax reference: how each rune is written.
 //!
-//! Three forms carry over from the original: the list of names by package, one rune, and all of them. A fourth, the
-//! [`document`], is ours: everything in one value, with what all runes share said once and with defaults.
+//! The list of names by package and the reference of one rune have npm's form, with defaults and deprecation added.
+//! [`site_reference`] is our own: one value for all runes, with shared parts once.
 
 mod markdown;
 
@@ -12,18 +12,9 @@ use crate::catalogue::{
     SectionsModel,
 };
 
-pub use markdown::{list_as_markdown, rune_as_markdown, site_reference_as_markdown};
+pub use markdown::{rune_as_markdown, site_reference_as_markdown};
 
-/// How much is said about an attribute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detail {
-    /// What the original says.
-    NpmCompatible,
-    /// Also defaults and what is deprecated.
-    Full,
-}
-
-/// Names, descriptions and aliases, by package: the core first, the others by name.
+/// Names, descriptions and aliases by package: the core first, the others by name.
 pub fn list(catalogue: &Catalogue) -> Value {
     runes_by_package(catalogue)
         .into_iter()
@@ -37,7 +28,7 @@ pub fn list(catalogue: &Catalogue) -> Value {
         .collect()
 }
 
-/// Packages that have something to show, with their runes by name.
+/// Packages with visible runes, by name.
 fn runes_by_package(catalogue: &Catalogue) -> Vec<(&Package, Vec<&Rune>)> {
     let mut groups: Vec<(&Package, Vec<&Rune>)> = catalogue
         .packages()
@@ -54,7 +45,7 @@ fn runes_by_package(catalogue: &Catalogue) -> Vec<(&Package, Vec<&Rune>)> {
     groups
 }
 
-/// Runes that people write.
+/// Runes for authors: all but the internal ones.
 fn visible_runes(catalogue: &Catalogue) -> impl Iterator<Item = &Rune> {
     catalogue.runes().filter(|rune| !rune.internal)
 }
@@ -65,14 +56,9 @@ fn visible_runes_by_name(catalogue: &Catalogue) -> Vec<&Rune> {
     runes
 }
 
-/// Every rune by name, each in full.
-pub fn all_rune_references(catalogue: &Catalogue, detail: Detail) -> Value {
-    visible_runes_by_name(catalogue).into_iter().map(|rune| rune_reference(catalogue, rune, detail)).collect()
-}
-
-/// One rune.
-pub fn rune_reference(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Value {
-    let mut entry = rune_entry(catalogue, rune, detail);
+/// The reference of one rune.
+pub fn rune_reference(catalogue: &Catalogue, rune: &Rune) -> Value {
+    let mut entry = rune_entry(catalogue, rune);
     let names: Vec<&str> =
         catalogue.universal_attributes().map(|(name, _)| name).filter(|_| rune.universal).collect();
     if let Some(attributes) = entry.get_mut("attributes").and_then(Value::as_object_mut) {
@@ -81,16 +67,16 @@ pub fn rune_reference(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Val
     Value::Object(entry)
 }
 
-/// The whole reference of a site: what all runes share once, then every rune.
+/// The reference of a site: shared parts once, then every rune.
 pub fn site_reference(catalogue: &Catalogue, site: Option<&str>) -> Value {
     let universal: Map<String, Value> = catalogue
         .universal_attributes()
-        .map(|(name, shared)| (name.to_owned(), attribute_entry(shared, None, Detail::Full)))
+        .map(|(name, shared)| (name.to_owned(), attribute_entry(shared, None)))
         .collect();
     let mut presets = Map::new();
     for rune in visible_runes_by_name(catalogue) {
         if let (Some(name), Some(preset)) = (&rune.preset, catalogue.preset_of(rune)) {
-            let attributes = attribute_entries(&preset.attributes, |_| None, Detail::Full);
+            let attributes = attribute_entries(&preset.attributes, |_| None);
             let entry =
                 json!({ "name": preset.title, "description": preset.description, "attributes": attributes });
             presets.insert(name.clone(), entry);
@@ -99,7 +85,7 @@ pub fn site_reference(catalogue: &Catalogue, site: Option<&str>) -> Value {
     let runes: Vec<Value> = visible_runes_by_name(catalogue)
         .into_iter()
         .map(|rune| {
-            let mut entry = rune_entry(catalogue, rune, Detail::Full);
+            let mut entry = rune_entry(catalogue, rune);
             if let Some(attributes) = entry.get_mut("attributes").and_then(Value::as_object_mut) {
                 if let Some(preset) = &rune.preset {
                     attributes.insert("base".into(), json!(preset));
@@ -124,8 +110,8 @@ pub fn site_reference(catalogue: &Catalogue, site: Option<&str>) -> Value {
     })
 }
 
-/// Everything about a rune but the attributes that all share.
-fn rune_entry(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Map<String, Value> {
+/// Everything about a rune except the universal attributes.
+fn rune_entry(catalogue: &Catalogue, rune: &Rune) -> Map<String, Value> {
     let fallback = |name: &str| {
         let modifiers = catalogue.engine_config_of(rune).map(|config| &config.modifiers);
         modifiers
@@ -134,9 +120,9 @@ fn rune_entry(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Map<String,
             .map(Value::from)
     };
     let mut attributes = Map::new();
-    attributes.insert("own".into(), Value::Object(attribute_entries(&rune.attributes, fallback, detail)));
+    attributes.insert("own".into(), Value::Object(attribute_entries(&rune.attributes, fallback)));
     if let Some(preset) = catalogue.preset_of(rune) {
-        let shared = attribute_entries(&preset.attributes, fallback, detail);
+        let shared = attribute_entries(&preset.attributes, fallback);
         let base = json!({ "name": preset.title, "description": preset.description, "attributes": shared });
         attributes.insert("base".into(), base);
     }
@@ -156,38 +142,35 @@ fn rune_entry(catalogue: &Catalogue, rune: &Rune, detail: Detail) -> Map<String,
 }
 
 fn attribute_entries(
-    attributes: &crate::catalogue::OrderedMap<Attribute>,
+    attributes: &indexmap::IndexMap<String, Attribute>,
     fallback: impl Fn(&str) -> Option<Value>,
-    detail: Detail,
 ) -> Map<String, Value> {
     attributes
         .iter()
-        .map(|(name, definition)| (name.clone(), attribute_entry(definition, fallback(name), detail)))
+        .map(|(name, definition)| (name.clone(), attribute_entry(definition, fallback(name))))
         .collect()
 }
 
-/// One attribute; `fallback` is what the engine assumes where the attribute itself says nothing.
-fn attribute_entry(attribute: &Attribute, fallback: Option<Value>, detail: Detail) -> Value {
+/// One attribute. `fallback` is the engine's value if the attribute has no default.
+fn attribute_entry(attribute: &Attribute, fallback: Option<Value>) -> Value {
     let mut entry = Map::new();
     entry.insert("type".into(), json!(attribute.kind.reference_name()));
     entry.insert("required".into(), json!(attribute.required));
     if !attribute.matches.is_empty() {
         entry.insert("matches".into(), json!(attribute.matches));
     }
-    if detail == Detail::Full {
-        let default = attribute.default.clone().or_else(|| attribute.fallback.clone()).or(fallback);
-        if let Some(default) = default {
-            entry.insert("default".into(), default);
-        }
-        if attribute.deprecated {
-            entry.insert("deprecated".into(), json!(true));
-        }
+    let default = attribute.default.clone().or_else(|| attribute.fallback.clone()).or(fallback);
+    if let Some(default) = default {
+        entry.insert("default".into(), default);
+    }
+    if attribute.deprecated {
+        entry.insert("deprecated".into(), json!(true));
     }
     entry.insert("description".into(), json!(attribute.description));
     Value::Object(entry)
 }
 
-/// A content model as JSON. Where several are possible, the one that holds when nothing special is written.
+/// A content model as JSON; of a conditional model, the default.
 fn content_model_entry(content: &ContentModel) -> Value {
     match content {
         ContentModel::Sequence(fields) => json!({ "type": "sequence", "fields": field_entries(fields) }),
@@ -296,7 +279,7 @@ mod tests {
     #[test]
     fn internal_runes_are_not_listed() {
         let catalogue = Catalogue::all_builtin();
-        assert_eq!(all_rune_references(&catalogue, Detail::NpmCompatible).as_array().unwrap().len(), 118);
+        assert_eq!(site_reference(&catalogue, None)["runes"].as_array().unwrap().len(), 118);
         let groups = list(&catalogue);
         let names: Vec<&str> =
             groups.as_array().unwrap().iter().map(|group| group["plugin"].as_str().unwrap()).collect();
@@ -324,7 +307,7 @@ mod tests {
     #[test]
     fn attribute_default_may_come_from_engine_config() {
         let catalogue = Catalogue::all_builtin();
-        let hero = rune_reference(&catalogue, catalogue.rune("hero").unwrap(), Detail::Full);
+        let hero = rune_reference(&catalogue, catalogue.rune("hero").unwrap());
         assert_eq!(hero["attributes"]["base"]["attributes"]["media-position"]["default"], "bottom");
     }
 }

@@ -1,33 +1,40 @@
-//! The tree that all stages of rendering share: what a schema makes of a document, what the identity transform changes,
-//! what is printed as HTML. Plain values, ordered as they were written.
+//! The tree that all stages of rendering share: `expand` builds it, `identity` changes it, `html` prints it. Attributes
+//! and children keep their order.
+
+use std::borrow::Cow;
 
 use indexmap::IndexMap;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-/// Attributes of a tag in the order in which they are printed. An attribute that has no value is not in the map; one that is
-/// `null` or `false` is, and is not printed.
+/// Attributes in print order. An attribute that is `null` or `false` is in the map but not printed.
 pub type Attributes = IndexMap<String, Value>;
 
-/// One child of a tag.
+/// Attribute that shows the fields of an element: a JSON object as text. Written only where no engine configuration
+/// consumes the fields.
+pub const RUNE_FIELDS_ATTRIBUTE: &str = "data-rune-fields";
+
+/// A node of the tree.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RenderNode {
-    /// An element, or a rune that is one after the identity transform.
+    /// An element. The root of a rune has a `data-rune` attribute.
     Element(Box<Element>),
-    /// Text as it is read, not escaped.
+    /// Unescaped text.
     Text(String),
-    /// A number that stands as text; printed as JavaScript prints it.
+    /// A number as text, printed as JavaScript prints it.
     Number(f64),
-    /// Nothing: keeps its place among the children and prints as nothing.
+    /// Prints as nothing, but keeps its place among its siblings.
     Null,
 }
 
-/// An element: a name, attributes, children.
+/// An element: name, attributes, children.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Element {
-    /// Name of the element; without one, only the children are printed.
+    /// Element name; without one, only the children are printed.
     pub name: Option<String>,
     /// Its attributes.
     pub attributes: Attributes,
+    /// The values that a rune passes to the engine, on the root element of a rune.
+    pub fields: Map<String, Value>,
     /// Its children.
     pub children: Vec<RenderNode>,
 }
@@ -38,23 +45,35 @@ impl Element {
         Self { name: Some(name.into()), ..Self::default() }
     }
 
-    /// The same with one more attribute.
+    /// Adds an attribute.
     #[must_use]
     pub fn with_attr(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.attributes.insert(key.into(), value.into());
         self
     }
 
-    /// The same with these children after its own.
+    /// Appends children.
     #[must_use]
     pub fn with_children(mut self, children: impl IntoIterator<Item = RenderNode>) -> Self {
         self.children.extend(children);
         self
     }
 
-    /// An attribute that is a text.
+    /// An attribute whose value is text.
     pub fn attr_str(&self, key: &str) -> Option<&str> {
         self.attributes.get(key).and_then(Value::as_str)
+    }
+
+    /// The attributes, with the fields as [`RUNE_FIELDS_ATTRIBUTE`] after `class`. Borrowed if there are no fields.
+    pub fn attributes_with_fields(&self) -> Cow<'_, Attributes> {
+        if self.fields.is_empty() {
+            return Cow::Borrowed(&self.attributes);
+        }
+        let mut attributes = self.attributes.clone();
+        let index = attributes.get_index_of("class").map_or(attributes.len(), |class| class + 1);
+        let text = Value::Object(self.fields.clone()).to_string();
+        attributes.shift_insert(index, RUNE_FIELDS_ATTRIBUTE.to_owned(), text.into());
+        Cow::Owned(attributes)
     }
 
     /// Whether the element has this name.
@@ -64,7 +83,7 @@ impl Element {
 }
 
 impl RenderNode {
-    /// The element, if it is one.
+    /// The element, if the node is one.
     pub fn as_element(&self) -> Option<&Element> {
         match self {
             Self::Element(tag) => Some(tag),
@@ -72,21 +91,21 @@ impl RenderNode {
         }
     }
 
-    /// Sets an attribute, if it is an element. One that is there keeps its place.
+    /// Sets an attribute if the node is an element. An existing attribute keeps its place.
     pub fn set_attr(&mut self, key: &str, value: impl Into<Value>) {
         if let Some(tag) = self.as_element_mut() {
             tag.attributes.insert(key.to_owned(), value.into());
         }
     }
 
-    /// The same with an attribute set, if it is an element.
+    /// [`RenderNode::set_attr`] as a builder.
     #[must_use]
     pub fn with_attr(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.set_attr(key, value);
         self
     }
 
-    /// The element, to be changed, if it is one.
+    /// The element for changes, if the node is one.
     pub fn as_element_mut(&mut self) -> Option<&mut Element> {
         match self {
             Self::Element(tag) => Some(tag),

@@ -1,13 +1,13 @@
-//! What a theme can select in a rendered page: classes of the engine and data attributes, each once, in a fixed order.
+//! The selectors of a rendered page: engine classes and data attributes, each once, in a fixed order.
 
 use indexmap::IndexSet;
 
 use crate::collation::collation_key;
 use crate::contracts::CLASS_PREFIX;
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
-/// The selectors of a tree: blocks, then modifiers, then elements, then attributes; each kind as a dictionary would have it.
+/// The selectors of a tree: blocks, modifiers, elements, attributes; each kind in collation order.
 pub fn collect_selectors(node: &RenderNode) -> Vec<String> {
     let mut unique = IndexSet::new();
     collect_from_node(node, &mut unique);
@@ -16,7 +16,7 @@ pub fn collect_selectors(node: &RenderNode) -> Vec<String> {
     selectors
 }
 
-/// Kinds in the order in which they are listed.
+/// The kinds, in output order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum SelectorKind {
     Block,
@@ -44,7 +44,7 @@ fn collect_from_node(node: &RenderNode, selectors: &mut IndexSet<String>) {
     collect_classes(tag, selectors);
     for (key, value) in &tag.attributes {
         if key.starts_with("data-") && !value.is_null() {
-            selectors.insert(format!("[{key}=\"{}\"]", to_text(value)));
+            selectors.insert(format!("[{key}=\"{}\"]", to_js_string(value)));
         }
     }
     tag.children.iter().for_each(|child| collect_from_node(child, selectors));

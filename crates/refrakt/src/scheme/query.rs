@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use quad_core::canonical::sha256_hex;
 use quad_core::{Content, Error, ReadSet, Result, Tag, Version};
-use quad_runes::reference::Detail;
 use quad_runes::{contracts, reference};
 use serde_json::{Value, json};
 
@@ -164,7 +163,7 @@ impl ResourceQuery {
                 reference::rune_as_markdown(catalogue, find_rune(name)?)
             }
             ResourceQuery::Reference { rune: Some(name), .. } => {
-                reference::rune_reference(catalogue, find_rune(name)?, Detail::Full).to_string()
+                reference::rune_reference(catalogue, find_rune(name)?).to_string()
             }
             ResourceQuery::Reference { markdown: true, .. } => {
                 reference::site_reference_as_markdown(catalogue)

@@ -1,50 +1,59 @@
-//! The original's recorded answers. They lie beside the repository and are no part of it: where they are absent, the test
-//! says so and passes.
+//! Recorded output of the npm packages for three small plans. Their files are unpacked before they are read.
 
-use std::path::PathBuf;
+#[path = "../../../markdoc/tests/recorded/mod.rs"]
+mod shared;
 
-use serde_json::Value;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
 
-/// The folder of recorded answers, if it is there.
+use serde_json::json;
+
+pub use shared::{first_difference, read_json as recorded_json};
+
+/// File of the plans: one file of a plan a line.
+const PLANS: &str = "plans.jsonl.lz4";
+
+/// A folder that holds `plan/1`, `plan/2` and `plan/3`.
+///
+/// The folder is named after a hash of its content and stays in the target folder: tests only read it.
 pub fn recorded_dir() -> Option<PathBuf> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/oracle/refrakt");
-    if root.is_dir() {
-        return Some(root);
+    let packed = shared::read_compressed(PLANS);
+    let mut hasher = DefaultHasher::new();
+    packed.hash(&mut hasher);
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let unpacked = target.join(format!("recorded-plans-{:016x}", hasher.finish()));
+    if !unpacked.is_dir() {
+        let staging = tempfile::tempdir_in(target).unwrap();
+        for file in shared::recorded_cases(PLANS) {
+            let path = staging.path().join(file["path"].as_str().unwrap());
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, file["text"].as_str().unwrap()).unwrap();
+        }
+        // Another test may have been faster.
+        let renamed = std::fs::rename(staging.path(), &unpacked);
+        assert!(renamed.is_ok() || unpacked.is_dir(), "{renamed:?}");
     }
-    eprintln!("skipped: the original's recorded answers are not at {}", root.display());
-    None
+    Some(unpacked)
 }
 
-/// One recorded answer.
-pub fn recorded_json(folder: &std::path::Path, path: &str) -> Value {
-    let text = std::fs::read_to_string(folder.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}"))
+#[test]
+fn refresh_recorded_plans() {
+    let Some(corpus) = shared::refresh_source() else { return };
+    let mut files = Vec::new();
+    collect_files(&corpus, &corpus.join("plan"), &mut files);
+    shared::write_lines(PLANS, &files);
 }
 
-/// Where two values differ first, as a path and the two sides.
-pub fn first_difference(actual: &Value, expected: &Value) -> Option<String> {
-    fn compare(path: &str, actual: &Value, expected: &Value) -> Option<String> {
-        match (actual, expected) {
-            (Value::Object(a), Value::Object(b)) => {
-                if let Some(key) = b.keys().find(|key| !a.contains_key(*key)) {
-                    return Some(format!("{path}.{key}: ours has none, theirs is {}", b[key]));
-                }
-                if let Some(key) = a.keys().find(|key| !b.contains_key(*key)) {
-                    return Some(format!("{path}.{key}: theirs has none, ours is {}", a[key]));
-                }
-                a.iter().find_map(|(key, value)| compare(&format!("{path}.{key}"), value, &b[key]))
-            }
-            (Value::Array(a), Value::Array(b)) => {
-                let pairs = a.iter().zip(b).enumerate();
-                let inner = pairs
-                    .map(|(index, (x, y))| compare(&format!("{path}[{index}]"), x, y))
-                    .find_map(|difference| difference);
-                let lengths =
-                    (a.len() != b.len()).then(|| format!("{path}: {} items, theirs {}", a.len(), b.len()));
-                inner.or(lengths)
-            }
-            _ => (actual != expected).then(|| format!("{path}: ours {actual}, theirs {expected}")),
+fn collect_files(corpus: &Path, dir: &Path, files: &mut Vec<String>) {
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            collect_files(corpus, &path, files);
+        } else {
+            let name = path.strip_prefix(corpus).unwrap().to_str().unwrap();
+            files.push(json!({ "path": name, "text": std::fs::read_to_string(&path).unwrap() }).to_string());
         }
     }
-    compare("", actual, expected)
 }

@@ -1,9 +1,9 @@
-//! An attribute of a rune: its type, its values, what holds when nobody writes it.
+//! An attribute of a rune: its type, its allowed values, its default.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What an attribute's value is.
+/// The type of an attribute's value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AttributeType {
@@ -26,7 +26,7 @@ pub enum AttributeType {
 }
 
 impl AttributeType {
-    /// The spelling in the syntax reference, which has no word for the rarest types.
+    /// The name in the syntax reference of npm, which has none for the rarest types.
     pub fn reference_name(self) -> &'static str {
         match self {
             AttributeType::String => "string",
@@ -51,56 +51,56 @@ impl AttributeType {
     }
 }
 
-/// One attribute of a rune, a preset or of every rune.
+/// One attribute: of a rune, of a preset, or universal.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Attribute {
-    /// What the value is; text unless said.
+    /// The type of the value; text by default.
     #[serde(default, rename = "type")]
     pub kind: AttributeType,
-    /// The values there are, in the order in which `?attribute=all` shows them; empty where anything goes.
+    /// The allowed values, in the order in which `?attribute=all` shows them. Empty: any value.
     #[serde(default)]
     pub matches: Vec<String>,
-    /// Whether the rune is wrong without it.
+    /// Whether the attribute must be written.
     #[serde(default)]
     pub required: bool,
-    /// The value that the rune receives when none is written.
+    /// The value that the rune receives when the attribute is missing.
     pub default: Option<Value>,
-    /// What the rune does when none is written, where it receives nothing. For readers of the reference.
+    /// What the rune does when the attribute is missing and there is no `default`. Only the reference shows it.
     pub fallback: Option<Value>,
-    /// Still understood, no longer recommended.
+    /// Still works, but no longer recommended.
     #[serde(default)]
     pub deprecated: bool,
-    /// The attribute that receives its value, where it is an older name that still works.
+    /// The newer attribute that receives the value, if this name is outdated.
     pub replaced_by: Option<String>,
     /// One line for the author of a page.
     pub description: String,
 }
 
 impl Attribute {
-    /// What is wrong with the attribute in itself.
-    pub(crate) fn validation_error(&self) -> Option<String> {
+    /// Checks the attribute on its own, without the rest of the package.
+    pub(crate) fn validate(&self) -> Result<(), String> {
         if !self.matches.is_empty() && !self.kind.accepts(&Value::String(String::new())) {
-            return Some("`matches` is for text; drop it or the type".into());
+            return Err("`matches` is for text; drop it or the type".into());
         }
         if self.required && self.default.is_some() {
-            return Some("a required attribute cannot have a default".into());
+            return Err("a required attribute cannot have a default".into());
         }
         for (name, value) in [("default", &self.default), ("fallback", &self.fallback)] {
             let Some(value) = value else { continue };
             if !self.kind.accepts(value) {
                 let kind = self.kind.reference_name();
-                return Some(format!("`{name}` is {value}, but the type is {kind}"));
+                return Err(format!("`{name}` is {value}, but the type is {kind}"));
             }
             let text = value.as_str().unwrap_or_default();
             if !self.matches.is_empty()
                 && !text.is_empty()
                 && !self.matches.iter().any(|allowed| allowed == text)
             {
-                return Some(format!("`{name}` is {value}, which is not one of {}", self.matches.join(", ")));
+                return Err(format!("`{name}` is {value}, which is not one of {}", self.matches.join(", ")));
             }
         }
-        None
+        Ok(())
     }
 }
 
@@ -108,23 +108,23 @@ impl Attribute {
 mod tests {
     use super::*;
 
-    fn validation_error(text: &str) -> Option<String> {
-        toml::from_str::<Attribute>(text).unwrap().validation_error()
+    fn validate(text: &str) -> Result<(), String> {
+        toml::from_str::<Attribute>(text).unwrap().validate()
     }
 
     #[test]
     fn default_must_match_type_and_allowed_values() {
-        assert_eq!(validation_error("description = ''\nmatches = ['a', 'b']\ndefault = 'b'"), None);
-        assert_eq!(validation_error("description = ''\nmatches = ['a', 'b']\ndefault = ''"), None);
+        assert_eq!(validate("description = ''\nmatches = ['a', 'b']\ndefault = 'b'"), Ok(()));
+        assert_eq!(validate("description = ''\nmatches = ['a', 'b']\ndefault = ''"), Ok(()));
         assert_eq!(
-            validation_error("description = ''\nmatches = ['a', 'b']\nfallback = 'c'").unwrap(),
+            validate("description = ''\nmatches = ['a', 'b']\nfallback = 'c'").unwrap_err(),
             "`fallback` is \"c\", which is not one of a, b"
         );
         assert_eq!(
-            validation_error("description = ''\ntype = 'number'\ndefault = '3'").unwrap(),
+            validate("description = ''\ntype = 'number'\ndefault = '3'").unwrap_err(),
             "`default` is \"3\", but the type is number"
         );
-        assert!(validation_error("description = ''\ntype = 'boolean'\nmatches = ['a']").is_some());
-        assert!(validation_error("description = ''\nrequired = true\ndefault = 'a'").is_some());
+        assert!(validate("description = ''\ntype = 'boolean'\nmatches = ['a']").is_err());
+        assert!(validate("description = ''\nrequired = true\ndefault = 'a'").is_err());
     }
 }

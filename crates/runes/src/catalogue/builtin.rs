@@ -1,10 +1,10 @@
-//! The packages that are built in: the core and the nine official plugins.
+//! The built-in packages: the core and the nine official plugins.
 
 use std::sync::{Arc, OnceLock};
 
 use super::package::Package;
 
-/// A package that is built in: read when it is asked for, since a server that shows no project asks for few.
+/// A built-in package. Parsed on first use: a server without a project needs few of them.
 struct BuiltinPackage {
     name: &'static str,
     file: &'static str,
@@ -12,7 +12,7 @@ struct BuiltinPackage {
     package: OnceLock<Option<Arc<Package>>>,
 }
 
-/// In the order in which the original merges them.
+/// In the order in which npm merges them.
 static PACKAGES: [BuiltinPackage; 10] = [
     BuiltinPackage::new("core", "core.toml", include_str!("../../catalogue/core.toml")),
     BuiltinPackage::new(
@@ -47,19 +47,19 @@ impl BuiltinPackage {
         BuiltinPackage { name, file, text, package: OnceLock::new() }
     }
 
-    /// A file that does not parse is a fault of ours that the tests find, and is left out rather than taking the server down.
+    /// `None` if the built-in file does not parse. Tests parse every file, so a release never has one.
     fn package(&self) -> Option<&Arc<Package>> {
         let parse = || Package::parse(self.file, self.text, self.file).ok().map(Arc::new);
         self.package.get_or_init(parse).as_ref()
     }
 }
 
-/// All of them, the core first.
+/// All built-in packages, the core first.
 pub fn packages() -> impl Iterator<Item = &'static Arc<Package>> {
     PACKAGES.iter().filter_map(BuiltinPackage::package)
 }
 
-/// The built-in package of a name.
+/// The built-in package with this name.
 pub fn package(name: &str) -> Option<&'static Arc<Package>> {
     PACKAGES.iter().find(|builtin| builtin.name == name)?.package()
 }

@@ -1,9 +1,9 @@
 //! The content model: how a rune reads the Markdown inside it.
 //!
-//! Most runes are a sequence of fields, written `"name: what"` with a mark: `?` may be missing, `*` any number, `+` at
-//! least one, `!` must be there (the same as no mark, and said so in the reference). `what` is one or more of the words
-//! of [`NodePattern`], parted by `|`. The other models are tables with a `kind`. How all of
-//! this is written in TOML stands in `content_form`.
+//! Most runes are a sequence of fields, written `"name: pattern"` with an optional mark: `?` is optional, `*` matches
+//! any number, `+` at least one, `!` is required (the default; the reference shows it). A pattern is one or more words
+//! of [`NodePatternAlternative`], separated by `|`. The other models are tables with a `kind`. `content_serde` parses
+//! the TOML.
 
 use indexmap::IndexMap;
 use regex::Regex;
@@ -13,87 +13,87 @@ use crate::limits::MODEL_DEPTH_MAX;
 /// How the children of a rune become named fields.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ContentModel {
-    /// Fields one after another.
+    /// Fields in a row.
     Sequence(Vec<Field>),
     /// A preamble, then one section for each heading.
     Sections(Box<SectionsModel>),
-    /// Zones parted by rules.
+    /// Zones separated by thematic breaks.
     Delimited(Box<DelimitedModel>),
-    /// A reading that only code can do.
+    /// The rune's Rust code reads the nodes.
     Custom(CustomModel),
-    /// One of several models, by what is written.
+    /// One of several models, chosen by a condition.
     When(Box<ConditionalModel>),
 }
 
 /// One field of a sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// Name under which the rune finds what was matched.
+    /// Name under which the rune finds the matched nodes.
     pub name: String,
-    /// What it takes.
+    /// The nodes that it matches.
     pub pattern: NodePattern,
-    /// May it be missing? `None` where the author did not say, which means no.
+    /// Whether it may be missing. `None` if the author did not say, which means no.
     pub optional: Option<bool>,
-    /// Does it take every match in a row?
+    /// Whether it matches every matching node in a row.
     pub greedy: bool,
-    /// What an editor inserts for it.
+    /// Text that an editor inserts for it.
     pub template: Option<String>,
     /// One line for the author of a page.
     pub description: Option<String>,
-    /// How each item of a list is taken apart.
+    /// The parts that are extracted from each list item.
     pub item_model: Vec<PartExtractor>,
     /// The rune that each item becomes.
     pub emit_tag: Option<String>,
-    /// Its attributes: `$name` of an extracted part, or the text itself.
+    /// Attributes of that rune: `$name` of an extracted part, or literal text.
     pub emit_attributes: IndexMap<String, String>,
 }
 
-/// What a field takes, as it was written and as it is understood.
+/// The nodes that a field matches: source text and parsed form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodePattern {
-    /// As it was written: `heading|paragraph`.
+    /// Source text: `heading|paragraph`.
     pub source: String,
-    /// Any one of these.
+    /// The alternatives.
     pub any_of: Vec<NodePatternAlternative>,
 }
 
-/// One kind of child.
+/// One alternative of a [`NodePattern`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodePatternAlternative {
-    /// Whatever it is.
+    /// Any node.
     Any,
     /// A paragraph.
     Paragraph,
-    /// A heading, of one level or of any.
+    /// A heading of one level, or of any level.
     Heading(Option<u8>),
     /// A list: ordered, unordered or either.
     List(Option<bool>),
-    /// A picture, or a paragraph that holds nothing else.
+    /// An image, or a paragraph that contains only an image.
     Image,
-    /// A quotation.
+    /// A block quote.
     Blockquote,
     /// A code block.
     Fence,
-    /// A rule.
+    /// A thematic break.
     ThematicBreak,
     /// A table.
     Table,
-    /// A tag, of one name or of any.
+    /// A tag with one name, or with any name.
     Tag(Option<String>),
 }
 
-/// One part of a heading or of a list item.
+/// One part that is extracted from a heading or a list item.
 #[derive(Clone, Debug)]
 pub struct PartExtractor {
     /// Name of the part.
     pub name: String,
-    /// Where it is looked for.
+    /// Where the text comes from.
     pub from: PartSource,
-    /// May it be missing? `None` where the author did not say.
+    /// Whether it may be missing. `None` if the author did not say.
     pub optional: Option<bool>,
 }
 
-/// Where a part is looked for.
+/// Where the text of a part comes from.
 #[derive(Clone, Debug)]
 pub enum PartSource {
     /// The first inline node of this kind: its text, or one of its attributes.
@@ -103,9 +103,9 @@ pub enum PartSource {
         /// The attribute to take instead of the text.
         attribute: Option<String>,
     },
-    /// The first capture of a pattern in what is left of the text.
+    /// The first capture group of a pattern in the remaining text.
     Pattern(Regex),
-    /// What is left of the text.
+    /// The remaining text.
     Remainder,
 }
 
@@ -118,7 +118,7 @@ impl PartialEq for PartExtractor {
 }
 
 impl PartExtractor {
-    /// The pattern as it was written, or the word that stands for it.
+    /// The source of the pattern, or the word for the other cases.
     pub fn pattern_text(&self) -> &str {
         match &self.from {
             PartSource::Inline { node, .. } => node,
@@ -135,37 +135,37 @@ pub struct SectionsModel {
     pub section_heading: String,
     /// Fields of the preamble.
     pub fields: Vec<Field>,
-    /// How each section is read.
+    /// The model of each section.
     pub section_model: ContentModel,
-    /// Sections with a meaning of their own, by canonical name.
+    /// Sections with a special model or aliases, by canonical name.
     pub known_sections: IndexMap<String, KnownSection>,
     /// The rune that each section becomes.
     pub emit_tag: Option<String>,
-    /// Its attributes: `$heading`, `$name` of an extracted part, or the text itself.
+    /// Attributes of that rune: `$heading`, `$name` of an extracted part, or literal text.
     pub emit_attributes: IndexMap<String, String>,
-    /// How the heading is taken apart.
+    /// The parts that are extracted from the heading.
     pub heading_extract: Vec<PartExtractor>,
-    /// Attributes of the one section that everything forms when there is no heading.
+    /// Attributes of the single section that holds everything when there is no heading.
     pub implicit_section: Option<IndexMap<String, String>>,
 }
 
-/// A section that means something.
+/// A section that the rune knows by its heading.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KnownSection {
-    /// Other headings that mean the same, whatever their case.
+    /// Other headings for the same section, in any case.
     pub alias: Vec<String>,
-    /// How it is read, where that differs.
+    /// Its model, if it is not the model of all sections.
     pub model: Option<ContentModel>,
 }
 
-/// Zones parted by rules.
+/// Zones separated by thematic breaks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DelimitedModel {
-    /// What parts them: `hr`.
+    /// The separator: `hr`.
     pub delimiter: String,
     /// The zones, in order.
     pub zones: Vec<Zone>,
-    /// As many zones as are written, each read alike.
+    /// The model of every zone, where the number of zones is open.
     pub dynamic: Option<ContentModel>,
 }
 
@@ -176,48 +176,48 @@ pub struct Zone {
     pub name: String,
     /// Its fields.
     pub fields: Vec<Field>,
-    /// Takes everything where there is no rule.
+    /// Receives everything if there is no separator.
     pub primary: bool,
 }
 
-/// A reading that only code can do.
+/// The rune's Rust code reads the nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CustomModel {
-    /// What the code makes of the content, for the author of a page.
+    /// What the code reads, for the author of a page.
     pub description: String,
 }
 
-/// One of several models.
+/// One of several models, chosen by a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConditionalModel {
     /// Tried in order.
     pub branches: Vec<ModelBranch>,
-    /// Where none holds.
+    /// Used if no branch matches.
     pub default: ContentModel,
 }
 
 /// One case of a [`ConditionalModel`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelBranch {
-    /// When it holds.
+    /// The condition.
     pub condition: Condition,
-    /// What is then used.
+    /// The model to use.
     pub model: ContentModel,
 }
 
-/// When a branch holds.
+/// The condition of a branch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
     /// The attribute has one of these values.
     AttributeIn(String, Vec<String>),
     /// The attribute is written.
     AttributeExists(String),
-    /// There is such a child.
+    /// A child matches.
     HasChild(NodePattern),
 }
 
 impl ContentModel {
-    /// The word for it in the reference.
+    /// The name of the condition in the reference.
     pub fn kind(&self) -> &'static str {
         match self {
             ContentModel::Sequence(_) => "sequence",
@@ -228,7 +228,7 @@ impl ContentModel {
         }
     }
 
-    /// The names under which its fields are found. Those of a custom model and of zones only code knows.
+    /// Names of the fields. Empty for custom models and dynamic zones, whose names only the code knows.
     pub(crate) fn field_names(&self) -> Vec<&str> {
         match self {
             ContentModel::Sequence(fields) => fields.iter().map(|field| field.name.as_str()).collect(),
@@ -245,7 +245,7 @@ impl ContentModel {
         }
     }
 
-    /// Levels of models within models.
+    /// Nesting depth of models.
     pub(crate) fn depth(&self) -> usize {
         1 + match self {
             ContentModel::Sequence(_) | ContentModel::Custom(_) => 0,
@@ -262,9 +262,11 @@ impl ContentModel {
         }
     }
 
-    pub(crate) fn validation_error(&self) -> Option<String> {
-        (self.depth() > MODEL_DEPTH_MAX)
-            .then(|| format!("content models nest deeper than {MODEL_DEPTH_MAX} levels"))
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        if self.depth() > MODEL_DEPTH_MAX {
+            return Err(format!("content models nest deeper than {MODEL_DEPTH_MAX} levels"));
+        }
+        Ok(())
     }
 }
 
@@ -298,7 +300,7 @@ impl Field {
 }
 
 impl NodePattern {
-    /// The words that a field may take, for messages.
+    /// The words that a pattern may use, for messages.
     const KNOWN_WORDS: &'static str = "any, paragraph, heading, heading:N, list, list:ordered, list:unordered, image, blockquote, \
                                  fence, hr, table, tag, tag:NAME";
 

@@ -1,4 +1,4 @@
-//! Content models as they are written in TOML: a field, a list of fields, or a table with a `kind`.
+//! Parses content models from TOML: a field, a list of fields, or a table with a `kind`.
 
 use indexmap::IndexMap;
 use regex::Regex;
@@ -56,7 +56,7 @@ impl<'de> Deserialize<'de> for Field {
     }
 }
 
-/// Every `$name` of the emitted attributes must be something that was extracted.
+/// Every `$name` in the emitted attributes must name an extracted part.
 fn check_variables<'a>(
     attributes: &IndexMap<String, String>,
     known_names: impl Iterator<Item = &'a str> + Clone,
@@ -65,7 +65,7 @@ fn check_variables<'a>(
         let Some(variable) = text.strip_prefix('$') else { continue };
         if !known_names.clone().any(|name| name == variable) {
             let names: Vec<String> = known_names.map(|name| format!("${name}")).collect();
-            return Err(format!("`{attribute}` asks for `{text}`; known here are: {}", names.join(", ")));
+            return Err(format!("`{attribute}` uses `{text}`; available are {}", names.join(", ")));
         }
     }
     Ok(())
@@ -134,7 +134,7 @@ impl<'de> Deserialize<'de> for KnownSection {
     }
 }
 
-/// Every key of every model with a `kind`; which of them belong is settled in [`ModelToml::model`].
+/// All keys of all models with a `kind`. [`ModelToml::model`] rejects keys that do not belong to the kind.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ModelToml {
@@ -258,7 +258,7 @@ impl ModelToml {
         })
     }
 
-    /// The keys that were written, `kind` aside.
+    /// The keys that are present, without `kind`.
     fn written_keys(&self) -> Vec<&'static str> {
         [
             ("fields", self.fields.is_some()),
@@ -359,7 +359,7 @@ mod tests {
         check("content = { kind = 'custom', x = 1 }", "unknown field `x`");
         check(
             "content = { kind = 'sections', section-model = [], emit-attributes = { a = '$nope' } }",
-            "known here are: $heading",
+            "available are $heading",
         );
         check(
             "content = [{ field = 'a: list', item-model = [{ name = 'x', pattern = '(' }] }]",

@@ -1,103 +1,103 @@
 //! Engine configuration: what the identity transform does with one type of rune.
 //!
-//! The keys are the known names of refrakt's own configuration in kebab case, so that an existing one is carried over by
-//! renaming. A *type* is written in Pascal case and stands for the element that carries its kebab case in `data-rune`.
+//! The keys are refrakt's own configuration keys in kebab case, so an existing configuration only needs its keys
+//! renamed. A *type* is written in Pascal case. It applies to the element whose `data-rune` is the same name in kebab
+//! case.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-/// A map that keeps the order of the file.
-pub type OrderedMap<T> = IndexMap<String, T>;
+use super::error::KeyError;
 
-/// What the engine does with one type. Empty maps and `None` mean: nothing of the kind.
+/// What the engine does with one type of rune. An empty map or `None` means "not set".
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct EngineConfig {
-    /// Name in classes: `rf-<block>`. The kebab case of the type unless said.
+    /// Name in classes: `rf-<block>`. Defaults to the type in kebab case.
     pub block: Option<String>,
-    /// Type whose element this one belongs into; `*` for any.
+    /// Type that this one is a child of; `*` for any.
     pub parent: Option<String>,
-    /// Type without which this one makes no sense.
+    /// Type that must enclose this one.
     pub requires_parent: Option<String>,
-    /// Namespace that owns the type; that of the package unless said, empty for none.
+    /// Namespace that owns the type. Defaults to that of the package; empty for none.
     pub scope: Option<String>,
     /// Values that become classes and data attributes, in this order.
-    pub modifiers: OrderedMap<Modifier>,
-    /// Class suffix by the rune that stands around.
-    pub context_modifiers: OrderedMap<String>,
-    /// Class suffixes that are always there.
+    pub modifiers: IndexMap<String, Modifier>,
+    /// Class suffix by the enclosing rune.
+    pub context_modifiers: IndexMap<String, String>,
+    /// Class suffixes that are always added.
     pub static_modifiers: Vec<String>,
     /// Attributes of the root element.
-    pub root_attributes: OrderedMap<String>,
-    /// Density of the block where neither the author nor the rune around says.
+    pub root_attributes: IndexMap<String, String>,
+    /// Density, unless the author or the enclosing rune sets one.
     pub default_density: Option<String>,
-    /// Density of the blocks within.
+    /// Density for nested runes.
     pub child_density: Option<String>,
-    /// Elevation where the author says nothing.
+    /// Elevation, unless the author sets one.
     pub default_elevation: Option<String>,
-    /// Width where the author says nothing.
+    /// Width, unless the author sets one.
     pub default_width: Option<String>,
-    /// Reading register of the body where the author says nothing.
+    /// Reading mode of the body, unless the author sets one.
     pub default_reading: Option<String>,
     /// `anchored`: text keeps the page's measure in a wider block.
     pub content_measure: Option<String>,
     /// How media fits its slot.
     pub guest_fit: Option<String>,
-    /// What a frame goes around: the media, or the block itself.
+    /// What a frame surrounds: the media, or the block itself.
     pub frame_target: Option<String>,
     /// Role of a named part: header, title, body, media…
-    pub sections: OrderedMap<String>,
-    /// Kind of slot that a named part offers to media.
-    pub media_slots: OrderedMap<String>,
+    pub sections: IndexMap<String, String>,
+    /// Kind of media slot that a named part offers.
+    pub media_slots: IndexMap<String, String>,
     /// Element name or field → name of the part.
-    pub auto_label: OrderedMap<String>,
-    /// How an editor lets a named part be edited.
-    pub edit_hints: OrderedMap<String>,
-    /// Words of an enumeration that are shown and may be translated.
-    pub i18n_enums: OrderedMap<String>,
-    /// Inline styles from modifiers.
-    pub styles: OrderedMap<Style>,
-    /// Values that blocks show, and how.
-    pub meta_fields: OrderedMap<MetaField>,
-    /// Blocks that the engine makes out of values.
-    pub blocks: OrderedMap<Block>,
-    /// Where parts stand.
+    pub auto_label: IndexMap<String, String>,
+    /// How an editor edits a named part.
+    pub edit_hints: IndexMap<String, String>,
+    /// Values of an enumeration that are shown as text and may be translated.
+    pub i18n_enums: IndexMap<String, String>,
+    /// Inline styles that follow from modifiers.
+    pub styles: IndexMap<String, Style>,
+    /// How each value is displayed in blocks.
+    pub meta_fields: IndexMap<String, MetaField>,
+    /// Blocks that the engine builds from values.
+    pub blocks: IndexMap<String, Block>,
+    /// Where named parts are placed.
     pub layout: Layout,
-    /// Elements before and after the content, as older configurations have them.
-    pub structure: OrderedMap<StructureElement>,
+    /// Elements before and after the content: the older form of `blocks` and `layout`.
+    pub structure: IndexMap<String, StructureElement>,
     /// Element around the content.
     pub content_wrapper: Option<ContentWrapper>,
-    /// Hide, group and move parts after everything else.
+    /// Parts to hide, group and move at the end of the transform.
     pub projection: Option<Projection>,
-    /// How ordered lists count: `numbered` or `connected`.
+    /// How ordered lists are counted: `numbered` or `connected`.
     pub sequence: Option<String>,
-    /// Which way they run.
+    /// The direction of ordered lists.
     pub sequence_direction: Option<SequenceDirection>,
-    /// Named part whose elements appear one after another.
+    /// Named part whose elements get a stagger number.
     pub stagger_items: Option<String>,
-    /// List items are things to tick.
+    /// Whether list items are parsed as check boxes.
     pub checklist: bool,
-    /// The page needs scripts for it.
+    /// Whether the page needs JavaScript for it.
     pub interactive: bool,
-    /// Work that only code does, after everything else.
+    /// A change that needs Rust code, made at the end of the transform.
     pub post_transform: Option<PostTransform>,
-    /// What changes when a modifier has a value: modifier → value → configuration laid over this one.
-    pub variants: OrderedMap<OrderedMap<EngineConfig>>,
+    /// Overrides by modifier value: modifier → value → configuration that is merged over this one.
+    pub variants: IndexMap<String, IndexMap<String, EngineConfig>>,
 }
 
 /// Where a modifier's value comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModifierSource {
-    /// From what the rune hands over.
+    /// A value that the rune passes to the engine.
     #[default]
     Meta,
-    /// From an attribute of the element.
+    /// An attribute of the element.
     Attribute,
 }
 
 impl ModifierSource {
-    /// The spelling in contracts.
+    /// The name in contracts.
     pub fn as_str(self) -> &'static str {
         match self {
             ModifierSource::Meta => "meta",
@@ -110,32 +110,32 @@ impl ModifierSource {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Modifier {
-    /// Where the value comes from.
+    /// Where its value comes from.
     pub source: ModifierSource,
-    /// The value when none is handed over.
+    /// The value when the rune passes none.
     pub default: Option<String>,
     /// Data attribute only, no class.
     pub no_bem_class: bool,
-    /// Other words for values.
-    pub value_map: OrderedMap<String>,
-    /// Attribute that receives the other word.
+    /// Replacements for values.
+    pub value_map: IndexMap<String, String>,
+    /// Attribute that receives the replacement.
     pub map_target: Option<String>,
 }
 
-/// An inline style that follows a modifier.
+/// An inline style that depends on a modifier.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Style {
-    /// Property that is set.
+    /// The CSS property.
     pub prop: String,
-    /// Value with `{}` in place of the modifier's.
+    /// The value; `{}` is replaced by the modifier's value.
     pub template: Option<String>,
-    /// Translation of the value.
+    /// A conversion of the value.
     pub transform: Option<StyleTransform>,
-    /// Whether it was written as the bare property, which contracts repeat.
+    /// Whether it was written as the bare property name. Contracts repeat that form.
     pub bare: bool,
 }
 
-/// A named translation of a style's value.
+/// A conversion of a style's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StyleTransform {
@@ -151,9 +151,9 @@ pub enum StyleTransform {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PostTransform {
-    /// Menus.
+    /// Menus (`nav`).
     Nav,
-    /// Entries of menus.
+    /// Menu entries (`nav-item`).
     NavItem,
     /// Plots and their beats.
     Plot,
@@ -161,43 +161,43 @@ pub enum PostTransform {
     Preview,
 }
 
-/// A value that a block shows.
+/// How one value is displayed in a block.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct MetaField {
-    /// What sort of value it is: status, category, quantity, temporal, tag, id, code.
+    /// Kind of value: status, category, quantity, temporal, tag, id, code.
     pub meta_type: Option<String>,
-    /// Text beside it.
+    /// Label beside the value.
     pub label: Option<String>,
     /// Modifier that must have a value.
     pub condition: Option<String>,
-    /// Shown even where that value is empty.
+    /// Shown even if that modifier has no value.
     pub render_when_empty: bool,
     /// `duration`, `uppercase` or `capitalize`.
     pub transform: Option<String>,
-    /// Icon in front.
+    /// Icon before the value.
     pub icon: Option<Icon>,
-    /// Good or bad news, by value.
-    pub sentiment_map: OrderedMap<String>,
+    /// Sentiment (positive, negative…) by value.
+    pub sentiment_map: IndexMap<String, String>,
     /// Modifier that holds a link.
     pub href: Option<String>,
-    /// Shown as stars.
+    /// Shown as a rating.
     pub rating: Option<Rating>,
     /// Element for the value, such as `time`.
     pub tag: Option<String>,
-    /// Sign at which the value is split into several.
+    /// Separator that splits the value into several.
     pub split_on: Option<String>,
 }
 
-/// An icon by its group; the value names it.
+/// An icon of a group; the value is its name.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Icon {
-    /// Group of the theme's icons.
+    /// Icon group of the theme.
     pub group: String,
 }
 
-/// Stars out of a total.
+/// A rating out of a total.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Rating {
@@ -205,7 +205,7 @@ pub struct Rating {
     pub total: String,
 }
 
-/// How a block sets its values.
+/// How a block arranges its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BlockLayout {
@@ -216,7 +216,7 @@ pub enum BlockLayout {
 }
 
 impl BlockLayout {
-    /// The spelling in contracts and markup.
+    /// The name in contracts and markup.
     pub fn as_str(self) -> &'static str {
         match self {
             BlockLayout::Bar => "bar",
@@ -225,15 +225,15 @@ impl BlockLayout {
     }
 }
 
-/// A block that the engine makes out of values.
+/// A block that the engine builds from values.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Block {
-    /// The values, by name in `meta-fields`.
+    /// Its values, by name in `meta-fields`.
     pub fields: Vec<BlockField>,
-    /// How they are set.
+    /// How they are arranged.
     pub layout: BlockLayout,
-    /// May a row break?
+    /// Whether the row may wrap.
     pub wrap: Option<bool>,
 }
 
@@ -242,27 +242,27 @@ pub struct Block {
 pub struct BlockField {
     /// Name in `meta-fields`.
     pub field: String,
-    /// `end` pushes it to the end of the row.
+    /// `end` moves it to the end of the row.
     pub align: Option<String>,
 }
 
-/// Where parts stand.
+/// Where named parts are placed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
-    /// Names in the order in which they stand in the root; `None` leaves the root alone.
+    /// Names of the root's children in order; `None` keeps the root's order.
     pub root: Option<Vec<String>>,
     /// Containers by name.
-    pub containers: OrderedMap<Container>,
+    pub containers: IndexMap<String, Container>,
 }
 
 /// A container of parts.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Container {
-    /// Element to create; without one the existing part is put in order.
+    /// Element to create. Without it, the existing part of that name is reordered.
     pub tag: Option<String>,
     /// Attributes of that element.
-    pub attrs: OrderedMap<String>,
+    pub attrs: IndexMap<String, String>,
     /// Names in order.
     pub children: Vec<String>,
 }
@@ -278,7 +278,7 @@ pub struct StructureElement {
     pub before: bool,
 }
 
-/// The element around the content.
+/// An element that wraps the content.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ContentWrapper {
@@ -289,19 +289,19 @@ pub struct ContentWrapper {
     pub name: String,
 }
 
-/// Hide, group and move parts.
+/// Parts to hide, group and move.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Projection {
-    /// Parts that are dropped.
+    /// Parts that are removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hide: Vec<String>,
-    /// Parts that are put into a new element.
+    /// Parts that are wrapped in a new element.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
-    pub group: OrderedMap<Group>,
-    /// Parts that are moved into another.
+    pub group: IndexMap<String, Group>,
+    /// Parts that are moved into another part.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
-    pub relocate: OrderedMap<Relocation>,
+    pub relocate: IndexMap<String, Relocation>,
 }
 
 /// A new element around parts.
@@ -314,7 +314,7 @@ pub struct Group {
     pub members: Vec<String>,
 }
 
-/// Where a part is moved.
+/// The target of a moved part.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relocation {
@@ -325,32 +325,38 @@ pub struct Relocation {
     pub position: Option<String>,
 }
 
-/// Which way an ordered list runs.
+/// The direction of an ordered list.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SequenceDirection {
-    /// Modifier that says it.
+    /// Modifier that holds the direction.
     pub from_modifier: String,
-    /// Where it says nothing.
+    /// Direction without that modifier.
     pub default: String,
 }
 
 impl EngineConfig {
-    /// The block's name for a type: as written, or the type in kebab case.
+    /// The block name of a type: as configured, or the type in kebab case.
     pub fn block_name(&self, type_name: &str) -> String {
         self.block.clone().unwrap_or_else(|| super::names::kebab_case(type_name))
     }
 
-    /// This configuration with another laid over it. What the other has replaces, but for value fields, blocks, layout
-    /// containers and variants, which are joined by name.
+    /// Merges another configuration over this one. Its values replace these; `meta-fields`, `blocks`, layout containers
+    /// and variants are merged by name.
     pub fn merged_with(&self, overrides: &EngineConfig) -> EngineConfig {
         fn override_value<T: Clone>(base: &Option<T>, overrides: &Option<T>) -> Option<T> {
             overrides.clone().or_else(|| base.clone())
         }
-        fn replace_map<T: Clone>(base: &OrderedMap<T>, overrides: &OrderedMap<T>) -> OrderedMap<T> {
+        fn replace_map<T: Clone>(
+            base: &IndexMap<String, T>,
+            overrides: &IndexMap<String, T>,
+        ) -> IndexMap<String, T> {
             if overrides.is_empty() { base.clone() } else { overrides.clone() }
         }
-        fn union_map<T: Clone>(base: &OrderedMap<T>, overrides: &OrderedMap<T>) -> OrderedMap<T> {
+        fn union_map<T: Clone>(
+            base: &IndexMap<String, T>,
+            overrides: &IndexMap<String, T>,
+        ) -> IndexMap<String, T> {
             let mut union = base.clone();
             union.extend(overrides.iter().map(|(name, value)| (name.clone(), value.clone())));
             union
@@ -401,26 +407,26 @@ impl EngineConfig {
         }
     }
 
-    /// What is wrong with the configuration in itself: the key below the type, and one sentence.
-    pub(crate) fn validation_error(&self) -> Option<(Vec<&str>, String)> {
+    /// Checks the configuration on its own. The path of an error is below the type.
+    pub(crate) fn validate(&self) -> Result<(), KeyError<'_>> {
         for (name, block) in &self.blocks {
             let missing = block.fields.iter().find(|field| !self.meta_fields.contains_key(&field.field));
             if let Some(missing) = missing {
                 let message = format!("`{}` is not one of the meta-fields", missing.field);
-                return Some((vec!["blocks", name], message));
+                return Err((vec!["blocks", name], message));
             }
         }
         for axis in self.variants.keys() {
             if !self.modifiers.contains_key(axis) {
-                return Some((vec!["variants", axis], format!("`{axis}` is not one of the modifiers")));
+                return Err((vec!["variants", axis], format!("`{axis}` is not one of the modifiers")));
             }
         }
         for name in self.styles.keys() {
             if !self.modifiers.contains_key(name) {
-                return Some((vec!["styles", name], format!("`{name}` is not one of the modifiers")));
+                return Err((vec!["styles", name], format!("`{name}` is not one of the modifiers")));
             }
         }
-        None
+        Ok(())
     }
 }
 
@@ -451,9 +457,8 @@ mod tests {
 
     #[test]
     fn validation_rejects_unknown_names() {
-        let check = |text: &str, expect: &str| {
-            assert_eq!(config(text).validation_error().unwrap().1, expect, "{text}")
-        };
+        let check =
+            |text: &str, expect: &str| assert_eq!(config(text).validate().unwrap_err().1, expect, "{text}");
         check("[blocks]\nb = { fields = ['m'], layout = 'bar' }", "`m` is not one of the meta-fields");
         check("[variants.size.big]\nblock = 'x'", "`size` is not one of the modifiers");
         check("[styles]\ngap = '--gap'", "`gap` is not one of the modifiers");

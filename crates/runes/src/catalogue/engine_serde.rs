@@ -1,11 +1,11 @@
-//! The parts of an engine configuration that may be written in two ways.
+//! Parses the parts of an engine configuration that have a short and a long form.
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor, value};
 
 use super::engine_config::{BlockField, Layout, Style, StyleTransform};
 
-/// A value that is either bare text or a table.
+/// Accepts a bare string or a table.
 macro_rules! text_or_table {
     ($type:ty, $expecting:literal, $from_text:expr, $table:ty, $from_table:expr) => {
         impl<'de> Deserialize<'de> for $type {

@@ -1,26 +1,29 @@
-//! What is wrong with a catalogue file, and exactly where.
+//! An error in a catalogue file.
 //!
-//! A person wrote the file; the error names the file, the line, the column and the key, so that an editor can jump there.
+//! People write these files, so the error has file, line, column and key.
 
 use std::fmt;
 
-/// One mistake in a catalogue file.
+/// An error at a key: the path of the key, and the message.
+pub(super) type KeyError<'a> = (Vec<&'a str>, String);
+
+/// One error in a catalogue file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogueError {
-    /// Name of the file, as the caller knows it.
+    /// File name, as the caller passed it.
     pub file: String,
-    /// Line, counted from 1.
+    /// Line, from 1.
     pub line: usize,
-    /// Column in characters, counted from 1.
+    /// Column in characters, from 1.
     pub column: usize,
-    /// Dotted path of the key, such as `runes.hint.attributes.type`; empty where the file is not TOML at all.
+    /// Dotted key, such as `runes.hint.attributes.type`. Empty if the file is not TOML.
     pub key: String,
     /// One sentence.
     pub message: String,
 }
 
 impl CatalogueError {
-    /// A mistake that the TOML reader found at a byte range.
+    /// An error that the TOML parser reports at a byte range.
     pub(crate) fn at_span(
         file: &str,
         source: &str,
@@ -38,7 +41,7 @@ impl CatalogueError {
         }
     }
 
-    /// A mistake in the value of a known key.
+    /// An error in the value of a known key.
     pub(crate) fn at_key(file: &str, source: &str, path: &[&str], message: String) -> CatalogueError {
         let (line, column) = line_and_column(source, key_offset(source, path));
         CatalogueError { file: file.into(), line, column, key: path.join("."), message }
@@ -64,7 +67,7 @@ pub fn line_and_column(source: &str, offset: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-/// Where a key stands: the deepest part of the path that the document has.
+/// Byte offset of the deepest part of the path that exists.
 fn key_offset(source: &str, path: &[&str]) -> usize {
     use toml::de::{DeTable, DeValue};
     let Ok(document) = DeTable::parse(source) else { return 0 };
@@ -81,8 +84,8 @@ fn key_offset(source: &str, path: &[&str]) -> usize {
     offset
 }
 
-/// The dotted key of a line: the header above it and the key before its equals sign. A guess by layout, good enough for
-/// files where the TOML reader itself has given up.
+/// The dotted key of a line: the table header above it and the key before `=`. Guessed from the layout, for files that
+/// the TOML parser rejects.
 fn guess_key_on_line(source: &str, line: usize) -> String {
     let lines: Vec<&str> = source.lines().take(line).collect();
     let header = lines.iter().rev().find_map(|text| {
@@ -100,7 +103,7 @@ fn guess_key_on_line(source: &str, line: usize) -> String {
     }
 }
 
-/// The TOML reader's message on one line.
+/// The TOML parser's message on one line.
 fn collapse_whitespace(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,9 +1,9 @@
-//! The catalogue: every rune that a site has, out of packages that are data.
+//! The catalogue: every rune of a site, merged from packages of data.
 //!
-//! Ten packages are built in ([`builtin`]): the core and the nine official plugins. A project or a plugin adds its own with a
-//! `refrakt.runes.toml` in the same form. [`Catalogue::merge`] joins those that a site uses.
+//! Ten packages are built in ([`builtin`]): the core and the nine official plugins. A project or a plugin adds its own
+//! in `refrakt.runes.toml`, in the same format. [`Catalogue::merge`] merges the packages that a site uses.
 //!
-//! This module knows no file system and no Markdoc: text in, values out.
+//! This module does not access the file system and does not parse Markdoc.
 
 mod attribute;
 pub mod builtin;
@@ -24,7 +24,7 @@ pub use content_model::{
 };
 pub use engine_config::{
     Block, BlockField, BlockLayout, Container, ContentWrapper, EngineConfig, Group, Icon, Layout, MetaField,
-    Modifier, ModifierSource, OrderedMap, PostTransform, Projection, Rating, Relocation, SequenceDirection,
+    Modifier, ModifierSource, PostTransform, Projection, Rating, Relocation, SequenceDirection,
     StructureElement, Style, StyleTransform,
 };
 pub use error::{CatalogueError, line_and_column};
@@ -36,11 +36,11 @@ pub use template::{RuneTemplate, TemplatePart};
 /// Name of the package that every site has.
 pub const CORE: &str = "core";
 
-/// Name of the package that a project's own runes form.
+/// Package name of a project's own runes.
 pub const LOCAL: &str = "local";
 
-/// The word by which a site's rules prefer the core over a plugin.
+/// Value with which a site's configuration prefers the core's rune over a plugin's.
 pub const PREFER_CORE: &str = "__core__";
 
-/// Name of the file that a project or a plugin describes its runes in.
+/// File in which a project or a plugin defines its runes.
 pub const RUNES_FILE: &str = "refrakt.runes.toml";

@@ -29,7 +29,8 @@ pub fn pascal_case(name: &str) -> String {
         .collect()
 }
 
-/// Whether a tag may be called so: small letters and digits in words parted by hyphens, a letter first.
+/// Whether a string is a valid tag name: words of lower-case letters and digits, joined by hyphens, starting with a
+/// letter.
 pub fn is_rune_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_lowercase())
         && !name.ends_with('-')

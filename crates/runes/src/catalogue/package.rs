@@ -14,45 +14,46 @@
 //! default-density = "compact"
 //! ```
 //!
-//! Knows no file system: it is given the text and the name to call it by in errors.
+//! Does not access the file system: the caller passes the text and the file name for errors.
 
 use indexmap::IndexMap;
 use serde::Deserialize;
 
 use super::attribute::Attribute;
 use super::content_model::ContentModel;
-use super::engine_config::{EngineConfig, OrderedMap};
-use super::error::CatalogueError;
+use super::engine_config::EngineConfig;
+use super::error::{CatalogueError, KeyError};
 use super::names::{is_rune_name, pascal_case};
 use super::template::RuneTemplate;
 use crate::limits::{CATALOGUE_FILE_BYTES_MAX, PACKAGE_RUNES_MAX};
+use crate::native::{self, NativeRune};
 
-/// One package, as its file says.
+/// One package, parsed from its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Package {
-    /// Name in the package registry, or `core`, or `local` for the project's own runes.
+    /// npm package name, `core`, or `local` for the project's own runes.
     pub name: String,
-    /// Short name, which its commands and scopes carry.
+    /// Short name, used in commands and scopes.
     pub namespace: String,
     /// Name shown in lists.
     pub label: String,
-    /// The version of the package that the file describes.
+    /// Version of the package that the file describes.
     pub version: Option<String>,
     /// One line.
     pub description: Option<String>,
-    /// Commands under the namespace that work here, with one line each; `None` for a package that brings only runes.
-    pub commands: Option<OrderedMap<String>>,
-    /// Attributes that every rune has; only the core package may have any.
-    pub universal: OrderedMap<Attribute>,
-    /// Sets of attributes that runes share.
-    pub presets: OrderedMap<Preset>,
-    /// The runes, by name.
-    pub runes: OrderedMap<Rune>,
-    /// What the engine does, by type.
-    pub engine: OrderedMap<EngineConfig>,
+    /// Commands of the namespace that work here, each with a description; `None` for a package with runes only.
+    pub commands: Option<IndexMap<String, String>>,
+    /// Universal attributes; only the core may define them.
+    pub universal: IndexMap<String, Attribute>,
+    /// Attribute sets that runes share.
+    pub presets: IndexMap<String, Preset>,
+    /// Runes, by name.
+    pub runes: IndexMap<String, Rune>,
+    /// Engine configuration, by type.
+    pub engine: IndexMap<String, EngineConfig>,
 }
 
-/// Attributes that several runes share.
+/// A set of attributes that several runes share.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Preset {
@@ -60,18 +61,18 @@ pub struct Preset {
     pub title: String,
     /// One line.
     pub description: String,
-    /// The attributes.
-    pub attributes: OrderedMap<Attribute>,
+    /// Its attributes.
+    pub attributes: IndexMap<String, Attribute>,
 }
 
-/// A rune: a tag that gives the Markdown inside it a new meaning.
+/// A rune: a tag that gives the Markdown inside it a meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rune {
     /// Name of the tag.
     pub name: String,
-    /// Name of the package that brings it.
+    /// Name of the package that defines it.
     pub package: String,
-    /// Type that the engine knows it by.
+    /// Type name in the engine configuration.
     pub type_name: String,
     /// Other names of the tag.
     pub aliases: Vec<String>,
@@ -79,24 +80,26 @@ pub struct Rune {
     pub category: Option<String>,
     /// One line for the author of a page.
     pub description: String,
-    /// Written by other runes rather than by people, and left out of the reference.
+    /// Only other runes emit it. It is not in the reference.
     pub internal: bool,
-    /// Has no body.
+    /// Whether it has no body.
     pub self_closing: bool,
-    /// Keeps its body as text.
+    /// Whether its body is kept as text.
     pub defer_body: bool,
-    /// Has the attributes that every rune has.
+    /// Whether it has the universal attributes.
     pub universal: bool,
-    /// The preset that it uses, by name.
+    /// Name of its preset.
     pub preset: Option<String>,
-    /// Attributes of its own.
-    pub attributes: OrderedMap<Attribute>,
-    /// How it reads its body; `None` where the body is not read at all.
+    /// Its own attributes.
+    pub attributes: IndexMap<String, Attribute>,
+    /// How it reads its body; `None` if the body is not read.
     pub content: Option<ContentModel>,
-    /// What it becomes, where a template says it.
+    /// Its template, if it is rendered by one.
     pub emit: Option<RuneTemplate>,
-    /// A document that shows it at work.
+    /// An example document.
     pub example: Option<String>,
+    /// Its code, if it is native. Looked up once, when the package is parsed.
+    pub(crate) native: Option<NativeRune>,
 }
 
 #[derive(Deserialize)]
@@ -105,13 +108,13 @@ struct PackageToml {
     #[serde(default)]
     package: PackageHeader,
     #[serde(default)]
-    universal: OrderedMap<Attribute>,
+    universal: IndexMap<String, Attribute>,
     #[serde(default)]
-    presets: OrderedMap<Preset>,
+    presets: IndexMap<String, Preset>,
     #[serde(default)]
-    runes: OrderedMap<RuneToml>,
+    runes: IndexMap<String, RuneToml>,
     #[serde(default)]
-    engine: OrderedMap<EngineConfig>,
+    engine: IndexMap<String, EngineConfig>,
 }
 
 #[derive(Default, Deserialize)]
@@ -122,10 +125,10 @@ struct PackageHeader {
     label: Option<String>,
     version: Option<String>,
     description: Option<String>,
-    commands: Option<OrderedMap<String>>,
+    commands: Option<IndexMap<String, String>>,
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
@@ -144,19 +147,19 @@ struct RuneToml {
     self_closing: bool,
     #[serde(default)]
     defer_body: bool,
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     universal: bool,
     preset: Option<String>,
     #[serde(default)]
-    attributes: OrderedMap<Attribute>,
+    attributes: IndexMap<String, Attribute>,
     content: Option<ContentModel>,
     emit: Option<RuneTemplate>,
     example: Option<String>,
 }
 
 impl Package {
-    /// Reads a package. `fallback_name` is its name where the file does not say one (`local`, or the name of the npm
-    /// package that the file lies in).
+    /// Parses a package. `fallback_name` is used if the file has no name: `local`, or the name of the npm package that
+    /// contains the file.
     pub fn parse(file: &str, source: &str, fallback_name: &str) -> Result<Package, CatalogueError> {
         if source.len() > CATALOGUE_FILE_BYTES_MAX {
             let message = format!("the file is larger than {CATALOGUE_FILE_BYTES_MAX} bytes");
@@ -182,19 +185,19 @@ impl Package {
             name,
             namespace,
         };
-        match package.validation_error() {
-            None => Ok(package),
-            Some((path, message)) => Err(CatalogueError::at_key(file, source, &path, message)),
+        match package.validate() {
+            Ok(()) => Ok(package),
+            Err((path, message)) => Err(CatalogueError::at_key(file, source, &path, message)),
         }
     }
 
-    /// The first thing that TOML alone cannot see: its key and one sentence.
-    fn validation_error(&self) -> Option<(Vec<&str>, String)> {
+    /// Checks what serde cannot. Returns the first error.
+    fn validate(&self) -> Result<(), KeyError<'_>> {
         if self.runes.len() > PACKAGE_RUNES_MAX {
-            return Some((vec!["runes"], format!("a package holds at most {PACKAGE_RUNES_MAX} runes")));
+            return Err((vec!["runes"], format!("a package holds at most {PACKAGE_RUNES_MAX} runes")));
         }
         if !self.universal.is_empty() && self.name != super::CORE {
-            return Some((vec!["universal"], "only the core package adds attributes to every rune".into()));
+            return Err((vec!["universal"], "only the core package adds attributes to every rune".into()));
         }
         let preset_attributes =
             self.presets.iter().map(|(name, preset)| (vec!["presets", name], &preset.attributes));
@@ -205,29 +208,24 @@ impl Package {
         for (path, attributes) in preset_paths.chain(rune_paths).chain([(vec!["universal"], &self.universal)])
         {
             for (name, attribute) in attributes {
-                if let Some(message) = attribute.validation_error() {
-                    return Some(([path, vec![name]].concat(), message));
-                }
+                attribute
+                    .validate()
+                    .map_err(|message| ([path.as_slice(), &[name.as_str()]].concat(), message))?;
             }
         }
-        self.runes.values().find_map(|rune| rune.validation_error()).or_else(|| {
-            self.engine.iter().find_map(|(name, config)| {
-                let (path, message) = config.validation_error()?;
-                Some(([vec!["engine", name], path].concat(), message))
-            })
-        })
-    }
-
-    /// The namespace that owns a type of this package; none for the core and for types that say so.
-    pub fn scope_of<'a>(&'a self, config: &'a EngineConfig) -> Option<&'a str> {
-        let fallback = if self.name == super::CORE { "" } else { self.namespace.as_str() };
-        Some(config.scope.as_deref().unwrap_or(fallback)).filter(|scope| !scope.is_empty())
+        self.runes.values().try_for_each(Rune::validate)?;
+        for (name, config) in &self.engine {
+            let in_type = |(path, message)| ([vec!["engine", name.as_str()], path].concat(), message);
+            config.validate().map_err(in_type)?;
+        }
+        Ok(())
     }
 }
 
 impl RuneToml {
     fn into_rune(self, name: String, package: &str) -> Rune {
         Rune {
+            native: native::find(package, &name),
             type_name: self.type_name.unwrap_or_else(|| pascal_case(&name)),
             name,
             package: package.to_owned(),
@@ -248,30 +246,30 @@ impl RuneToml {
 }
 
 impl Rune {
-    fn validation_error(&self) -> Option<(Vec<&str>, String)> {
+    fn validate(&self) -> Result<(), KeyError<'_>> {
         let path = |key: &'static str| vec!["runes", self.name.as_str(), key];
-        let grammar = "a name is small letters, digits and hyphens, and starts with a letter";
+        let grammar = "a name consists of lower-case letters, digits and hyphens, and starts with a letter";
         if !is_rune_name(&self.name) {
-            return Some((vec!["runes", &self.name], grammar.into()));
+            return Err((vec!["runes", &self.name], grammar.into()));
         }
         if let Some(alias) = self.aliases.iter().find(|alias| !is_rune_name(alias)) {
-            return Some((path("aliases"), format!("`{alias}`: {grammar}")));
+            return Err((path("aliases"), format!("`{alias}`: {grammar}")));
         }
-        if let Some(message) = self.content.as_ref().and_then(ContentModel::validation_error) {
-            return Some((path("content"), message));
+        if let Some(content) = &self.content {
+            content.validate().map_err(|message| (path("content"), message))?;
         }
         let fields = self.content.as_ref().map(ContentModel::field_names).unwrap_or_default();
-        // What a preset brings is only known once packages are joined.
+        // A preset may come from another package, so its attributes are known only after the merge.
         let is_known =
             |name: &str| self.preset.is_some() || self.attributes.contains_key(name) || name == "id";
-        if let Some(message) = self.emit.as_ref().and_then(|emit| emit.validation_error(&fields, &is_known)) {
-            return Some((path("emit"), message));
+        if let Some(emit) = &self.emit {
+            emit.validate(&fields, &is_known).map_err(|message| (path("emit"), message))?;
         }
         let opening = format!("{{% {}", self.name);
         if self.example.as_ref().is_some_and(|example| !example.contains(&opening)) {
-            return Some((path("example"), format!("the example does not use `{opening}`")));
+            return Err((path("example"), format!("the example does not use `{opening}`")));
         }
-        None
+        Ok(())
     }
 }
 
@@ -280,7 +278,7 @@ fn last_path_segment(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// Attributes that a rune takes from a preset and of its own, in the order in which they are shown.
+/// Attributes of a preset and of the rune, in display order.
 pub(crate) fn merged_attributes<'a>(
     rune: &'a Rune,
     preset: Option<&'a Preset>,
@@ -324,7 +322,7 @@ mod tests {
         );
         check(
             "aliases = ['Pier']",
-            "f.toml:6:1: runes.berth.aliases: `Pier`: a name is small letters, digits and \
+            "f.toml:6:1: runes.berth.aliases: `Pier`: a name consists of lower-case letters, digits and \
              hyphens, and starts with a letter",
         );
         check(
@@ -342,7 +340,7 @@ mod tests {
         );
         assert_eq!(
             parse_error("[runes.Berth]\ndescription = ''"),
-            "f.toml:1:8: runes.Berth: a name is small letters, digits \
+            "f.toml:1:8: runes.Berth: a name consists of lower-case letters, digits \
              and hyphens, and starts with a letter"
         );
         assert!(parse_error("[runes").starts_with("f.toml:1:7: "), "{}", parse_error("[runes"));

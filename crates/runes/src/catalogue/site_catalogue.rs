@@ -1,8 +1,8 @@
-//! Joining packages into the catalogue of one site.
+//! Merges packages into the catalogue of one site.
 //!
-//! The core comes first, then the plugins in the order of the configuration, then the project's own runes. A plugin's rune
-//! beats the core's of the same name, a local one beats both. Two plugins with one name are a problem: the first keeps it
-//! unless the site's rules prefer the other. Problems are reported beside the catalogue, never instead of it.
+//! The core comes first, then the plugins in the order of the configuration, then the project's own runes. A plugin's
+//! rune replaces the core's rune of the same name; a local rune replaces both. If two plugins have the same rune, the
+//! first one wins, unless the site's configuration prefers the other. Problems are returned beside the catalogue.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,24 +12,24 @@ use indexmap::IndexMap;
 use quad_address::closest_few;
 
 use super::attribute::Attribute;
-use super::engine_config::{EngineConfig, OrderedMap};
-use super::names::is_rune_name;
+use super::engine_config::EngineConfig;
+use super::names::{is_rune_name, kebab_case, pascal_case};
 use super::package::{Package, Preset, Rune, merged_attributes};
 use super::{CORE, LOCAL, PREFER_CORE, builtin};
 
-/// What a site's configuration says about its runes.
+/// What a site's configuration says about runes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunePreferences {
-    /// Rune → package whose version is used; [`PREFER_CORE`] for the core's.
+    /// Rune → package to take it from; [`PREFER_CORE`] for the core.
     pub prefer: Vec<(String, String)>,
-    /// Further name → rune.
+    /// Additional name → rune.
     pub aliases: Vec<(String, String)>,
 }
 
-/// Something that the rules or the packages get wrong.
+/// A problem of the site's configuration or of its packages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeProblem {
-    /// Rune, alias or preset that it is about.
+    /// The rune, alias or preset.
     pub name: String,
     /// One sentence.
     pub message: String,
@@ -39,20 +39,22 @@ pub struct MergeProblem {
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     packages: Vec<Arc<Package>>,
-    /// Rune → package that provides it.
+    /// Rune → index of its package.
     runes: IndexMap<String, usize>,
     aliases: HashMap<String, String>,
-    engine_configs: OrderedMap<EngineConfig>,
+    engine_configs: IndexMap<String, EngineConfig>,
+    /// `data-rune` → index in `engine_configs`.
+    engine_config_indices: HashMap<String, usize>,
 }
 
-/// A name that no rune has.
+/// A rune name that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownRune {
-    /// The name that was asked for.
+    /// The requested name.
     pub name: String,
-    /// Up to three names that it resembles.
+    /// Up to three similar names.
     pub nearest: Vec<String>,
-    /// Official package that has such a rune but is not used here.
+    /// An official package that has the rune but is not part of this catalogue.
     pub available_in: Option<String>,
 }
 
@@ -65,29 +67,29 @@ impl fmt::Display for UnknownRune {
 impl std::error::Error for UnknownRune {}
 
 impl UnknownRune {
-    /// What to do about it.
+    /// What the caller can do.
     pub fn hint(&self) -> String {
         match (&self.available_in, self.nearest.as_slice()) {
-            (Some(package), _) => format!("{package} has it; add it to the site's plugins"),
-            (None, []) => "refrakt://runes lists them all".into(),
+            (Some(package), _) => format!("add {package}, which has it, to the site's plugins"),
+            (None, []) => "read refrakt://runes for all runes".into(),
             (None, near) => format!("did you mean {}?", near.join(", ")),
         }
     }
 }
 
 impl Catalogue {
-    /// The core alone.
+    /// The catalogue of the core alone.
     pub fn core() -> Catalogue {
         Catalogue::merge(&[], &RunePreferences::default()).0
     }
 
-    /// The core and the nine official plugins.
+    /// The catalogue of the core and the nine official plugins.
     pub fn all_builtin() -> Catalogue {
         let plugins: Vec<_> = builtin::packages().filter(|package| package.name != CORE).cloned().collect();
         Catalogue::merge(&plugins, &RunePreferences::default()).0
     }
 
-    /// Joins the core with packages, in their order.
+    /// Merges the core and packages, in their order.
     pub fn merge(plugins: &[Arc<Package>], preferences: &RunePreferences) -> (Catalogue, Vec<MergeProblem>) {
         let mut problems = Vec::new();
         let packages: Vec<Arc<Package>> =
@@ -109,7 +111,7 @@ impl Catalogue {
                     None if provider == CORE || package.name == LOCAL => true,
                     None => {
                         let message = format!(
-                            "both {provider} and {} have a rune called {name}; say which under `runes.prefer`",
+                            "both {provider} and {} have a rune called {name}; choose one in `runes.prefer`",
                             package.name
                         );
                         problems.push(MergeProblem { name: name.clone(), message });
@@ -127,19 +129,24 @@ impl Catalogue {
                 candidate.name == package_name && candidate.runes.contains_key(rune)
             };
             if !packages.iter().any(|candidate| provides_rune(&candidate)) {
-                let message = format!("`runes.prefer` asks for {rune} of {package}, which has none");
+                let message = format!("`runes.prefer` names {rune} of {package}, which does not have it");
                 problems.push(MergeProblem { name: rune.clone(), message });
             }
         }
 
-        let mut catalogue =
-            Catalogue { packages, runes, aliases: HashMap::new(), engine_configs: OrderedMap::new() };
+        let mut catalogue = Catalogue {
+            packages,
+            runes,
+            aliases: HashMap::new(),
+            engine_configs: IndexMap::new(),
+            engine_config_indices: HashMap::new(),
+        };
         catalogue.collect_aliases(preferences, &mut problems);
         catalogue.merge_engine_configs();
         for rune in catalogue.runes() {
             if let Some(preset) = rune.preset.as_ref().filter(|_| catalogue.preset_of(rune).is_none()) {
                 let message = format!(
-                    "rune {} of {} uses preset {preset}, which is not there",
+                    "rune {} of {} uses preset {preset}, which does not exist",
                     rune.name, rune.package
                 );
                 problems.push(MergeProblem { name: preset.clone(), message });
@@ -160,11 +167,13 @@ impl Catalogue {
         }
         for (alias, rune) in &preferences.aliases {
             let message = if !is_rune_name(alias) {
-                format!("`{alias}` cannot be an alias: small letters, digits and hyphens, a letter first")
+                format!(
+                    "`{alias}` cannot be an alias: use lower-case letters, digits and hyphens, and start with a letter"
+                )
             } else if self.runes.contains_key(alias) {
                 format!("the alias {alias} hides the rune of that name")
             } else if !self.runes.contains_key(rune) {
-                format!("the alias {alias} stands for {rune}, which is no rune")
+                format!("the alias {alias} points to {rune}, which does not exist")
             } else {
                 self.aliases.insert(alias.clone(), rune.clone());
                 continue;
@@ -183,6 +192,13 @@ impl Catalogue {
                 self.engine_configs.insert(name.clone(), merged);
             }
         }
+        for (index, name) in self.engine_configs.keys().enumerate() {
+            let rune = kebab_case(name);
+            // Several types may have one kebab case (`FAQList`, `Faqlist`): the one in Pascal case wins, then the first.
+            if pascal_case(&rune) == *name || !self.engine_config_indices.contains_key(&rune) {
+                self.engine_config_indices.insert(rune, index);
+            }
+        }
     }
 
     /// The packages, the core first.
@@ -195,12 +211,12 @@ impl Catalogue {
         self.runes.iter().filter_map(|(name, &package)| self.packages[package].runes.get(name))
     }
 
-    /// The rune of a name or an alias. Case counts, as in a document.
+    /// The rune with a name or an alias. Case-sensitive, as in documents.
     pub fn rune(&self, name: &str) -> Result<&Rune, UnknownRune> {
         self.find_rune(name).ok_or_else(|| self.unknown_rune(name))
     }
 
-    /// The same without a word about names that are not there, which costs a search.
+    /// Like [`Catalogue::rune`], without the search for similar names.
     pub fn find_rune(&self, name: &str) -> Option<&Rune> {
         let canonical = self.aliases.get(name).map_or(name, String::as_str);
         self.runes.get(canonical).and_then(|&package| self.packages[package].runes.get(canonical))
@@ -222,23 +238,29 @@ impl Catalogue {
         }
     }
 
-    /// What the engine does, by type, in the order of the packages.
-    pub fn engine_configs(&self) -> &OrderedMap<EngineConfig> {
+    /// Engine configuration by type, in the order of the packages.
+    pub fn engine_configs(&self) -> &IndexMap<String, EngineConfig> {
         &self.engine_configs
     }
 
-    /// What the engine does with a rune; `None` for the few that leave no element of their own.
+    /// Engine configuration of a rune; `None` for the few that leave no element of their own.
     pub fn engine_config_of(&self, rune: &Rune) -> Option<&EngineConfig> {
         self.engine_configs.get(&rune.type_name)
     }
 
-    /// Attributes that every rune has.
+    /// Engine configuration of an element by its `data-rune`, with the name as the catalogue holds it.
+    pub(crate) fn engine_config_by_data_rune(&self, rune: &str) -> Option<(&str, &EngineConfig)> {
+        let (rune, &index) = self.engine_config_indices.get_key_value(rune)?;
+        self.engine_configs.get_index(index).map(|(_, config)| (rune.as_str(), config))
+    }
+
+    /// The universal attributes.
     pub fn universal_attributes(&self) -> impl Iterator<Item = (&str, &Attribute)> {
         let core = self.packages.iter().find(|package| package.name == CORE);
         core.into_iter().flat_map(|core| &core.universal).map(|(name, attribute)| (name.as_str(), attribute))
     }
 
-    /// The preset that a rune uses: of its own package, or of the core.
+    /// The preset of a rune: of its own package, or of the core.
     pub fn preset_of(&self, rune: &Rune) -> Option<&Preset> {
         let name = rune.preset.as_ref()?;
         let own = self.packages.iter().find(|package| package.name == rune.package);
@@ -246,7 +268,7 @@ impl Catalogue {
         own.into_iter().chain(core).find_map(|package| package.presets.get(name))
     }
 
-    /// An attribute of a rune: its own, its preset's, or one that every rune has.
+    /// An attribute of a rune: its own, its preset's, or a universal one.
     pub fn attribute<'a>(&'a self, rune: &'a Rune, name: &str) -> Option<&'a Attribute> {
         let own = merged_attributes(rune, self.preset_of(rune)).get(name).copied();
         own.or_else(|| {
@@ -257,7 +279,7 @@ impl Catalogue {
         })
     }
 
-    /// Attributes of a rune, the universal ones aside: its preset's, then its own.
+    /// Attributes of a rune without the universal ones: its preset's, then its own.
     pub fn own_attributes<'a>(&'a self, rune: &'a Rune) -> IndexMap<&'a str, &'a Attribute> {
         merged_attributes(rune, self.preset_of(rune))
     }
@@ -316,8 +338,8 @@ mod tests {
         let near = core.rune("hitn").unwrap_err();
         assert_eq!(near.hint(), "did you mean hint?");
         let available_in = core.rune("hero").unwrap_err();
-        assert_eq!(available_in.hint(), "@refrakt-md/marketing has it; add it to the site's plugins");
-        assert_eq!(core.rune("--list").unwrap_err().hint(), "refrakt://runes lists them all");
+        assert_eq!(available_in.hint(), "add @refrakt-md/marketing, which has it, to the site's plugins");
+        assert_eq!(core.rune("--list").unwrap_err().hint(), "read refrakt://runes for all runes");
         assert!(core.rune("Hint").is_err(), "case counts");
     }
 
@@ -337,7 +359,7 @@ mod tests {
         let plugins = [package("one", &rune("berth")), package("two", &rune("berth"))];
         let (catalogue, problems) = merge(&plugins, &[], &[]);
         assert_eq!(catalogue.rune("berth").unwrap().package, "one");
-        assert_eq!(problems, ["both one and two have a rune called berth; say which under `runes.prefer`"]);
+        assert_eq!(problems, ["both one and two have a rune called berth; choose one in `runes.prefer`"]);
         let (catalogue, problems) = merge(&plugins, &[("berth", "two")], &[]);
         assert_eq!((catalogue.rune("berth").unwrap().package.as_str(), problems.len()), ("two", 0));
         let (catalogue, problems) = merge(&plugins, &[("berth", "one")], &[]);
@@ -355,10 +377,10 @@ mod tests {
         assert_eq!(
             problems,
             [
-                "`runes.prefer` asks for hint of @no/such, which has none",
+                "`runes.prefer` names hint of @no/such, which does not have it",
                 "the alias card hides the rune of that name",
-                "the alias tap stands for nothing, which is no rune",
-                "`A B` cannot be an alias: small letters, digits and hyphens, a letter first",
+                "the alias tap points to nothing, which does not exist",
+                "`A B` cannot be an alias: use lower-case letters, digits and hyphens, and start with a letter",
             ]
         );
     }

@@ -1,4 +1,4 @@
-//! The template of a rune: which element it becomes, which values it hands to the engine, and where its content stands.
+//! The template of a rune: its element, the values for the engine, and where its content is placed.
 //!
 //! ```toml
 //! [runes.berth.emit]
@@ -11,38 +11,38 @@
 //! ]
 //! ```
 //!
-//! What a text says: `$name` is the argument as it is, or its fallback; `$name|word` is the word where the argument does not
-//! count as given (missing, empty, zero, false); `$name ?? word` is the word only where nothing is written; `$name?` is nothing at
-//! all where the argument does not count as given. `{name}` within a text is the argument as text. Everything else is itself.
-//! Fields of the content model are put somewhere by `holds`.
+//! Values in a template: `$name` is the argument, or its fallback. `$name|word` is `word` if the argument is falsy
+//! (missing, empty, zero, false). `$name ?? word` is `word` only if the argument is missing. `$name?` leaves the value
+//! out if the argument is falsy. `{name}` inside text inserts the argument as text. Anything else is literal text.
+//! `holds` places fields of the content model.
 
 use serde::{Deserialize, Deserializer};
 
-use super::engine_config::OrderedMap;
+use indexmap::IndexMap;
 
 /// The template of a rune.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RuneTemplate {
-    /// Element of the root.
+    /// Element name of the root.
     pub element: String,
-    /// What the rune is to the one around it.
+    /// The rune's field in its parent (`data-field`).
     pub property: Option<String>,
     /// Its schema.org type.
     pub type_of: Option<String>,
-    /// Whether the root carries the author's class.
+    /// Whether the root gets the author's class.
     #[serde(default)]
     pub class: bool,
-    /// Whether the root is a plain element that the engine leaves alone.
+    /// Whether the root is a plain element that the engine does not transform.
     #[serde(default)]
     pub plain: bool,
-    /// Attributes of the root, set last.
+    /// Attributes of the root, set after all others.
     #[serde(default)]
-    pub attributes: OrderedMap<String>,
-    /// Values for the engine. What has no value is not handed over.
+    pub attributes: IndexMap<String, String>,
+    /// Values for the engine. A value that resolves to nothing is left out.
     #[serde(default)]
-    pub values: OrderedMap<String>,
-    /// What stands in the root, in order.
+    pub values: IndexMap<String, String>,
+    /// Children of the root, in order.
     #[serde(default)]
     pub children: Vec<TemplatePart>,
 }
@@ -51,72 +51,70 @@ pub struct RuneTemplate {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TemplatePart {
-    /// Its element; without one its content stands there bare.
+    /// Its element; without one, the content is inserted without a wrapper.
     pub element: Option<String>,
-    /// Name by which the engine finds it.
+    /// Its `data-name`, by which the engine finds it.
     pub name: Option<String>,
-    /// Field of the rune that it is.
+    /// Its `data-field`.
     pub field: Option<String>,
-    /// Structured data that it is.
+    /// Its RDFa `property`.
     pub property: Option<String>,
-    /// Attributes: `$argument`, or the text itself.
+    /// Attributes: `$argument`, or literal text.
     #[serde(default)]
-    pub attributes: OrderedMap<String>,
-    /// Fields of the content model that are put here: one name or several.
+    pub attributes: IndexMap<String, String>,
+    /// Fields of the content model that are placed here: one name or several.
     #[serde(default, deserialize_with = "one_or_many")]
     pub holds: Vec<String>,
-    /// Text that is put here: `$argument`, or the text itself.
+    /// Text of the element: `$argument`, or literal text.
     pub text: Option<String>,
-    /// The field is the header of a section: its eyebrow, headline and blurb are named.
+    /// The field is a section header: its eyebrow, headline and blurb get names.
     #[serde(default)]
     pub header: bool,
-    /// Pictures that stand alone are freed of their paragraph.
+    /// Images that are alone in a paragraph are unwrapped.
     #[serde(default)]
     pub unwrap: bool,
-    /// Attribute without which the part is left out.
+    /// The part is left out if this argument is falsy.
     pub when: Option<String>,
-    /// Is there even where it holds nothing. Parts with a text always are; a `meta` is where its content is not empty.
+    /// Keep the part if it is empty. Parts with text are always kept; a `meta` is kept if its content is not empty.
     #[serde(default)]
     pub always: bool,
-    /// Parts within it.
+    /// Children of the part.
     #[serde(default)]
     pub children: Vec<TemplatePart>,
 }
 
 impl RuneTemplate {
-    /// What is wrong with the template: a field or an argument that the rune does not have.
-    pub(super) fn validation_error(
-        &self,
-        fields: &[&str],
-        is_known: &dyn Fn(&str) -> bool,
-    ) -> Option<String> {
-        let unknown = unknown_argument(self.values.values().chain(self.attributes.values()), is_known);
-        unknown.or_else(|| self.children.iter().find_map(|part| part.validation_error(fields, is_known)))
+    /// Checks the template: every field and argument must exist.
+    pub(super) fn validate(&self, fields: &[&str], is_known: &dyn Fn(&str) -> bool) -> Result<(), String> {
+        check_arguments(self.values.values().chain(self.attributes.values()), is_known)?;
+        self.children.iter().try_for_each(|part| part.validate(fields, is_known))
     }
 }
 
 impl TemplatePart {
-    fn validation_error(&self, fields: &[&str], is_known: &dyn Fn(&str) -> bool) -> Option<String> {
+    fn validate(&self, fields: &[&str], is_known: &dyn Fn(&str) -> bool) -> Result<(), String> {
         if let Some(field) = self.holds.iter().find(|field| !fields.contains(&field.as_str())) {
-            return Some(format!("`{field}` is not a field of the content model"));
+            return Err(format!("`{field}` is not a field of the content model"));
         }
         if let Some(name) = self.when.as_deref().filter(|name| !is_known(name)) {
-            return Some(format!("`{name}` is not one of the rune's attributes"));
+            return Err(format!("`{name}` is not one of the rune's attributes"));
         }
-        let unknown = unknown_argument(self.attributes.values().chain(&self.text), is_known);
-        unknown.or_else(|| self.children.iter().find_map(|part| part.validation_error(fields, is_known)))
+        check_arguments(self.attributes.values().chain(&self.text), is_known)?;
+        self.children.iter().try_for_each(|part| part.validate(fields, is_known))
     }
 }
 
-fn unknown_argument<'a>(
+fn check_arguments<'a>(
     mut texts: impl Iterator<Item = &'a String>,
     is_known: &dyn Fn(&str) -> bool,
-) -> Option<String> {
-    let name = texts.find_map(|text| argument_names(text).into_iter().find(|name| !is_known(name)))?;
-    Some(format!("`${name}` is not one of the rune's attributes"))
+) -> Result<(), String> {
+    match texts.find_map(|text| argument_names(text).into_iter().find(|name| !is_known(name))) {
+        Some(name) => Err(format!("`${name}` is not one of the rune's attributes")),
+        None => Ok(()),
+    }
 }
 
-/// The arguments that a text asks for.
+/// The arguments that a text refers to.
 fn argument_names(text: &str) -> Vec<&str> {
     if let Some(name) = text.strip_prefix('$') {
         return vec![name.split(['|', '?']).next().unwrap_or(name).trim_end()];

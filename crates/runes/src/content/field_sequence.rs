@@ -1,11 +1,11 @@
-//! Fields one after another: each takes the next node, or all that match in a row.
+//! Resolves a sequence of fields: each takes the next matching node, or all matching nodes in a row.
 
 use quad_markdoc::{AttributeMap, Node, NodeType, Value};
 
 use super::{ContentFields, FieldContent, items, node_ext};
 use crate::catalogue::Field;
 
-/// Walks fields and nodes side by side. A node that a required field does not want is lost; nodes after the last field too.
+/// Drops a node that does not match a required field, and all nodes after the last field.
 pub(super) fn resolve(fields: &[Field], nodes: Vec<Node>) -> ContentFields {
     let mut resolved = ContentFields::default();
     let mut nodes = nodes.into_iter().peekable();
@@ -44,7 +44,7 @@ fn insert_field(resolved: &mut ContentFields, field: &Field, matched: Vec<Node>)
         resolved.insert(field.name.as_str(), FieldContent::Nodes(tags));
         return;
     }
-    // Items of a greedy field stay unread, as in the original.
+    // npm does not read the items of a greedy field either.
     if let ([list], false) = (matched.as_slice(), field.greedy) {
         let data = list.children.iter().map(|item| items::resolve(&field.item_model, item)).collect();
         resolved.insert(format!("{}Data", field.name), FieldContent::Items(data));
@@ -52,13 +52,13 @@ fn insert_field(resolved: &mut ContentFields, field: &Field, matched: Vec<Node>)
     resolved.insert(field.name.as_str(), FieldContent::Nodes(matched));
 }
 
-/// The tag that a list item becomes: its parts as attributes, what follows its first line as content.
+/// Converts a list item to a tag: extracted parts become attributes, everything after the first line becomes content.
 fn to_rune_node(field: &Field, rune: &str, item: Node) -> Node {
     let parts = items::resolve(&field.item_model, &item);
     let mut attributes = AttributeMap::new();
     for (name, text) in &field.emit_attributes {
         let value = match text.strip_prefix('$') {
-            // `$one|$two`: the first that is not empty.
+            // `$one|$two`: the first part that is not empty.
             Some(names) => {
                 let mut values = names.split('|').filter_map(|name| parts.get(name.trim()));
                 values.find(|value| !value.is_empty()).cloned().unwrap_or_default()

@@ -1,20 +1,20 @@
-//! Nodes grouped below their headings, for runes whose headings are tabs or categories.
+//! Groups nodes by heading, for runes whose headings are tabs or categories.
 
 use quad_markdoc::{Node, NodeType};
 
 use super::node_ext;
 
-/// What stands before the first group, and the groups: a heading and what stands below it.
+/// The nodes before the first group, and the groups.
 #[derive(Debug, Default)]
 pub struct HeadingGroups {
     /// Nodes before the first group.
     pub before: Vec<Node>,
-    /// Each group: its first node (the heading), then the rest.
+    /// Each group: its heading, then the nodes below it.
     pub groups: Vec<(Node, Vec<Node>)>,
 }
 
-/// Groups nodes below the headings of a level; of the first heading's level where none is asked for. Without such a heading
-/// the nodes come back.
+/// Groups nodes by headings of a level, or of the first heading's level if `level` is `None`. Without such a heading,
+/// returns the nodes as `Err`.
 pub fn group_by_heading(nodes: Vec<Node>, level: Option<u8>) -> Result<HeadingGroups, Vec<Node>> {
     let level = level.or_else(|| nodes.iter().find_map(node_ext::heading_level));
     let is_heading = |node: &Node| level.is_some() && node_ext::heading_level(node) == level;
@@ -32,8 +32,8 @@ pub fn group_by_heading(nodes: Vec<Node>, level: Option<u8>) -> Result<HeadingGr
     Ok(grouped)
 }
 
-/// The same, but that without headings a list at the end stands for them: the first line of each item is a heading. Without
-/// that too the nodes come back.
+/// Like [`group_by_heading`]. Without headings, the items of a list at the end become the groups: the first line of an
+/// item is its heading. Without such a list, returns the nodes as `Err`.
 pub fn group_by_heading_or_list(nodes: Vec<Node>, level: Option<u8>) -> Result<HeadingGroups, Vec<Node>> {
     let mut nodes = match group_by_heading(nodes, level) {
         Err(nodes) => nodes,

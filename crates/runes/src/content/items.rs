@@ -1,4 +1,4 @@
-//! List items taken apart: emphasis, links and pictures first, then patterns over the text that is left.
+//! Extracts parts from list items: first emphasis, links and images, then patterns over the remaining text.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ use crate::catalogue::{PartExtractor, PartSource};
 pub(super) fn resolve(model: &[PartExtractor], item: &Node) -> ItemFields {
     let nodes: Vec<&Node> = node_ext::inline_children(item).collect();
     let mut parts = ItemFields::new();
-    // A node that is a part itself is used up; one that only holds a part (a link around bold text) can still be one.
+    // A node that is a part itself is used up. A node that only contains a part (a link around bold text) can match
+    // again.
     let (mut used, mut partly_used) = (BTreeSet::new(), BTreeSet::new());
     for part in model {
         let PartSource::Inline { node: node_type, attribute } = &part.from else { continue };
@@ -51,13 +52,13 @@ pub(super) fn resolve(model: &[PartExtractor], item: &Node) -> ItemFields {
 fn scalar_to_string(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(crate::js_value::number_text(*number)),
+        Value::Number(number) => Some(crate::js_value::format_js_number(*number)),
         Value::Bool(value) => Some(value.to_string()),
         _ => None,
     }
 }
 
-/// The node itself, or the one within a link or within emphasis.
+/// The node itself, or a matching child of a link or of emphasis.
 fn find_matching_node<'n>(node: &'n Node, kind: &str) -> Option<&'n Node> {
     if node.kind.as_str() == kind {
         return Some(node);

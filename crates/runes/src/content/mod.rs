@@ -1,7 +1,7 @@
-//! Content models at work: the nodes inside a rune become named fields.
+//! Content models: sorts the nodes inside a rune into named fields.
 //!
-//! [`resolve`] follows a [`ContentModel`] of the catalogue. It takes the nodes and gives them back sorted: each field holds the
-//! nodes that it matched, zones and sections hold fields of their own. Nothing is rendered here, and nothing is known of runes.
+//! [`resolve`] applies a [`ContentModel`]. Each field holds the nodes that it matched; zones and sections hold fields
+//! of their own. This module renders nothing and knows no particular rune.
 
 mod field_sequence;
 pub mod headings;
@@ -14,30 +14,30 @@ use quad_markdoc::Node;
 
 use crate::catalogue::{Condition, ContentModel, DelimitedModel, NodePattern, NodePatternAlternative};
 use crate::expand::Arguments;
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 
-/// What was found in a rune, by name.
+/// The content of a rune, by field name.
 #[derive(Debug, Default)]
 pub struct ContentFields {
     fields: IndexMap<String, FieldContent>,
 }
 
-/// What one name stands for.
+/// The content of one field.
 #[derive(Debug)]
 pub enum FieldContent {
     /// Nodes that a field matched.
     Nodes(Vec<Node>),
-    /// The fields of one zone.
+    /// The fields of a zone.
     Group(ContentFields),
-    /// The fields of each section or of each zone.
+    /// The fields of each section or zone.
     Groups(Vec<ContentFields>),
-    /// The parts of each list item.
+    /// The extracted parts of each list item.
     Items(Vec<ItemFields>),
-    /// A text: the heading of a section, or a part of it.
+    /// Text: the heading of a section, or a part of it.
     Text(String),
 }
 
-/// The parts of one list item, by name.
+/// The extracted parts of one list item, by name.
 pub type ItemFields = IndexMap<String, String>;
 
 impl ContentFields {
@@ -46,12 +46,12 @@ impl ContentFields {
         self.fields.insert(name.into(), content);
     }
 
-    /// Whether there is such a field.
+    /// Whether the field exists.
     pub fn has(&self, name: &str) -> bool {
         self.fields.contains_key(name)
     }
 
-    /// The nodes of a field, taken out; none where it matched nothing.
+    /// Takes the nodes of a field; empty if it matched nothing.
     pub fn take(&mut self, name: &str) -> Vec<Node> {
         match self.fields.shift_remove(name) {
             Some(FieldContent::Nodes(nodes)) => nodes,
@@ -59,12 +59,12 @@ impl ContentFields {
         }
     }
 
-    /// The nodes of several fields one after another, taken out.
+    /// Takes the nodes of several fields, in order.
     pub fn take_each(&mut self, names: &[&str]) -> Vec<Node> {
         names.iter().flat_map(|name| self.take(name)).collect()
     }
 
-    /// The nodes of a field, to look at.
+    /// The nodes of a field.
     pub fn nodes(&self, name: &str) -> &[Node] {
         match self.fields.get(name) {
             Some(FieldContent::Nodes(nodes)) => nodes,
@@ -72,7 +72,7 @@ impl ContentFields {
         }
     }
 
-    /// The fields of a zone, taken out.
+    /// Takes the fields of a zone.
     pub fn take_group(&mut self, name: &str) -> ContentFields {
         match self.fields.shift_remove(name) {
             Some(FieldContent::Group(group)) => group,
@@ -80,7 +80,7 @@ impl ContentFields {
         }
     }
 
-    /// The fields of all sections (`sections`) or of all zones (`zones`), taken out.
+    /// Takes the fields of all sections (`sections`) or of all zones (`zones`).
     pub fn take_groups(&mut self, name: &str) -> Vec<ContentFields> {
         match self.fields.shift_remove(name) {
             Some(FieldContent::Groups(groups)) => groups,
@@ -88,7 +88,7 @@ impl ContentFields {
         }
     }
 
-    /// The parts of the list items of a field: `<field>Data`, taken out.
+    /// Takes the extracted parts of a field's list items: `<field>Data`.
     pub fn take_items(&mut self, name: &str) -> Vec<ItemFields> {
         match self.fields.shift_remove(name) {
             Some(FieldContent::Items(items)) => items,
@@ -104,7 +104,7 @@ impl ContentFields {
         }
     }
 
-    /// All nodes of all fields in order, taken out: for runes that only sort nothing away.
+    /// Takes the nodes of all fields, in order.
     pub fn take_all(&mut self) -> Vec<Node> {
         let fields = std::mem::take(&mut self.fields).into_values();
         fields
@@ -113,7 +113,7 @@ impl ContentFields {
     }
 }
 
-/// Sorts nodes by a model. A custom model leaves them as they are, under the name `children`.
+/// Sorts nodes into fields. A custom model keeps them unsorted, as the field `children`.
 pub fn resolve(model: &ContentModel, nodes: Vec<Node>, arguments: &Arguments) -> ContentFields {
     match model {
         ContentModel::Sequence(fields) => field_sequence::resolve(fields, nodes),
@@ -135,7 +135,8 @@ fn is_met(condition: &Condition, nodes: &[Node], arguments: &Arguments) -> bool 
     match condition {
         Condition::HasChild(pattern) => nodes.iter().any(|node| pattern.matches(node)),
         Condition::AttributeIn(name, values) => {
-            let value = arguments.get(name).filter(|value| !value.is_null()).map(to_text).unwrap_or_default();
+            let value =
+                arguments.get(name).filter(|value| !value.is_null()).map(to_js_string).unwrap_or_default();
             values.contains(&value)
         }
         Condition::AttributeExists(name) => {
@@ -171,12 +172,12 @@ fn resolve_delimited(model: &DelimitedModel, nodes: Vec<Node>, arguments: &Argum
 }
 
 impl NodePattern {
-    /// Whether a field that is written so takes this node.
+    /// Whether the node matches one of the alternatives.
     pub fn matches(&self, node: &Node) -> bool {
         self.any_of.iter().any(|alternative| alternative.matches(node))
     }
 
-    /// Whether it takes pictures and nothing else, which are then freed of their paragraph.
+    /// Whether the pattern matches images only. Matched images are then unwrapped from their paragraph.
     pub(crate) fn is_image_only(&self) -> bool {
         self.any_of == [NodePatternAlternative::Image]
     }

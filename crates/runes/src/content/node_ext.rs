@@ -1,10 +1,10 @@
-//! Small questions about parsed nodes, and the making of nodes that nobody wrote: the rune that a section or a list item becomes.
+//! Helpers for Markdoc nodes: queries, and constructors for nodes that are not in the source.
 
 use std::collections::BTreeMap;
 
 use quad_markdoc::{AttributeMap, LineNumbers, Node, NodeType, Span, Value};
 
-/// A node that nobody wrote.
+/// A node that is not in the source.
 pub fn new_node(kind: NodeType, attributes: AttributeMap, children: Vec<Node>) -> Node {
     Node {
         kind,
@@ -21,12 +21,12 @@ pub fn new_node(kind: NodeType, attributes: AttributeMap, children: Vec<Node>) -
     }
 }
 
-/// A tag that nobody wrote.
+/// A tag that is not in the source.
 pub fn new_tag(name: &str, attributes: AttributeMap, children: Vec<Node>) -> Node {
     Node { tag: Some(name.to_owned()), ..new_node(NodeType::Tag, attributes, children) }
 }
 
-/// A tag that nobody wrote, with attributes that are texts.
+/// A tag that is not in the source, with text attributes.
 pub fn new_tag_with<'a>(
     name: &str,
     attributes: impl IntoIterator<Item = (&'a str, String)>,
@@ -39,7 +39,7 @@ pub fn new_tag_with<'a>(
     new_tag(name, map, children)
 }
 
-/// The level of a heading; `None` for every other node.
+/// The level of a heading; `None` for other nodes.
 pub fn heading_level(node: &Node) -> Option<u8> {
     if node.kind != NodeType::Heading {
         return None;
@@ -48,12 +48,12 @@ pub fn heading_level(node: &Node) -> Option<u8> {
     node.attributes.get("level").and_then(Value::as_number).map(|level| level as u8)
 }
 
-/// Whether a list is ordered; `None` for every other node.
+/// Whether a list is ordered; `None` for other nodes.
 pub fn list_is_ordered(node: &Node) -> Option<bool> {
     (node.kind == NodeType::List).then(|| node.attributes.get("ordered") == Some(&Value::Bool(true)))
 }
 
-/// All texts within a node, joined. Headings join with a space, list items with nothing.
+/// All text within a node, joined by the separator. Headings use a space, list items the empty string.
 pub fn joined_text(node: &Node, separator: &str) -> String {
     let self_if_text = std::iter::once(node).filter(|node| node.kind == NodeType::Text);
     let texts = self_if_text.chain(node.descendants().filter(|node| node.kind == NodeType::Text));
@@ -61,7 +61,7 @@ pub fn joined_text(node: &Node, separator: &str) -> String {
     texts.collect::<Vec<_>>().join(separator)
 }
 
-/// The nodes of a block's text: its children, without the node of type `inline` between.
+/// The inline nodes of a block: its children, without the `inline` node between them.
 pub fn inline_children(node: &Node) -> impl Iterator<Item = &Node> {
     node.children.iter().flat_map(|child| match child.kind {
         NodeType::Inline => child.children.as_slice(),
@@ -69,7 +69,7 @@ pub fn inline_children(node: &Node) -> impl Iterator<Item = &Node> {
     })
 }
 
-/// Whether a paragraph holds one picture and nothing else but white space.
+/// Whether a paragraph contains one image and otherwise only white space.
 pub fn is_lone_image(node: &Node) -> bool {
     node.kind == NodeType::Paragraph && {
         let mut meaningful = inline_children(node).filter(|child| !is_blank(child));
@@ -77,7 +77,7 @@ pub fn is_lone_image(node: &Node) -> bool {
     }
 }
 
-/// The picture of a paragraph that holds nothing else; every other node as it is.
+/// Replaces a paragraph that contains only an image by the image. Other nodes are returned unchanged.
 pub fn unwrap_lone_image(node: Node) -> Node {
     if !is_lone_image(&node) {
         return node;
@@ -98,12 +98,12 @@ fn is_blank(node: &Node) -> bool {
     node.kind == NodeType::Softbreak || is_blank_text()
 }
 
-/// Nodes split at every rule: one more group than there are rules.
+/// Splits nodes at every thematic break: one more group than there are breaks.
 pub fn split_at_thematic_breaks(nodes: Vec<Node>) -> Vec<Vec<Node>> {
     split_by(nodes, |node| node.kind == NodeType::Hr)
 }
 
-/// Nodes split at every one that parts them, which is dropped.
+/// Splits nodes at separators, which are dropped.
 pub fn split_by(nodes: Vec<Node>, is_separator: impl Fn(&Node) -> bool) -> Vec<Vec<Node>> {
     let mut groups = Vec::new();
     let mut group = Vec::new();

@@ -7,14 +7,14 @@ use super::{
 };
 use crate::catalogue::{KnownSection, PartExtractor, PartSource, SectionsModel};
 
-/// A heading and what stands below it.
+/// A heading and the nodes below it.
 struct Section {
     heading: Node,
     body: Vec<Node>,
 }
 
-/// Splits at headings and reads preamble and sections. Where sections become runes, `sections` holds their tags; else it holds
-/// their fields, with `$heading`, `$headingNode` and the parts of the heading among them.
+/// Splits nodes at headings and resolves preamble and sections. If sections become runes, the field `sections` holds
+/// their tags. Otherwise it holds their fields, with `$heading`, `$headingNode` and the parts of the heading.
 pub(super) fn resolve(model: &SectionsModel, nodes: Vec<Node>, arguments: &Arguments) -> ContentFields {
     let level = section_level(&model.section_heading, &nodes);
     let (preamble, sections) = split_sections(nodes, level);
@@ -43,8 +43,8 @@ pub(super) fn resolve(model: &SectionsModel, nodes: Vec<Node>, arguments: &Argum
     resolved
 }
 
-/// The level that splits: the one that is asked for, else the first heading's. A single shallow heading above two or more
-/// deeper ones is a title, and the deeper ones split.
+/// The heading level at which to split: the requested one, or the first heading's. If one shallow heading is followed
+/// by two or more deeper ones, it is a title and the deeper ones split.
 fn section_level(requested: &str, nodes: &[Node]) -> Option<u8> {
     if let Some((_, level)) = requested.split_once(':') {
         return level.parse().ok();
@@ -74,7 +74,7 @@ fn split_sections(nodes: Vec<Node>, level: Option<u8>) -> (Vec<Node>, Vec<Sectio
     (preamble, sections)
 }
 
-/// The tag that a section becomes.
+/// Converts a section to a tag.
 fn to_rune_node(model: &SectionsModel, rune: &str, section: Section) -> Node {
     let heading = node_ext::joined_text(&section.heading, " ");
     let parts = extract_heading_parts(&model.heading_extract, &heading);
@@ -90,7 +90,7 @@ fn to_rune_node(model: &SectionsModel, rune: &str, section: Section) -> Node {
     node_ext::new_tag(rune, attributes, section.body)
 }
 
-/// The fields of a section that stays one.
+/// The fields of a section that does not become a rune.
 fn section_fields(model: &SectionsModel, section: Section, arguments: &Arguments) -> ContentFields {
     let heading = node_ext::joined_text(&section.heading, " ");
     let parts = extract_heading_parts(&model.heading_extract, &heading);
@@ -122,7 +122,7 @@ fn known_section<'m>(model: &'m SectionsModel, heading: &str) -> Option<(&'m str
     found.map(|(name, known)| (name.as_str(), known))
 }
 
-/// The parts of a heading. Each pattern looks at what the ones before it left over.
+/// The parts of a heading. Each pattern is applied to the text that the previous ones left.
 fn extract_heading_parts(model: &[PartExtractor], heading: &str) -> ItemFields {
     let mut parts = ItemFields::new();
     let mut remaining = heading;
@@ -133,7 +133,7 @@ fn extract_heading_parts(model: &[PartExtractor], heading: &str) -> ItemFields {
                 Some(captures) => {
                     let whole = captures.get(0).map_or("", |whole| whole.as_str());
                     let inner = captures.get(1).map_or("", |inner| inner.as_str());
-                    // As many characters are dropped from the front as were matched, wherever they were.
+                    // As npm does: drops as many characters from the front as matched, even if the match was elsewhere.
                     let end = remaining
                         .char_indices()
                         .nth(whole.chars().count())

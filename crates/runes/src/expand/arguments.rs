@@ -1,22 +1,22 @@
-//! The attributes of a rune as it receives them: what the author wrote, and defaults where the author wrote nothing.
+//! The arguments of a rune: its attributes as written, with defaults for missing ones.
 //!
-//! A value may be of any type whatever the catalogue says: checking is for editors and tools, rendering takes what it gets.
+//! Values are not checked against the catalogue's types. Editors and tools check; rendering accepts any value.
 
 use indexmap::IndexMap;
 use quad_markdoc::{AttributeMap, Value as MarkdocValue};
 use serde_json::Value;
 
 use crate::catalogue::{Attribute, AttributeType, Catalogue, Rune};
-use crate::js_value::{is_truthy, json_number, parse_float, to_text};
+use crate::js_value::{is_truthy, json_number, parse_float, to_js_string};
 
-/// Arguments by name. What has no value is not there.
+/// Arguments by name. An argument without a value is absent.
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
     values: IndexMap<String, Value>,
 }
 
 impl Arguments {
-    /// Reads the attributes that a rune knows: `class` and `id`, its preset's, its own, and those that every rune has.
+    /// Reads the known attributes of a rune: `class`, `id`, its preset's, its own, and the universal ones.
     pub fn read(catalogue: &Catalogue, rune: &Rune, attributes: &AttributeMap) -> Arguments {
         let mut arguments = Arguments::default();
         for name in ["class", "id"] {
@@ -48,57 +48,52 @@ impl Arguments {
         self.values.insert(name.to_owned(), value.into());
     }
 
-    /// Forgets an argument.
+    /// Removes an argument.
     pub fn remove(&mut self, name: &str) {
         self.values.shift_remove(name);
     }
 
-    /// The value of an argument, if it has one.
+    /// An argument, if it has a value.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.values.get(name)
     }
 
-    /// The value of an argument, if it counts as given: not null, false, zero or the empty text.
+    /// An argument, if it is truthy: not null, false, zero or empty text.
     pub fn truthy(&self, name: &str) -> Option<&Value> {
         self.get(name).filter(|value| is_truthy(value))
     }
 
-    /// Whether an argument counts as given.
+    /// Whether an argument is truthy.
     pub fn is_truthy(&self, name: &str) -> bool {
         self.truthy(name).is_some()
     }
 
-    /// Whether an argument is `true` and nothing else.
+    /// Whether an argument is exactly `true`.
     pub fn is_true(&self, name: &str) -> bool {
         self.get(name) == Some(&Value::Bool(true))
     }
 
-    /// Whether an argument is `false` and nothing else.
-    pub fn is_false(&self, name: &str) -> bool {
-        self.get(name) == Some(&Value::Bool(false))
-    }
-
-    /// An argument that counts as given, as text.
+    /// A truthy argument as text.
     pub fn text(&self, name: &str) -> Option<String> {
-        self.truthy(name).map(to_text)
+        self.truthy(name).map(to_js_string)
     }
 
-    /// An argument as text, or this one where it does not count as given.
+    /// An argument as text, or the default if it is falsy.
     pub fn text_or(&self, name: &str, default: &str) -> String {
         self.text(name).unwrap_or_else(|| default.to_owned())
     }
 
-    /// An argument as it is, or this value where there is none (null is none).
+    /// An argument, or the default if it is missing or null.
     pub fn non_null_or(&self, name: &str, default: impl Into<Value>) -> Value {
         self.get(name).filter(|value| !value.is_null()).cloned().unwrap_or_else(|| default.into())
     }
 
-    /// An argument as it is, or this value where it does not count as given.
+    /// An argument, or the default if it is falsy.
     pub fn truthy_or(&self, name: &str, default: impl Into<Value>) -> Value {
         self.truthy(name).cloned().unwrap_or_else(|| default.into())
     }
 
-    /// An argument as a number: a number, or a text that begins with one.
+    /// An argument as a number: a number, or text that starts with one.
     pub fn number(&self, name: &str) -> Option<f64> {
         match self.get(name)? {
             Value::Number(number) => number.as_f64(),
@@ -120,7 +115,7 @@ fn argument_value(attribute: &Attribute, value: Option<&MarkdocValue>) -> Option
     value.map(to_json_value).or_else(|| attribute.default.clone())
 }
 
-/// `class` is a set of names where it is written as `.name`, and a text otherwise.
+/// `class` is a hash of names if written as `.name`, otherwise text.
 pub(crate) fn class_or_json_value(name: &str, value: &MarkdocValue) -> Option<Value> {
     match value {
         MarkdocValue::Hash(classes) if name == "class" => {
@@ -131,7 +126,7 @@ pub(crate) fn class_or_json_value(name: &str, value: &MarkdocValue) -> Option<Va
     }
 }
 
-/// A written value as a plain one. Variables and functions are resolved before; one that is left is nothing.
+/// Converts a Markdoc value to JSON. Variables and functions are evaluated before; a remaining one becomes null.
 pub fn to_json_value(value: &MarkdocValue) -> Value {
     match value {
         MarkdocValue::Null | MarkdocValue::Variable(_) | MarkdocValue::Function(_) => Value::Null,
@@ -145,7 +140,7 @@ pub fn to_json_value(value: &MarkdocValue) -> Value {
     }
 }
 
-/// A plain value as if it had been written.
+/// Converts JSON to a Markdoc value.
 pub fn to_markdoc_value(value: &Value) -> MarkdocValue {
     match value {
         Value::Null => MarkdocValue::Null,

@@ -1,4 +1,4 @@
-//! What Markdoc itself brings: variables, functions, and the tags `if`, `else`, `partial`, `slot`, `table` and `link`.
+//! Features of Markdoc itself: variables, functions, and the tags `if`, `else`, `partial`, `slot`, `table` and `link`.
 
 use quad_markdoc::{AttributeMap, Function, Node as MarkdocNode, PathPart, Value as MarkdocValue, Variable};
 use serde_json::Value;
@@ -9,8 +9,8 @@ use super::render_context::{RenderContext, Result};
 use super::root_builder::fragment;
 use crate::render_tree::RenderNode;
 
-/// Evaluates the attributes of a tree in place. An attribute whose value turns out to be nothing is removed, so that a default
-/// holds.
+/// Evaluates the attributes of a tree in place. An attribute that evaluates to nothing is removed, so its default
+/// applies.
 pub(super) fn evaluate(cx: &RenderContext<'_>, root: &mut MarkdocNode) {
     if root.attributes.iter().any(|(_, value)| needs_evaluation(value)) {
         let mut attributes = AttributeMap::new();
@@ -72,7 +72,7 @@ fn resolve_variable(cx: &RenderContext<'_>, variable: &Variable) -> Option<Value
     Some(value)
 }
 
-/// A function that is not known is null.
+/// An unknown function returns null.
 fn call_function(cx: &RenderContext<'_>, function: &Function) -> Option<MarkdocValue> {
     let parameters = evaluate_map(cx, &function.parameters);
     let first = parameters.get("0");
@@ -97,17 +97,17 @@ fn call_function(cx: &RenderContext<'_>, function: &Function) -> Option<MarkdocV
     })
 }
 
-/// What counts as true in a condition: everything but `false`, `null` and nothing.
+/// Whether a value is true in a condition: everything except `false`, `null` and a missing value.
 fn is_true(value: Option<&MarkdocValue>) -> bool {
     !matches!(value, None | Some(MarkdocValue::Null | MarkdocValue::Bool(false)))
 }
 
-/// Whether two scalars are the same. Lists and hashes are never the same as another.
+/// Whether two scalars are equal. Arrays and hashes never are.
 fn scalar_eq(left: Option<&MarkdocValue>, right: Option<&MarkdocValue>) -> bool {
     !matches!(left, Some(MarkdocValue::Array(_) | MarkdocValue::Hash(_))) && left == right
 }
 
-/// Renders a tag that is no rune.
+/// Renders a tag that is not a rune.
 pub(super) fn render_tag(
     node: MarkdocNode,
     cx: &mut RenderContext<'_>,
@@ -115,16 +115,16 @@ pub(super) fn render_tag(
 ) -> Result<()> {
     match node.tag.as_deref() {
         Some("if") => rendered.extend(cx.render_nodes(select_branch(node))?),
-        // There are no other files here, so none can be included.
+        // There are no other files to include.
         Some("partial") => rendered.push(RenderNode::Null),
         Some("link") => rendered.push(markdown_nodes::render_link(node, cx)?),
-        // `else` outside of `if`, `slot`, `table` and what nobody knows: only what they hold.
+        // `else` outside of `if`, `slot`, `table` and unknown tags: render their children.
         _ => rendered.extend(cx.render_nodes(node.children)?),
     }
     Ok(())
 }
 
-/// The nodes of the first branch whose condition holds.
+/// The nodes of the first branch whose condition is true.
 fn select_branch(node: MarkdocNode) -> Vec<MarkdocNode> {
     let mut is_active = is_true(node.attributes.get("primary"));
     let mut nodes = Vec::new();
@@ -142,12 +142,12 @@ fn select_branch(node: MarkdocNode) -> Vec<MarkdocNode> {
     nodes
 }
 
-/// Whether a condition was written, even one whose value is nothing.
+/// Whether a condition was written, even if it evaluates to nothing.
 fn has_condition(node: &MarkdocNode) -> bool {
     node.annotations.iter().any(|annotation| annotation.name == "primary")
 }
 
-/// The content of a text node: a text, or the value of a variable. What is neither text nor number shows as nothing.
+/// The content of a text node: text, or the value of a variable. Other values render as nothing.
 pub(super) fn content_node(value: Option<&MarkdocValue>) -> RenderNode {
     match value {
         Some(MarkdocValue::String(text)) => RenderNode::Text(text.clone()),

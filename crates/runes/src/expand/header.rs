@@ -1,7 +1,7 @@
-//! The header of a page section: which of the nodes before the content is eyebrow, headline and blurb.
+//! The header of a section: finds eyebrow, headline and blurb among the nodes before the content.
 //!
-//! A paragraph above the first heading is the eyebrow; without one, the first of two headings is. The heading after it is the
-//! headline, the paragraph after that the blurb. Without a heading, the first paragraph is the blurb.
+//! A paragraph above the first heading is the eyebrow. Without one, the first of two headings is. The heading after it is
+//! the headline, the paragraph after that the blurb. Without a heading, the first paragraph is the blurb.
 
 use crate::render_tree::RenderNode;
 
@@ -16,21 +16,21 @@ pub fn is_element(node: &RenderNode, name: &str) -> bool {
     node.as_element().is_some_and(|tag| tag.is(name))
 }
 
-/// Where the parts of a header are among nodes.
+/// The indices of the header's parts among nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SectionHeader {
     /// The line above the headline.
     pub eyebrow: Option<usize>,
     /// The headline.
     pub headline: Option<usize>,
-    /// The first picture.
+    /// The first image.
     pub image: Option<usize>,
     /// The paragraph below the headline.
     pub blurb: Option<usize>,
 }
 
 impl SectionHeader {
-    /// Finds the parts.
+    /// Finds the parts among nodes.
     pub fn find(nodes: &[RenderNode]) -> SectionHeader {
         let is_paragraph = |node: &RenderNode| is_element(node, "p");
         let find_after = |index: usize, test: &dyn Fn(&RenderNode) -> bool| {
@@ -53,7 +53,7 @@ impl SectionHeader {
         SectionHeader { eyebrow, headline: Some(headline), image, blurb: find_after(headline, &is_paragraph) }
     }
 
-    /// Names the parts (`data-name`) where they stand.
+    /// Finds the parts and sets their `data-name`.
     pub fn set_part_names(nodes: &mut [RenderNode]) -> SectionHeader {
         let header = SectionHeader::find(nodes);
         let parts = [
@@ -70,7 +70,7 @@ impl SectionHeader {
         header
     }
 
-    /// Marks headline and blurb as name and description of a thing in the structured data.
+    /// Marks headline and blurb as RDFa name and description.
     pub fn set_rdfa_properties(&self, nodes: &mut [RenderNode]) {
         for (property, index) in [("name", self.headline), ("description", self.blurb)] {
             if let Some(node) = index.and_then(|index| nodes.get_mut(index)) {
@@ -80,7 +80,7 @@ impl SectionHeader {
     }
 }
 
-/// The `header` element of a section around nodes, with its parts named; nothing where there are no nodes.
+/// The `header` element around nodes, with named parts; `None` without nodes.
 pub fn header_element(mut nodes: Vec<RenderNode>) -> Option<RenderNode> {
     SectionHeader::set_part_names(&mut nodes);
     (!nodes.is_empty()).then(|| super::root_builder::new_element("header", nodes))

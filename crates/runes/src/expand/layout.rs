@@ -1,4 +1,4 @@
-//! Media beside text: the arguments of the split preset, and the zones that rules part.
+//! Media beside text: the arguments of the split preset, and zones separated by thematic breaks.
 
 use quad_markdoc::Node as MarkdocNode;
 use serde_json::Value;
@@ -7,16 +7,16 @@ use super::arguments::Arguments;
 use super::root_builder::RootBuilder;
 use crate::content::node_ext;
 
-/// The arguments of the split preset, as far as they mean something.
+/// The effective arguments of the split preset.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SplitLayout {
-    /// Side on which the media stands; `top` where the author says nothing.
+    /// Side of the media; `top` by default.
     pub position: Value,
-    /// Share of the row that the media takes; only beside the text.
+    /// Share of the row for the media; only if media and text are side by side.
     pub ratio: Option<Value>,
-    /// How the shorter of the two is aligned; only beside the text.
+    /// Vertical alignment; only if media and text are side by side.
     pub valign: Option<Value>,
-    /// Screen size below which the two are stacked.
+    /// Screen size below which media and text are stacked.
     pub collapse: Option<Value>,
 }
 
@@ -26,9 +26,9 @@ impl SplitLayout {
         SplitLayout::read_with_default(arguments, "top")
     }
 
-    /// Reads the arguments of a rune whose media stands elsewhere by default.
+    /// Reads the arguments with another default side.
     pub fn read_with_default(arguments: &Arguments, position: &str) -> SplitLayout {
-        // Written and empty is the top, whatever holds by default.
+        // Written but empty means `top`, whatever the default is.
         let position = match arguments.get("media-position") {
             None | Some(Value::Null) => position.into(),
             Some(_) => arguments.truthy_or("media-position", "top"),
@@ -42,7 +42,7 @@ impl SplitLayout {
         }
     }
 
-    /// Hands all of it to the engine.
+    /// Passes all of it to the engine.
     pub fn apply_to(self, root: RootBuilder) -> RootBuilder {
         root.value("media-position", self.position)
             .value_if("media-ratio", self.ratio)
@@ -51,19 +51,19 @@ impl SplitLayout {
     }
 }
 
-/// Nodes that rules part: one group is the body, two are media and body, of more the last is the footer.
+/// Zones separated by thematic breaks. One zone is the body, two are media and body; with more, the last is the footer.
 #[derive(Debug, Default)]
 pub struct Zones {
-    /// Before the first rule, if there is one.
+    /// Before the first break, if there is one.
     pub media: Vec<MarkdocNode>,
     /// The middle.
     pub body: Vec<MarkdocNode>,
-    /// After the last rule, if there are two or more.
+    /// After the last break, if there are two or more.
     pub footer: Vec<MarkdocNode>,
 }
 
 impl Zones {
-    /// Splits nodes at rules.
+    /// Splits nodes at thematic breaks.
     pub fn split(nodes: Vec<MarkdocNode>) -> Zones {
         let mut groups = node_ext::split_at_thematic_breaks(nodes);
         let footer = if groups.len() > 2 { groups.pop().unwrap_or_default() } else { Vec::new() };
@@ -72,7 +72,7 @@ impl Zones {
     }
 }
 
-/// Nodes before the first rule, and those after it; `None` where there is no rule.
+/// The nodes before and after the first thematic break; `None` without a break.
 pub fn split_at_first_thematic_break(
     mut nodes: Vec<MarkdocNode>,
 ) -> (Vec<MarkdocNode>, Option<Vec<MarkdocNode>>) {

@@ -1,4 +1,4 @@
-//! Markdown as elements.
+//! Renders Markdown nodes.
 
 use quad_markdoc::{Node as MarkdocNode, NodeType, Value as MarkdocValue};
 use serde_json::Value;
@@ -10,10 +10,10 @@ use crate::content::node_ext;
 use crate::js_value::{is_truthy, parse_int};
 use crate::render_tree::{Attributes, Element, RenderNode};
 
-/// Language of a fence that names none.
+/// Language of a fence without one.
 const DEFAULT_CODE_LANGUAGE: &str = "shell";
 
-/// Renders a node that is no tag.
+/// Renders a node that is not a tag.
 pub(super) fn render(
     node: MarkdocNode,
     cx: &mut RenderContext<'_>,
@@ -50,17 +50,17 @@ pub(super) fn render(
         },
     };
     match element {
-        // A variable that is a list stands for its values.
+        // A variable whose value is a list renders as its items.
         RenderNode::Element(list) if list.name.is_none() => rendered.extend(list.children),
         element => rendered.push(element),
     }
     Ok(())
 }
 
-/// Attributes that a node shows, beside class and id: its own name for each, and the element's.
+/// Attributes of a node besides class and id: name in the node, name in the element.
 type AttributeMapping = &'static [(&'static str, &'static str)];
 
-/// Element and attributes of the nodes that need nothing more.
+/// Element and attributes of the nodes that need no other code.
 fn simple_element(kind: NodeType) -> Option<(&'static str, AttributeMapping)> {
     const CELL_ATTRIBUTES: AttributeMapping =
         &[("align", "align"), ("colspan", "colSpan"), ("rowspan", "rowSpan")];
@@ -93,7 +93,7 @@ fn render_simple(
 ) -> Result<RenderNode> {
     let attributes = mapped_attributes(&node, attributes);
     let children = cx.render_nodes(node.children)?;
-    Ok(Element { name: Some(name.to_owned()), attributes, children }.into())
+    Ok(Element { name: Some(name.to_owned()), attributes, children, ..Element::default() }.into())
 }
 
 fn mapped_attributes(node: &MarkdocNode, names: &[(&str, &str)]) -> Attributes {
@@ -116,7 +116,7 @@ fn render_text(node: &MarkdocNode) -> RenderNode {
     }
 }
 
-/// A heading has an id: the author's, else one that is made of the texts directly in it.
+/// The id of a heading is the author's, or the slug of its direct text.
 fn render_heading(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let level = node_ext::heading_level(&node).unwrap_or(1);
     let mut attributes = mapped_attributes(&node, &[("property", "property")]);
@@ -129,15 +129,15 @@ fn render_heading(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Rende
         let id = slug::heading_id(&texts.collect::<Vec<_>>().join(" "));
         attributes.insert("id".to_owned(), id.into());
     }
-    Ok(Element { name: Some(format!("h{level}")), attributes, children }.into())
+    Ok(Element { name: Some(format!("h{level}")), attributes, children, ..Element::default() }.into())
 }
 
-/// A link shows whatever it was given.
+/// A link keeps every attribute that it was given.
 pub(super) fn render_link(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let attributes =
         node.attributes.iter().map(|(name, value)| (name.to_owned(), to_json_value(value))).collect();
     let children = cx.render_nodes(node.children)?;
-    Ok(Element { name: Some("a".to_owned()), attributes, children }.into())
+    Ok(Element { name: Some("a".to_owned()), attributes, children, ..Element::default() }.into())
 }
 
 fn render_image(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -155,7 +155,7 @@ fn render_image(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<RenderN
     Ok(placeholder_image)
 }
 
-/// A code block, with what its author noted: where it comes from, which lines it shows, which of them to mark.
+/// A fence, with the annotations of its author: source file, shown lines, highlighted lines.
 pub(crate) fn render_fence(node: &MarkdocNode) -> RenderNode {
     let attributes = &node.attributes;
     let non_empty_text = |name: &str| attributes.get_str(name).filter(|text| !text.is_empty());

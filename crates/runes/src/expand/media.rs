@@ -1,9 +1,9 @@
-//! Pictures among rendered nodes.
+//! Finds images among rendered nodes.
 
 use super::header::is_element;
 use crate::render_tree::RenderNode;
 
-/// Whether a node is a drawing that stands for a picture: made of `placeholder:` or of a theme's icon.
+/// Whether a node replaces an image: a `placeholder:` drawing or an `icon:` of the theme.
 pub fn is_placeholder_or_icon(node: &RenderNode) -> bool {
     node.as_element().is_some_and(|tag| {
         let class = tag.attr_str("class").unwrap_or_default();
@@ -11,12 +11,12 @@ pub fn is_placeholder_or_icon(node: &RenderNode) -> bool {
     })
 }
 
-/// Whether a node is a picture, a video or a drawing that stands for one.
+/// Whether a node is an image, a video, a placeholder or an icon.
 pub fn is_media(node: &RenderNode) -> bool {
     is_element(node, "img") || is_element(node, "video") || is_placeholder_or_icon(node)
 }
 
-/// The first picture: a node itself, or one within a paragraph. Taken out; everything else is dropped.
+/// Takes the first image: a node itself, or one in a paragraph. Drops all other nodes.
 pub fn take_media(nodes: Vec<RenderNode>) -> Result<RenderNode, Vec<RenderNode>> {
     let inner = |node: &RenderNode| match node.as_element() {
         Some(tag) if tag.is("p") => tag.children.iter().position(is_media),
@@ -33,7 +33,7 @@ pub fn take_media(nodes: Vec<RenderNode>) -> Result<RenderNode, Vec<RenderNode>>
     }
 }
 
-/// Frees pictures, drawings and runes that are alone in their paragraph of it.
+/// Unwraps images, placeholders and runes that are alone in their paragraph.
 pub fn unwrap_paragraphs(nodes: Vec<RenderNode>) -> Vec<RenderNode> {
     let is_unwrappable = |node: &RenderNode| {
         is_element(node, "img")
@@ -55,7 +55,7 @@ pub fn unwrap_paragraphs(nodes: Vec<RenderNode>) -> Vec<RenderNode> {
     nodes.into_iter().map(unwrap).collect()
 }
 
-/// All pictures within nodes, wherever they stand, in order. What lies within a picture is no picture of its own.
+/// All images within nodes at any depth, in order. Does not search inside an image.
 pub fn collect_media(nodes: &[RenderNode]) -> Vec<RenderNode> {
     let mut media = Vec::new();
     collect_into(nodes, &mut media);

@@ -1,17 +1,17 @@
-//! The schema transform: a parsed document becomes the tree of elements that the identity transform dresses.
+//! Stage 2 of rendering: expands runes and Markdown nodes to elements, which the identity transform then completes.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | [`context`] | one rendering: the catalogue, the page, the limits; [`RenderContext::nodes`] turns nodes into elements |
-//! | [`arguments`] | the attributes of a rune as it receives them |
-//! | [`component`] | the root element of a rune: values, parts, structured data |
-//! | [`rune`] | what happens around each rune: arguments, content model, tint and background, facets |
-//! | [`emit`] | runes that are a template in the catalogue |
-//! | [`nodes`] | Markdown: headings, lists, fences, tables, pictures, links |
-//! | [`markdoc`] | variables, functions, conditions |
-//! | [`header`], [`media`], [`layout`], [`table`], [`text`], [`slug`] | what many runes need |
+//! | [`render_context`] | the state of one rendering: catalogue, page, limits; [`RenderContext::render_nodes`] |
+//! | [`arguments`] | the arguments of a rune |
+//! | [`root_builder`] | the root element of a rune: values, named parts, structured data |
+//! | [`rune`] | the steps around each rune: arguments, content model, tint, background, universal attributes |
+//! | [`template`] | runes that are a template in the catalogue |
+//! | [`markdown_nodes`] | Markdown: headings, lists, fences, tables, images, links |
+//! | [`builtin_tags`] | Markdoc's own tags, variables, functions, conditions |
+//! | [`header`], [`media`], [`layout`], [`table`], [`text`], [`slug`] | helpers for many runes |
 //!
-//! It knows no class names and no themes; those are the engine's.
+//! It knows no class names and no themes; those belong to [`identity`](crate::identity).
 
 pub mod arguments;
 pub mod builtin_tags;
@@ -31,3 +31,20 @@ pub mod text;
 pub use arguments::Arguments;
 pub use render_context::{PageVariables, RenderContext, RenderError, RuneUse};
 pub use root_builder::RootBuilder;
+
+use crate::catalogue::Catalogue;
+use crate::render_tree::RenderNode;
+
+/// Expands a parsed document. `source` is its text: some runes show a part of it.
+pub fn expand(
+    catalogue: &Catalogue,
+    document: quad_markdoc::Document,
+    source: &str,
+    page: &PageVariables,
+) -> render_context::Result<RenderNode> {
+    let mut root = document.root;
+    let mut cx = RenderContext::new(catalogue, page, source, &root);
+    cx.evaluate(&mut root);
+    let mut nodes = cx.render_nodes(vec![root])?;
+    Ok(nodes.pop().unwrap_or(RenderNode::Null))
+}

@@ -1,9 +1,9 @@
-//! Pictures without a file: `placeholder:cover` is drawn, `icon:star` is left to the theme.
+//! Images without a file: `placeholder:cover` is an inline SVG, `icon:star` is left to the theme.
 
 use crate::js_value::json_number;
 use crate::render_tree::{Element, RenderNode};
 
-/// Shapes of placeholders with width and height of their drawing.
+/// Placeholder shapes: name, width, height.
 const SHAPES: [(&str, f64, f64); 7] = [
     ("cover", 1600.0, 900.0),
     ("square", 1000.0, 1000.0),
@@ -18,7 +18,7 @@ const SURFACE: &str = "var(--rf-color-surface)";
 const BORDER: &str = "var(--rf-color-border)";
 const MUTED: &str = "var(--rf-color-muted)";
 
-/// What stands for a picture whose source names a scheme of ours; `None` for every other source.
+/// The node for an image source with one of our schemes; `None` for other sources.
 pub fn placeholder_or_icon(source: &str, label: &str) -> Option<RenderNode> {
     let (scheme, rest) = source.split_once(':')?;
     if scheme.eq_ignore_ascii_case("placeholder") {
@@ -27,7 +27,7 @@ pub fn placeholder_or_icon(source: &str, label: &str) -> Option<RenderNode> {
     scheme.eq_ignore_ascii_case("icon").then(|| icon(rest, None, label))
 }
 
-/// An icon of the theme, by name. This engine has no icons, so the name stands for the drawing.
+/// An icon of the theme, by name. There are no icon files here, so only the name is passed on.
 pub fn icon(name: &str, size: Option<&str>, label: &str) -> RenderNode {
     let mut tag = Element::new("span").with_attr("class", "rf-icon").with_attr("data-icon", name);
     if let Some(size) = size {
@@ -40,7 +40,7 @@ fn with_label(tag: Element, label: &str) -> Element {
     if label.is_empty() { tag } else { tag.with_attr("role", "img").with_attr("aria-label", label) }
 }
 
-/// A drawing in the colours of the theme. A shape that is not known is a cover.
+/// An inline SVG in the theme's colours. An unknown shape renders as `cover`.
 fn placeholder_svg(shape: &str, label: &str) -> RenderNode {
     let entry = SHAPES.iter().find(|(name, _, _)| *name == shape);
     let &(shape, width, height) = entry.unwrap_or(&("cover", 1600.0, 900.0));
@@ -56,7 +56,7 @@ fn placeholder_svg(shape: &str, label: &str) -> RenderNode {
     tag.with_children(scene.map(RenderNode::from)).into()
 }
 
-/// Half up, as the original rounds.
+/// Rounds half up, as JavaScript does.
 fn round_half_up(value: f64) -> f64 {
     (value + 0.5).floor()
 }
@@ -65,7 +65,7 @@ fn svg_shape(name: &str, numbers: &[(&str, f64)]) -> Element {
     numbers.iter().fold(Element::new(name), |tag, &(key, value)| tag.with_attr(key, json_number(value)))
 }
 
-/// Ground, sun, hill and frame.
+/// Background, sun, hill and frame.
 fn landscape(w: f64, h: f64) -> [Element; 4] {
     let shorter_side = w.min(h);
     let stroke = round_half_up(shorter_side * 0.008);
@@ -104,7 +104,7 @@ fn landscape(w: f64, h: f64) -> [Element; 4] {
     ]
 }
 
-/// Field, shoulders, head and ring.
+/// Background, shoulders, head and ring.
 fn portrait(w: f64, h: f64) -> [Element; 4] {
     let (cx, cy) = (round_half_up(w / 2.0), round_half_up(h / 2.0));
     let stroke = round_half_up(w.min(h) * 0.02);

@@ -1,4 +1,4 @@
-//! One rendering of one document: what runes may know, and the limits that hold for all of them together.
+//! The state of one rendering: what runes can read, and the limits for the whole document.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::content::ContentFields;
 use crate::limits::{PREVIEW_MARKUP_BYTES_MAX, RENDER_DEPTH_MAX, RENDER_NODES_MAX, RUNE_DEPTH_MAX};
 use crate::render_tree::RenderNode;
 
-/// The variables that a page has: `$path`, `$page.url`, `$frontmatter.title`. The engine adds `$headings`.
+/// The variables of a page: `$path`, `$page.url`, `$frontmatter.title`. `$headings` is added by the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageVariables {
     /// Values by name.
@@ -20,7 +20,7 @@ pub struct PageVariables {
 }
 
 impl PageVariables {
-    /// The variables of a page at an address, made of a file, with its front matter.
+    /// The variables of a page, from its URL, its file and its front matter.
     pub fn for_page(url: &str, file_path: &str, draft: bool, frontmatter: Value) -> PageVariables {
         let mut values = serde_json::Map::new();
         values.insert("path".into(), url.into());
@@ -30,29 +30,29 @@ impl PageVariables {
     }
 }
 
-/// The page that a document has which is no page: a rune's example, a text in a request.
+/// The page of a document that is not a page: a rune's example, or text in a request.
 impl Default for PageVariables {
     fn default() -> Self {
         PageVariables::for_page("/inspect.md", "inspect.md", false, json!({}))
     }
 }
 
-/// Why a document is not rendered.
+/// Why a document cannot be rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RenderError {
-    /// The source is longer than the parser takes.
+    /// The source is longer than the parser's limit.
     SourceTooLong(SourceTooLong),
-    /// Runes and Markdown nest too deep.
+    /// Runes and Markdown are nested too deep.
     TooDeep,
-    /// Runes stand within runes within runes.
+    /// Too many runes are nested in each other.
     RunesNestedTooDeep,
-    /// The document becomes too many nodes.
+    /// The document expands to too many nodes.
     TooLarge,
-    /// A rune cannot do its work.
+    /// A rune cannot be rendered.
     Rune {
-        /// Its name.
+        /// Name of the rune.
         rune: String,
-        /// What is wrong and what to do.
+        /// What is wrong, and what to do.
         message: String,
     },
 }
@@ -61,11 +61,11 @@ impl fmt::Display for RenderError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SourceTooLong(error) => error.fmt(out),
-            Self::TooDeep => write!(out, "the document nests deeper than {RENDER_DEPTH_MAX} levels"),
+            Self::TooDeep => write!(out, "the document is nested deeper than {RENDER_DEPTH_MAX} levels"),
             Self::RunesNestedTooDeep => {
-                write!(out, "more than {RUNE_DEPTH_MAX} runes stand within one another")
+                write!(out, "more than {RUNE_DEPTH_MAX} runes are nested in one another")
             }
-            Self::TooLarge => write!(out, "the document becomes more than {RENDER_NODES_MAX} nodes"),
+            Self::TooLarge => write!(out, "the document expands to more than {RENDER_NODES_MAX} nodes"),
             Self::Rune { rune, message } => write!(out, "{rune}: {message}"),
         }
     }
@@ -73,7 +73,7 @@ impl fmt::Display for RenderError {
 
 impl std::error::Error for RenderError {}
 
-/// The result of every step of a rendering.
+/// Result of a rendering step.
 pub type Result<T> = std::result::Result<T, RenderError>;
 
 /// A heading of the document.
@@ -81,55 +81,55 @@ pub type Result<T> = std::result::Result<T, RenderError>;
 pub struct HeadingEntry {
     /// 1 to 6.
     pub level: u8,
-    /// Its texts, joined by spaces.
+    /// Its text nodes, joined by spaces.
     pub text: String,
-    /// The id that it is linked by.
+    /// Its id in links.
     pub id: String,
 }
 
-/// A rune as it is used at one place.
+/// One use of a rune in a document.
 #[derive(Debug)]
 pub struct RuneUse<'a> {
     /// The rune.
     pub rune: &'a Rune,
     /// Its arguments.
     pub arguments: Arguments,
-    /// What its content model found. A rune without a model has its nodes under `children`.
+    /// Its content, by field. A rune without a model has all nodes in `children`.
     pub content: ContentFields,
-    /// The tag as it was parsed, without its children.
+    /// The parsed tag, without its children.
     pub node: MarkdocNode,
 }
 
 impl RuneUse<'_> {
-    /// The error that this rune cannot do its work.
+    /// The error that this rune cannot be rendered.
     pub fn error(&self, message: impl Into<String>) -> RenderError {
         RenderError::Rune { rune: self.rune.name.clone(), message: message.into() }
     }
 
-    /// The name that the engine knows the rune by: its type in kebab case.
+    /// The rune's name in `data-rune`: its type in kebab case.
     pub fn type_name(&self) -> String {
         crate::catalogue::kebab_case(&self.rune.type_name)
     }
 }
 
-/// What a [`NodeOverride`] made of a node.
+/// The result of a [`NodeOverride`].
 #[derive(Debug)]
 pub enum Override {
-    /// These nodes stand for it.
+    /// The rendered nodes.
     Rendered(Vec<RenderNode>),
-    /// The rule is about other nodes.
+    /// The override does not apply to this node.
     NotHandled(MarkdocNode),
 }
 
-/// Another way to render some nodes, for as long as [`RenderContext::nodes_with`] lasts.
+/// A renderer for some nodes that replaces the usual one during [`RenderContext::render_nodes_with`].
 pub type NodeOverride = fn(MarkdocNode, &mut RenderContext<'_>) -> Result<Override>;
 
-/// One rendering.
+/// The state of one rendering.
 #[derive(Debug)]
 pub struct RenderContext<'a> {
-    /// The runes there are.
+    /// The available runes.
     pub catalogue: &'a Catalogue,
-    /// The source, as it was given.
+    /// The source text.
     pub source: &'a str,
     /// All headings of the document.
     pub headings: Vec<HeadingEntry>,
@@ -142,7 +142,7 @@ pub struct RenderContext<'a> {
 }
 
 impl<'a> RenderContext<'a> {
-    /// The rendering of a document, of which the headings are noted.
+    /// Starts the rendering of a document and collects its headings.
     pub fn new(
         catalogue: &'a Catalogue,
         page: &'a PageVariables,
@@ -190,7 +190,7 @@ impl<'a> RenderContext<'a> {
         Ok(rendered)
     }
 
-    /// Renders nodes, some of them by another rule; the innermost rule that is about a node renders it.
+    /// Renders nodes with an override. If several are active, the innermost one that applies is used.
     pub fn render_nodes_with(
         &mut self,
         node_override: NodeOverride,
@@ -202,8 +202,8 @@ impl<'a> RenderContext<'a> {
         rendered
     }
 
-    /// A copy of rendered nodes, for runes that show something twice. It counts like nodes that are rendered: runes that do so
-    /// within one another double what they hold at every level.
+    /// Copies rendered nodes, for runes that show something twice. Copies count towards the node limit: nested runes
+    /// that copy double their content at every level.
     pub fn clone_counted(&mut self, nodes: &[RenderNode]) -> Result<Vec<RenderNode>> {
         self.node_count += count_nodes(nodes);
         if self.node_count > RENDER_NODES_MAX {
@@ -212,18 +212,18 @@ impl<'a> RenderContext<'a> {
         Ok(nodes.to_vec())
     }
 
-    /// The content of a text node: a text, or the value of a variable.
+    /// The content of a text node: text, or the value of a variable.
     pub fn text_content(&self, node: &MarkdocNode) -> RenderNode {
         builtin_tags::content_node(node.attributes.get("content"))
     }
 
-    /// Notes that so many bytes of markup are shown as text. `false` where all such texts together are too long.
+    /// Counts bytes of markup that are shown as text. Returns `false` if the document's total is over the limit.
     pub fn reserve_markup(&mut self, bytes: usize) -> bool {
         self.markup_bytes = self.markup_bytes.saturating_add(bytes);
         self.markup_bytes <= PREVIEW_MARKUP_BYTES_MAX
     }
 
-    /// Renders a tag that nobody wrote.
+    /// Renders a tag that is not in the source.
     pub fn render_tag(
         &mut self,
         name: &str,
@@ -286,7 +286,7 @@ impl<'a> RenderContext<'a> {
     }
 }
 
-/// How many nodes there are, all levels counted.
+/// The number of nodes at all levels.
 fn count_nodes(nodes: &[RenderNode]) -> usize {
     nodes.iter().map(|node| 1 + node.as_element().map_or(0, |tag| count_nodes(&tag.children))).sum()
 }

@@ -1,29 +1,27 @@
-//! The root element of a rune, as the engine expects it.
+//! The root element of a rune, in the form that the engine expects.
 //!
-//! Three channels lead from a rune to the engine:
-//! - **values** ([`Component::value`]): scalars that become modifiers, styles and labels; they stand in `data-rune-fields`;
-//! - **parts** ([`name`]): elements that the engine finds by `data-name`;
-//! - **structured data** ([`property`], [`structured`]): RDFa `property` attributes for search engines.
+//! A rune passes data to the engine in three ways:
+//! - **values** ([`RootBuilder::value`]): scalars that become modifiers, styles and labels, in [`Element::fields`];
+//! - **named parts** ([`set_name`]): elements that the engine finds by `data-name`;
+//! - **structured data** ([`set_rdfa_property`], [`rdfa_meta_element`]): RDFa `property` attributes for search engines.
 //!
 //! ```
-//! use quad_runes::schema::component::{Component, name};
-//! use quad_runes::tree::{Node, Tag};
+//! use quad_runes::expand::root_builder::{RootBuilder, set_name};
+//! use quad_runes::render_tree::{Element, RenderNode};
 //!
-//! let mut body: Node = Tag::new("div").holding([Node::from("Mind the gap")]).into();
-//! name(&mut body, "body");
-//! let root = Component::new("hint", "section").property("contentSection").value("hintType", "warning").child(body).build();
-//! let root = root.as_tag().unwrap();
-//! assert_eq!(root.text("data-field"), Some("content-section"));
-//! assert_eq!(root.text("data-rune-fields"), Some(r#"{"hintType":"warning"}"#));
+//! let mut body: RenderNode = Element::new("div").with_children([RenderNode::from("Mind the gap")]).into();
+//! set_name(&mut body, "body");
+//! let root = RootBuilder::new("hint", "section").data_field("contentSection").value("hintType", "warning");
+//! let root = root.child(body).build();
+//! let root = root.as_element().unwrap();
+//! assert_eq!(root.attr_str("data-field"), Some("content-section"));
+//! assert_eq!(root.fields["hintType"], "warning");
 //! ```
 
 use serde_json::{Map, Value};
 
 use crate::catalogue::kebab_case;
 use crate::render_tree::{Element, RenderNode};
-
-/// Attribute that carries the values of a rune: a JSON object, as text.
-pub const RUNE_FIELDS_ATTRIBUTE: &str = "data-rune-fields";
 
 /// Builds the root element of a rune.
 #[derive(Clone, Debug)]
@@ -39,7 +37,7 @@ pub struct RootBuilder {
 }
 
 impl RootBuilder {
-    /// A rune, by the kebab-case name of its type, as an element.
+    /// A rune by the kebab-case name of its type, with its element.
     pub fn new(rune: &str, element: &str) -> RootBuilder {
         RootBuilder {
             rune: rune.to_owned(),
@@ -53,14 +51,14 @@ impl RootBuilder {
         }
     }
 
-    /// The `id` of the element; nothing where there is none.
+    /// The `id` of the element, if any.
     #[must_use]
     pub fn id(mut self, id: Option<Value>) -> Self {
         self.id = id;
         self
     }
 
-    /// What the rune is to the one around it (`data-field`, in kebab case).
+    /// The rune's field in its parent (`data-field`, in kebab case).
     #[must_use]
     pub fn data_field(mut self, property: &str) -> Self {
         self.data_field = Some(kebab_case(property));
@@ -74,21 +72,21 @@ impl RootBuilder {
         self
     }
 
-    /// A class of the author's; nothing where there is none.
+    /// The author's class, if any.
     #[must_use]
     pub fn class(mut self, class: Option<Value>) -> Self {
         self.class = class;
         self
     }
 
-    /// Hands a value to the engine.
+    /// Passes a value to the engine.
     #[must_use]
     pub fn value(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.values.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Hands a value to the engine, if there is one.
+    /// Passes a value to the engine, if there is one.
     #[must_use]
     pub fn value_if(mut self, name: &str, value: Option<impl Into<Value>>) -> Self {
         if let Some(value) = value {
@@ -118,8 +116,8 @@ impl RootBuilder {
         self
     }
 
-    /// The element. Its attributes stand in the order that the engine's output depends on; those that have no value keep their
-    /// place for the rune around this one, which may set them.
+    /// Builds the element. The output depends on the order of its attributes. An attribute without a value keeps its
+    /// place, because the enclosing rune may set it.
     pub fn build(self) -> RenderNode {
         let mut tag = Element::new(self.element).with_children(self.children);
         let attributes = &mut tag.attributes;
@@ -128,30 +126,23 @@ impl RootBuilder {
         attributes.insert("data-rune".to_owned(), self.rune.into());
         attributes.insert("typeof".to_owned(), self.type_of.map_or(Value::Null, Value::from));
         attributes.insert("class".to_owned(), self.class.unwrap_or_default());
-        if !self.values.is_empty() {
-            attributes
-                .insert(RUNE_FIELDS_ATTRIBUTE.to_owned(), Value::Object(self.values).to_string().into());
-        }
+        tag.fields = self.values;
         tag.into()
     }
 }
 
-/// Makes an element a part that the engine finds by this name. Names come after [`field`] and before [`property`].
+/// Names an element (`data-name`), so that the engine finds it. Call it after [`set_field`], before
+/// [`set_rdfa_property`].
 pub fn set_name(node: &mut RenderNode, name: &str) {
     node.set_attr("data-name", name);
 }
 
-/// Makes elements parts of this name; texts among them stay as they are.
-pub fn set_names<'n>(nodes: impl IntoIterator<Item = &'n mut RenderNode>, part: &str) {
-    nodes.into_iter().for_each(|node| set_name(node, part));
-}
-
-/// Marks an element as the content of a field of the rune.
+/// Sets the `data-field` of an element.
 pub fn set_field(node: &mut RenderNode, field: &str) {
     node.set_attr("data-field", kebab_case(field));
 }
 
-/// Changes every element of this name among nodes and within them.
+/// Applies a change to every element of this name, at any depth.
 pub fn for_each_descendant(nodes: &mut [RenderNode], element: &str, change: &dyn Fn(&mut RenderNode)) {
     for node in nodes {
         if node.as_element().is_some_and(|tag| tag.is(element)) {
@@ -163,43 +154,43 @@ pub fn for_each_descendant(nodes: &mut [RenderNode], element: &str, change: &dyn
     }
 }
 
-/// Marks an element as structured data.
+/// Sets the RDFa `property` of an element.
 pub fn set_rdfa_property(node: &mut RenderNode, property: &str) {
     node.set_attr("property", property);
 }
 
-/// A `meta` element that holds a value.
+/// A `meta` element with a value.
 pub fn meta_element(content: impl Into<Value>) -> RenderNode {
     Element::new("meta").with_attr("content", content).into()
 }
 
-/// A `meta` element that holds structured data; none where the value is empty.
+/// A `meta` element with structured data; `None` for an empty value.
 pub fn rdfa_meta_element(property: &str, content: Option<&Value>) -> Option<RenderNode> {
     let content = content.filter(|content| content.as_str() != Some(""))?;
     Some(Element::new("meta").with_attr("content", content.clone()).with_attr("property", property).into())
 }
 
-/// A `meta` element that holds a value of a field that the engine does not read from the values.
+/// A `meta` element for a value that the engine reads from the children instead of the fields.
 pub fn field_meta_element(field: &str, content: impl Into<Value>) -> RenderNode {
     Element::new("meta").with_attr("data-field", field).with_attr("content", content).into()
 }
 
-/// Several nodes in the place of one: what a rune returns that becomes more than one element. Around them is no element.
+/// Several nodes in the place of one, without an element around them.
 pub fn fragment(nodes: impl IntoIterator<Item = RenderNode>) -> RenderNode {
     Element { children: nodes.into_iter().collect(), ..Element::default() }.into()
 }
 
-/// Whether a node is the root of this rune, as this element.
+/// Whether a node is the root element of this rune.
 pub fn is_rune_root(node: &RenderNode, element: &str, rune: &str) -> bool {
     node.as_element().is_some_and(|tag| tag.is(element) && tag.attr_str("data-rune") == Some(rune))
 }
 
-/// An element around nodes.
+/// An element with children.
 pub fn new_element(name: &str, children: impl IntoIterator<Item = RenderNode>) -> RenderNode {
     Element::new(name).with_children(children).into()
 }
 
-/// An element around nodes that is a part.
+/// A named element with children.
 pub fn named_element(
     element: &str,
     name: &str,

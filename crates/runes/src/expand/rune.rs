@@ -1,23 +1,21 @@
-//! What happens around every rune: arguments, content model, and afterwards the facets that every rune has.
+//! The steps around every rune: arguments, content model, then the universal attributes.
 
 use quad_markdoc::Node as MarkdocNode;
-use serde_json::Value;
 
 use super::arguments::Arguments;
 use super::render_context::{RenderContext, Result, RuneUse};
-use super::root_builder::{RUNE_FIELDS_ATTRIBUTE, field_meta_element};
+use super::root_builder::field_meta_element;
 use super::template;
 use crate::catalogue::Rune;
 use crate::content::{self, ContentFields, FieldContent};
-use crate::js_value::{is_truthy, to_text};
-use crate::native;
+use crate::js_value::{is_truthy, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
-/// Arguments that are copied onto the root element, where the engine reads them.
+/// Arguments that are copied to the root element, where the engine reads them.
 const UNIVERSAL_ROOT_ATTRIBUTES: [&str; 9] =
     ["width", "spacing", "inset", "elevation", "prominence", "reveal", "stagger", "reading", "dropcap"];
 
-/// Facets that reach the engine as `meta` elements, in the order in which they are appended.
+/// Universal attributes that are passed as `meta` elements, in this order.
 const UNIVERSAL_META_FIELDS: [&str; 25] = [
     "frame",
     "frame-aspect",
@@ -60,7 +58,7 @@ pub(super) fn render(rune: &Rune, node: MarkdocNode, cx: &mut RenderContext<'_>)
     }
     let mut arguments = Arguments::read(cx.catalogue, rune, &node.attributes);
     if rune.content.is_none() && !rune.universal {
-        // There is nothing around the rune: no tint or background to pull out, no facets to append.
+        // Only the modifier itself is rendered: no nested tint or background, no universal attributes.
         return transform(RuneUse { rune, arguments, content: all_children(children), node }, cx);
     }
     let (mut tint, mut background) = (None, None);
@@ -77,8 +75,10 @@ pub(super) fn render(rune: &Rune, node: MarkdocNode, cx: &mut RenderContext<'_>)
         None => all_children(body),
     };
     let mut root = transform(RuneUse { rune, arguments: arguments.clone(), content, node }, cx)?;
-    native::forwarded_attributes(rune).iter().for_each(|name| arguments.remove(name));
-    // A rune that becomes several elements has no root to put facets on.
+    if let Some(native) = rune.native {
+        native.forwarded_attributes.iter().for_each(|name| arguments.remove(name));
+    }
+    // A rune that expands to several elements has no root for the universal attributes.
     if let Some(tag) = root.as_element_mut().filter(|tag| tag.name.is_some()) {
         append_tint(tag, tint, &arguments, cx)?;
         append_background(tag, background, &arguments, cx)?;
@@ -92,7 +92,7 @@ pub(super) fn render(rune: &Rune, node: MarkdocNode, cx: &mut RenderContext<'_>)
     Ok(root)
 }
 
-/// The nodes of a rune without a content model.
+/// The content of a rune without a content model.
 fn all_children(nodes: Vec<MarkdocNode>) -> ContentFields {
     let mut content = ContentFields::default();
     content.insert("children", FieldContent::Nodes(nodes));
@@ -100,8 +100,8 @@ fn all_children(nodes: Vec<MarkdocNode>) -> ContentFields {
 }
 
 fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
-    match native::find_transform(rune_use.rune) {
-        Some(native) => native(rune_use, cx),
+    match rune_use.rune.native {
+        Some(native) => (native.transform)(rune_use, cx),
         None => template::render(rune_use, cx),
     }
 }
@@ -113,7 +113,7 @@ fn has_meta_field(nodes: &[RenderNode], field: &str) -> bool {
         .any(|tag| tag.is("meta") && tag.attr_str("data-field") == Some(field))
 }
 
-/// The elements that a `tint` or `bg` within the rune stands for.
+/// The `meta` elements of a nested `tint` or `bg`.
 fn render_modifier_child(node: Option<MarkdocNode>, cx: &mut RenderContext<'_>) -> Result<Vec<RenderNode>> {
     let Some(node) = node else { return Ok(Vec::new()) };
     let rendered = cx.render_nodes(vec![node])?;
@@ -143,7 +143,7 @@ fn append_tint(
     Ok(())
 }
 
-/// The background: first its values, then what stands behind the rune as content of its own.
+/// Appends the background: its values, then the nested content behind the rune.
 fn append_background(
     tag: &mut Element,
     node: Option<MarkdocNode>,
@@ -167,15 +167,10 @@ fn append_background(
 fn append_universal_meta(tag: &mut Element, arguments: &Arguments) {
     for name in UNIVERSAL_META_FIELDS {
         let value = arguments.get(name).filter(|value| !value.is_null() && value.as_str() != Some(""));
-        // The two that switch a facet on must count as given; the others may be any value.
+        // `frame` and `substrate` must be truthy; the others may have any value.
         let value = value.filter(|value| !matches!(name, "frame" | "substrate") || is_truthy(value));
         if let (Some(value), false) = (value, has_meta_field(&tag.children, name)) {
-            tag.children.push(field_meta_element(name, to_text(value)));
+            tag.children.push(field_meta_element(name, to_js_string(value)));
         }
     }
-}
-
-/// The values that a rendered rune hands to the engine.
-pub fn rune_fields(tag: &Element) -> serde_json::Map<String, Value> {
-    tag.attr_str(RUNE_FIELDS_ATTRIBUTE).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }

@@ -1,30 +1,33 @@
-//! Words made into names that stand in markup.
+//! Slugs for ids and classes.
 
-/// The id of a heading: lower case, white space as hyphens, without `?`, `{`, `}` and `%`, which break links to it.
+/// The id of a heading: lower case, white space as hyphens, without `?`, `{`, `}` and `%`, which break links.
 pub fn heading_id(text: &str) -> String {
-    hyphenate(text, &['?', '{', '}', '%'])
+    lower_case_id(text, &['?', '{', '}', '%'])
 }
 
-/// The id that a table of contents links to: that of the heading, but that only `?` is left out, as in the original.
+/// The id that a table of contents links to. Like [`heading_id`], but removes only `?`, as npm does.
 pub fn toc_id(text: &str) -> String {
-    hyphenate(text, &['?'])
+    lower_case_id(text, &['?'])
 }
 
-fn hyphenate(text: &str, excluded: &[char]) -> String {
-    let mut id = String::with_capacity(text.len());
+fn lower_case_id(text: &str, excluded: &[char]) -> String {
+    hyphenate(text.chars().filter(|c| !excluded.contains(c)).flat_map(char::to_lowercase))
+}
+
+/// Replaces every run of white space by one hyphen.
+pub fn hyphenate(text: impl IntoIterator<Item = char>) -> String {
+    let mut result = String::new();
     let mut in_space = false;
-    for c in text.chars().filter(|c| !excluded.contains(c)) {
-        if c.is_whitespace() || c == '\u{feff}' {
-            if !in_space {
-                id.push('-');
-            }
-            in_space = true;
-        } else {
-            in_space = false;
-            id.extend(c.to_lowercase());
+    for c in text {
+        let is_space = c.is_whitespace() || c == '\u{feff}';
+        if !is_space {
+            result.push(c);
+        } else if !in_space {
+            result.push('-');
         }
+        in_space = is_space;
     }
-    id
+    result
 }
 
 /// The slug of a known section: lower case letters, digits and single hyphens.

@@ -1,10 +1,9 @@
-//! Tables among rendered nodes.
+//! Finds tables among rendered nodes.
 
 use super::header::is_element;
 use crate::render_tree::{Element, RenderNode};
 
-/// The first table, taken out: a node itself, else one directly within an element that may wrap one. All nodes come back where
-/// there is none.
+/// Takes the first table: a node itself, or a direct child of an element. Returns all nodes as `Err` if there is none.
 pub fn take_table(
     mut nodes: Vec<RenderNode>,
     may_wrap_table: impl Fn(&Element) -> bool,

@@ -1,21 +1,21 @@
-//! Runes that are a template in the catalogue.
+//! Renders runes by their template.
 //!
-//! A rune without a template becomes a `section` in which each field of its content model is a part of its own: what an author
-//! of a small rune wants most of the time.
+//! A rune without a template becomes a `section` with one named part for each field of its content model.
 
+use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::header::SectionHeader;
 use super::media::unwrap_paragraphs;
 use super::render_context::{RenderContext, Result, RuneUse};
 use super::root_builder::{self, RootBuilder};
-use crate::catalogue::{ContentModel, OrderedMap, TemplatePart, kebab_case};
+use crate::catalogue::{ContentModel, TemplatePart, kebab_case};
 use crate::content::ContentFields;
 use crate::expand::Arguments;
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
-/// Renders a rune by its template.
+/// Renders a rune by its template, or by the default.
 pub(super) fn render(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let Some(template) = &rune_use.rune.emit else { return render_default(rune_use, cx) };
     let type_name = rune_use.type_name();
@@ -43,7 +43,7 @@ pub(super) fn render(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Resul
     }
     for (name, text) in &template.values {
         let value = scope.resolve(text);
-        // A value that is promised but missing leaves its empty mark behind, as in the original.
+        // npm leaves an empty `meta` for a value that is missing and not optional.
         let must_be_present = value.is_none() && !text.ends_with('?');
         let empty_meta =
             must_be_present.then(|| Element::new("meta").with_attr("data-field", kebab_case(name)));
@@ -54,7 +54,7 @@ pub(super) fn render(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Resul
 
 fn with_attributes(
     mut node: RenderNode,
-    attributes: &OrderedMap<String>,
+    attributes: &IndexMap<String, String>,
     scope: &TemplateScope<'_>,
 ) -> RenderNode {
     for (name, text) in attributes {
@@ -65,14 +65,14 @@ fn with_attributes(
     node
 }
 
-/// Where `$name` is looked up.
+/// The arguments and defaults of `$name`.
 struct TemplateScope<'s> {
     arguments: &'s Arguments,
     fallback: &'s dyn Fn(&str) -> Option<Value>,
 }
 
 impl TemplateScope<'_> {
-    /// What a text of a template stands for.
+    /// The value of a template text.
     fn resolve(&self, text: &str) -> Option<Value> {
         let Some(name) = text.strip_prefix('$') else { return Some(self.interpolate(text).into()) };
         if let Some((name, default)) = name.split_once("??") {
@@ -91,11 +91,11 @@ impl TemplateScope<'_> {
         self.arguments.get(name).filter(|value| !value.is_null()).cloned().or_else(|| (self.fallback)(name))
     }
 
-    /// A text with the arguments it names filled in.
+    /// Inserts the arguments that a text refers to.
     fn interpolate(&self, text: &str) -> String {
         let Some((before, rest)) = text.split_once('{') else { return text.to_owned() };
         let Some((name, after)) = rest.split_once('}') else { return text.to_owned() };
-        let value = self.argument(name).map(|value| to_text(&value)).unwrap_or_default();
+        let value = self.argument(name).map(|value| to_js_string(&value)).unwrap_or_default();
         format!("{before}{value}{}", self.interpolate(after))
     }
 }
@@ -112,8 +112,9 @@ fn render_parts(
     for part in parts.iter().filter(is_included) {
         let mut inner = render_held_fields(part, content, cx)?;
         if let Some(text) = &part.text {
-            inner
-                .push(RenderNode::Text(scope.resolve(text).map(|value| to_text(&value)).unwrap_or_default()));
+            inner.push(RenderNode::Text(
+                scope.resolve(text).map(|value| to_js_string(&value)).unwrap_or_default(),
+            ));
         }
         inner.extend(self::render_parts(&part.children, scope, content, cx)?);
         if inner.is_empty() && !part.always && !has_meta_content(part, scope) {
@@ -130,7 +131,7 @@ fn render_parts(
     Ok(nodes)
 }
 
-/// Whether it is a `meta` element that says something.
+/// Whether it is a `meta` element with content.
 fn has_meta_content(part: &TemplatePart, scope: &TemplateScope<'_>) -> bool {
     let content = part.attributes.get("content").filter(|_| part.element.as_deref() == Some("meta"));
     content.and_then(|text| scope.resolve(text)).is_some_and(|content| content.as_str() != Some(""))
@@ -164,7 +165,7 @@ fn apply_marks(node: &mut RenderNode, part: &TemplatePart) {
     }
 }
 
-/// Every argument is a value, every field a part.
+/// Every argument becomes a value, every field a named part.
 fn render_default(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let type_name = rune_use.type_name();
     let RuneUse { rune, arguments, mut content, .. } = rune_use;

@@ -1,19 +1,19 @@
-//! The text of rendered nodes.
+//! Text of rendered nodes.
 
 use serde_json::Value;
 
-use crate::js_value::{number_text, to_text};
+use crate::js_value::{format_js_number, to_js_string};
 use crate::render_tree::RenderNode;
 
-/// An argument as the text of an element; the empty text where there is none.
+/// An argument as a text node; empty text if it is missing.
 pub fn text_node(argument: Option<&Value>) -> RenderNode {
     match argument {
         None | Some(Value::Null) => RenderNode::from(""),
-        Some(value) => RenderNode::Text(to_text(value)),
+        Some(value) => RenderNode::Text(to_js_string(value)),
     }
 }
 
-/// The texts directly among nodes, joined: nothing of what their elements hold.
+/// The direct text of nodes, joined, without the text of their elements.
 pub fn bare_text(nodes: &[RenderNode]) -> String {
     let texts = nodes.iter().filter_map(|node| match node {
         RenderNode::Text(text) => Some(text.as_str()),
@@ -22,7 +22,7 @@ pub fn bare_text(nodes: &[RenderNode]) -> String {
     texts.collect()
 }
 
-/// All text within nodes, in order and without anything between.
+/// All text within nodes, joined.
 pub fn text_of(nodes: &[RenderNode]) -> String {
     let mut text = String::new();
     append_text(nodes, &mut text);
@@ -38,7 +38,7 @@ fn append_text(nodes: &[RenderNode], text: &mut String) {
     for node in nodes {
         match node {
             RenderNode::Text(part) => text.push_str(part),
-            RenderNode::Number(number) => text.push_str(&number_text(*number)),
+            RenderNode::Number(number) => text.push_str(&format_js_number(*number)),
             RenderNode::Element(tag) => append_text(&tag.children, text),
             RenderNode::Null => {}
         }

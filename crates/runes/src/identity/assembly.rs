@@ -1,7 +1,7 @@
-//! Assembly: blocks and named parts put where the layout wants them.
+//! Assembly: places blocks and named parts in the order of the layout.
 //!
-//! The author's parts lie in a pool by name. A layout takes them out one by one, each once; what it does not name follows
-//! behind in its old order.
+//! The author's parts are kept by name. A layout takes each part once; parts that it does not name follow in their old
+//! order.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use super::find::part_name;
 use crate::catalogue::{Container, EngineConfig};
 use crate::render_tree::{Attributes, Element, RenderNode};
 
-/// The children of a rune, in their places.
+/// The children of a rune, in their final order.
 pub(super) fn assemble(
     config: &EngineConfig,
     modifier_values: &Attributes,
@@ -28,7 +28,7 @@ pub(super) fn assemble(
     wrap_legacy(config, children)
 }
 
-/// Older configurations: elements before and after the content, and one around it.
+/// Older configurations: elements before and after the content, and a wrapper.
 fn wrap_legacy(config: &EngineConfig, children: Vec<RenderNode>) -> Vec<RenderNode> {
     let side = |before: bool| {
         let elements = config.structure.iter().filter(move |(_, element)| element.before == before);
@@ -54,10 +54,10 @@ struct Assembly<'a> {
     modifier_values: &'a Attributes,
 }
 
-/// Parts that are still to be placed.
+/// Parts that are not yet placed.
 struct NamedChildren {
     nodes: Vec<Option<RenderNode>>,
-    /// Where a name lies; of several, the last.
+    /// Index of a name; of several parts with the name, the last.
     indices: HashMap<String, usize>,
     placed: HashSet<String>,
 }
@@ -75,7 +75,7 @@ impl NamedChildren {
         self.nodes.get_mut(index)?.take()
     }
 
-    /// What no one has asked for. A name that was placed is gone, however many parts bore it.
+    /// The parts that were not taken. A taken name is gone, even if several parts have it.
     fn remaining(self) -> impl Iterator<Item = RenderNode> {
         let placed = self.placed;
         let unplaced = self.nodes.into_iter().flatten();
@@ -84,7 +84,7 @@ impl NamedChildren {
 }
 
 impl<'a> Assembly<'a> {
-    /// Parts in this order, then the rest. `within` are the containers around, so that none ends up in itself.
+    /// Parts in the given order, then the rest. `within` lists the enclosing containers, so that none contains itself.
     fn order_children(
         &self,
         children: Vec<RenderNode>,
@@ -116,7 +116,7 @@ impl<'a> Assembly<'a> {
         placed_nodes
     }
 
-    /// What a name stands for: a new container, an existing one, a block, or a part of the author's.
+    /// The part for a name: a new container, an existing one, a block, or a part of the author.
     fn build_part(
         &self,
         name: &'a str,
@@ -141,7 +141,7 @@ impl<'a> Assembly<'a> {
         block::build_block(self.config, name, self.modifier_values).or_else(|| named_children.take(name))
     }
 
-    /// Without an order for the root, each container is put in order where it stands.
+    /// Without an order for the root, reorders each container in place.
     fn order_containers(&self, mut children: Vec<RenderNode>) -> Vec<RenderNode> {
         for (name, container) in &self.config.layout.containers {
             if let Some(existing) = super::find::find_named(&mut children, name) {

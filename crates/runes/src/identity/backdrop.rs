@@ -1,14 +1,14 @@
-//! The backdrop: a layer behind the content with an image or gradient, a video or a sandbox, a wash of colour and a scrim.
+//! The backdrop: a layer behind the content with an image, gradient, video or sandbox, an overlay colour and a scrim.
 //!
-//! Presets belong to a theme. There is none here, so a name is passed on for the style sheet to know.
+//! Presets belong to a theme. There is no theme here, so preset names are passed on to the style sheet.
 
 use super::root_style::RootStyle;
 use super::rune_input::RuneInput;
 use super::surface_style::lookup;
-use crate::js_value::{is_truthy, number_text, parse_float};
+use crate::js_value::{format_js_number, is_truthy, parse_float};
 use crate::render_tree::{Element, RenderNode};
 
-/// Fields that the backdrop has done with once it is there.
+/// Fields that the backdrop consumes.
 const CONSUMED_FIELDS: [&str; 20] = [
     "bg-preset",
     "bg-src",
@@ -32,7 +32,7 @@ const CONSUMED_FIELDS: [&str; 20] = [
     "scrim-tone",
 ];
 
-/// Mark of a sandbox that stands behind the content instead of in it.
+/// Marks a sandbox that is part of the backdrop instead of the content.
 const BACKGROUND_SANDBOX_ATTRIBUTE: &str = "data-bg-guest";
 
 const GRADIENT_DIRECTIONS: [(&str, &str); 8] = [
@@ -54,7 +54,7 @@ pub(super) fn apply(input: &RuneInput<'_>, root_style: &mut RootStyle) {
     let (preset, source, video, overlay) =
         (field_text("bg-preset"), field_text("bg-src"), field_text("bg-video"), field_text("bg-overlay"));
     let gradient = gradient_css(input);
-    // In a cover the scrim lies on the media, not here.
+    // In a cover the scrim is on the media.
     let scrim_edge = field_text("scrim").filter(|edge| edge != "none" && !root_style.is_cover);
     let sandbox = input.tag.children.iter().find(|child| is_background_sandbox(child));
     let image = source.map(|source| format!("url({source})")).or(gradient);
@@ -83,7 +83,7 @@ pub(super) fn apply(input: &RuneInput<'_>, root_style: &mut RootStyle) {
     root_style.backdrop = Some(layer.into());
 }
 
-/// Takes the guest out of the content: it stands in the backdrop now.
+/// Removes the sandbox from the content: it is in the backdrop now.
 pub(super) fn remove_background_sandbox(children: &mut Vec<RenderNode>) {
     if let Some(index) = children.iter().position(is_background_sandbox) {
         children.remove(index);
@@ -116,7 +116,7 @@ fn video_layer(source: String, styles: &[String]) -> RenderNode {
     }
     video = video.with_attr("src", source);
     if !styles.is_empty() {
-        // The image is what is seen before the video plays.
+        // The image is shown until the video plays.
         let video_styles: Vec<&str> =
             styles.iter().map(String::as_str).filter(|style| !style.starts_with("--bg-image")).collect();
         video = video.with_attr("style", video_styles.join("; "));
@@ -124,7 +124,7 @@ fn video_layer(source: String, styles: &[String]) -> RenderNode {
     video.into()
 }
 
-/// A colour all over: dark, light, a token of the theme, or CSS as it is.
+/// An overlay colour: dark, light, a token of the theme, or CSS.
 fn overlay_layer(colour: &str, opacity: Option<String>) -> RenderNode {
     let layer = Element::new("div").with_attr("data-name", "bg-overlay");
     let opacity = opacity.map(|opacity| format!("opacity: {opacity}"));
@@ -149,10 +149,10 @@ fn is_token(text: &str) -> bool {
         && text.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-')
 }
 
-/// What keeps text on the backdrop legible; text takes the colours that go with its tone.
+/// The scrim, which keeps text on the backdrop legible. The text gets the colour scheme of its tone.
 fn scrim_layer(input: &RuneInput<'_>, edge: String, root_style: &mut RootStyle) -> RenderNode {
     let field_or = |field, default: &str| match input.meta(field) {
-        Some(value) => crate::js_value::to_text(value),
+        Some(value) => crate::js_value::to_js_string(value),
         None => default.to_owned(),
     };
     let (kind, tone) = (field_or("scrim-type", "gradient"), field_or("scrim-tone", "dark"));
@@ -176,7 +176,7 @@ fn scrim_layer(input: &RuneInput<'_>, edge: String, root_style: &mut RootStyle) 
         .into()
 }
 
-/// A gradient out of tokens of the theme; none with fewer than two colours.
+/// A gradient of theme colours; `None` with fewer than two.
 fn gradient_css(input: &RuneInput<'_>) -> Option<String> {
     let stops = ["bg-from", "bg-via", "bg-to"].into_iter().filter_map(|field| input.meta_text(field));
     let stops: Vec<String> = stops.map(|stop| stop_colour(&stop)).collect();
@@ -197,7 +197,7 @@ fn gradient_css(input: &RuneInput<'_>) -> Option<String> {
     })
 }
 
-/// `primary`, or `primary/40` for two fifths of it.
+/// `primary`, or `primary/40` for 40 %.
 fn stop_colour(stop: &str) -> String {
     if stop == "transparent" {
         return stop.to_owned();
@@ -208,7 +208,7 @@ fn stop_colour(stop: &str) -> String {
     {
         let share = if share > 1.0 { share / 100.0 } else { share };
         if (0.0..=1.0).contains(&share) {
-            let percent = number_text(share * 100.0);
+            let percent = format_js_number(share * 100.0);
             return format!("color-mix(in srgb, var(--rf-color-{name}) {percent}%, transparent)");
         }
     }

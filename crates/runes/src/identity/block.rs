@@ -1,19 +1,19 @@
-//! Blocks: rows and lists of values that the engine projects into a rune, each value in the shape that suits it.
+//! Blocks: rows and lists of values that the engine adds to a rune, each value in its own shape.
 
 use serde_json::Value;
 
 use crate::catalogue::{Block, BlockLayout, EngineConfig, MetaField};
-use crate::js_value::{is_truthy, parse_int, to_text};
+use crate::js_value::{is_truthy, parse_int, to_js_string};
 use crate::limits::RATING_MARKS_MAX;
 use crate::render_tree::{Attributes, Element, RenderNode};
 
-/// Sorts of values that are shown as chips.
+/// Kinds of values that are shown as chips.
 const CHIP_META_TYPES: [&str; 3] = ["status", "category", "tag"];
 
-/// Marks of a rating that does not say how many it has.
+/// Total of a rating that has none.
 const DEFAULT_RATING_TOTAL: i64 = 5;
 
-/// A value that is to be shown.
+/// A value to show.
 #[derive(Clone)]
 struct BlockItem<'a> {
     name: &'a str,
@@ -24,7 +24,7 @@ struct BlockItem<'a> {
     at_end: bool,
 }
 
-/// A block with its values, or nothing where none of them is there.
+/// A block with its values; `None` if it has none.
 pub(super) fn build_block(
     config: &EngineConfig,
     name: &str,
@@ -73,9 +73,9 @@ fn resolve_item<'a>(
         }
     }
     let value = match field.transform.as_deref() {
-        Some("duration") => format_duration(&to_text(&value)).into(),
-        Some("uppercase") => to_text(&value).to_uppercase().into(),
-        Some("capitalize") => capitalize(&to_text(&value)).into(),
+        Some("duration") => format_duration(&to_js_string(&value)).into(),
+        Some("uppercase") => to_js_string(&value).to_uppercase().into(),
+        Some("capitalize") => capitalize(&to_js_string(&value)).into(),
         _ => value,
     };
     let href =
@@ -145,17 +145,17 @@ fn description_element(item: &BlockItem<'_>) -> Element {
     with_meta_type(description, item.field).with_children([value])
 }
 
-/// A value, or each of its parts where it is a list in one text.
+/// The elements of a value: one, or one for each part if it is split.
 fn split_values(item: &BlockItem<'_>) -> Vec<Element> {
     let separator =
         item.field.split_on.as_deref().filter(|separator| !separator.is_empty() && is_truthy(&item.value));
     let Some(separator) = separator else { return vec![value_element(item)] };
-    let text = to_text(&item.value);
+    let text = to_js_string(&item.value);
     let parts = text.split(separator).map(str::trim).filter(|part| !part.is_empty());
     parts.map(|part| value_element(&BlockItem { value: part.into(), ..item.clone() })).collect()
 }
 
-/// A value in its shape: a link, stars, an icon, a chip or plain.
+/// The element of a value: a link, a rating, an icon, a chip or plain text.
 fn value_element(item: &BlockItem<'_>) -> Element {
     if let Some(href) = &item.href {
         let text = item.field.label.as_deref().map_or_else(|| value_node(&item.value), RenderNode::from);
@@ -186,14 +186,14 @@ fn value_element(item: &BlockItem<'_>) -> Element {
 fn chip_element(item: &BlockItem<'_>) -> Element {
     let mut chip =
         with_meta_type(Element::new(element_name(item.field)).with_attr("class", "rf-badge"), item.field);
-    if let Some(sentiment) = item.field.sentiment_map.get(&to_text(&item.value)) {
+    if let Some(sentiment) = item.field.sentiment_map.get(&to_js_string(&item.value)) {
         chip = chip.with_attr("data-meta-sentiment", sentiment.as_str());
     }
     with_datetime(chip, item).with_children([value_node(&item.value)])
 }
 
 fn rating_element(value: &Value, total: &Value) -> Element {
-    let nonzero_integer = |value: &Value| parse_int(&to_text(value)).filter(|number| *number != 0.0);
+    let nonzero_integer = |value: &Value| parse_int(&to_js_string(value)).filter(|number| *number != 0.0);
     let filled = nonzero_integer(value).unwrap_or_default();
     #[allow(clippy::cast_precision_loss)]
     let total =
@@ -224,7 +224,7 @@ fn with_datetime(tag: Element, item: &BlockItem<'_>) -> Element {
     if tag.is("time") && is_truthy(&item.value) { tag.with_attr("datetime", item.value.clone()) } else { tag }
 }
 
-/// A value among children; only texts and numbers are seen there.
+/// A value as a child node; only text and numbers are visible.
 fn value_node(value: &Value) -> RenderNode {
     match value {
         Value::String(text) => text.as_str().into(),
@@ -239,7 +239,7 @@ fn capitalize(text: &str) -> String {
     first.into_iter().flat_map(char::to_uppercase).chain(chars).collect()
 }
 
-/// `PT1H30M` → `1h 30m`; as written where it is no duration.
+/// `PT1H30M` → `1h 30m`; unchanged if it is not a duration.
 fn format_duration(text: &str) -> String {
     let Some((_, mut rest)) = text.split_once("PT") else { return text.to_owned() };
     let mut parts = Vec::new();

@@ -1,8 +1,8 @@
-//! List items that are things to tick: `[ ]`, `[x]`, `[>]` and `[-]` in front of their text.
+//! Check boxes of list items: `[ ]`, `[x]`, `[>]` and `[-]` before the text.
 
 use crate::render_tree::{Element, RenderNode};
 
-/// Turns the mark in front of an item's text into `data-checked`.
+/// Replaces the check box of an item by `data-checked`.
 pub(super) fn mark_checked(tag: &mut Element) {
     if !tag.is("li") {
         return;
@@ -24,7 +24,7 @@ pub(super) fn mark_checked(tag: &mut Element) {
     }
 }
 
-/// The state of an item and its text without the mark.
+/// The state of an item, and its text without the check box.
 fn parse_checkbox(text: &str) -> Option<(&'static str, &str)> {
     let mut chars = text.strip_prefix('[')?.chars();
     let state = match chars.next()? {
@@ -38,7 +38,7 @@ fn parse_checkbox(text: &str) -> Option<(&'static str, &str)> {
     Some((state, rest.trim_start_matches(is_js_whitespace)))
 }
 
-/// White space as a regular expression of the original takes it.
+/// White space as a JavaScript regular expression defines it.
 fn is_js_whitespace(ch: char) -> bool {
     ch == '\u{feff}' || (ch.is_whitespace() && ch != '\u{85}')
 }

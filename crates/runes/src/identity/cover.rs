@@ -1,20 +1,20 @@
-//! Cover: media that fills the rune, with the text on top of it.
+//! Cover: media that fills the rune, with the text on top.
 //!
-//! The place of the text, the scrim that keeps it legible, the colours of the text, and media that does not take clicks.
+//! Sets the place of the text, the scrim, the text's colour scheme, and media that ignores clicks.
 
 use super::find;
 use super::root_style::RootStyle;
 use super::rune_input::RuneInput;
 use crate::render_tree::{Element, RenderNode};
 
-/// The scrim's fields that the media takes over in a cover.
+/// Scrim fields that apply to the media of a cover.
 const SCRIM_FIELDS: [&str; 4] = ["scrim", "scrim-type", "scrim-blur", "scrim-tone"];
 
-/// The edge at which a scrim is heaviest, as a direction of a gradient.
+/// The darkest edge of a scrim → direction of its gradient.
 const SCRIM_DIRECTIONS: [(&str, &str); 4] =
     [("top", "to top"), ("bottom", "to bottom"), ("left", "to left"), ("right", "to right")];
 
-/// Shades around text in the middle, where a straight gradient cannot have its dark part.
+/// A radial scrim for centred text: a linear gradient is darkest at an edge.
 const CENTRE_SCRIM: &str =
     "radial-gradient(ellipse farthest-side at center, rgb(0 0 0 / 0.55) 40%, transparent 100%)";
 const CENTRE_MASK: &str = "radial-gradient(ellipse farthest-side at center, #000 50%, transparent 100%)";
@@ -34,7 +34,7 @@ pub(super) fn apply(input: &RuneInput<'_>, root_style: &mut RootStyle) {
     }
 }
 
-/// Where the text stands; the scrim follows it.
+/// Places the text; the scrim follows it.
 fn apply_content_place(root_style: &mut RootStyle) {
     let place =
         root_style.modifier_value("content-place").filter(|place| !place.is_empty() && *place != "auto");
@@ -77,9 +77,9 @@ fn apply_scrim(input: &RuneInput<'_>, root_style: &mut RootStyle) {
     }
 }
 
-/// Puts the text on top into the colours that go with the scrim.
+/// Sets the colour scheme of the text on top.
 pub(super) fn set_content_color_scheme(root_style: &RootStyle, children: &mut [RenderNode]) {
-    // A tint or a backdrop may have fixed the colours since.
+    // A tint or a backdrop may have set the scheme.
     let Some(scheme) = root_style.content_color_scheme.as_ref().filter(|_| root_style.color_scheme.is_none())
     else {
         return;
@@ -89,7 +89,7 @@ pub(super) fn set_content_color_scheme(root_style: &RootStyle, children: &mut [R
     }
 }
 
-/// Media that stands behind something to click on takes no clicks itself, and a sandbox behind a cover fills it.
+/// Media behind a clickable rune ignores clicks; a sandbox behind a cover fills it.
 pub(super) fn disable_media_interaction(root_style: &RootStyle, children: &mut [RenderNode]) {
     if !root_style.is_cover && find::find_named(children, "link").is_none() {
         return;

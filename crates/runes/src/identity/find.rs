@@ -1,4 +1,4 @@
-//! The first element in the order of the document that carries a mark.
+//! Finds the first element with a mark, in document order.
 
 use crate::render_tree::{Element, RenderNode};
 
@@ -24,7 +24,7 @@ fn find_first<'n>(
     })
 }
 
-/// The name of a part, where it has one.
+/// The name of a part, if it has one.
 pub(super) fn part_name(node: &RenderNode) -> Option<&str> {
     node.as_element()?.attr_str("data-name").filter(|name| !name.is_empty())
 }

@@ -1,20 +1,20 @@
-//! Names for parts that have none, and words that a site may translate.
+//! Names for parts without one, and texts that a site may translate.
 
-use crate::catalogue::OrderedMap;
 use crate::render_tree::{Element, RenderNode};
+use indexmap::IndexMap;
 
-/// Mark of a word that a site may translate.
+/// Marks a text that a site may translate.
 pub(super) const I18N_ATTRIBUTE: &str = "data-i18n";
 
-/// A word for which there is no translation: as it is, without the mark.
+/// Removes the mark: there are no translations here.
 pub(super) fn strip_i18n(tag: &mut Element) {
     tag.attributes.shift_remove(I18N_ATTRIBUTE);
     let text = tag.children.drain(..).find(|child| matches!(child, RenderNode::Text(_)));
     tag.children = vec![text.unwrap_or_else(|| "".into())];
 }
 
-/// Gives a name to every part that has none, by its element or by its field.
-pub(super) fn auto_label(nodes: &mut [RenderNode], labels: &OrderedMap<String>) {
+/// Names every part without a name, by its element or its field.
+pub(super) fn auto_label(nodes: &mut [RenderNode], labels: &IndexMap<String, String>) {
     for tag in nodes.iter_mut().filter_map(RenderNode::as_element_mut) {
         let by_element = tag.name.as_deref().and_then(|name| labels.get(name));
         let label = by_element.or_else(|| tag.attr_str("data-field").and_then(|field| labels.get(field)));

@@ -1,9 +1,9 @@
-//! Order that is seen: lists that count, and parts that appear one after another.
+//! Marks ordered lists, and numbers parts that appear one after another.
 
 use super::style::append_styles;
 use crate::render_tree::{Element, RenderNode};
 
-/// Marks the outermost ordered lists with how they count and which way they run.
+/// Marks the outermost ordered lists with their sequence and direction.
 pub(super) fn mark_lists(nodes: &mut [RenderNode], sequence: &str, direction: Option<&str>) {
     for tag in nodes.iter_mut().filter_map(RenderNode::as_element_mut) {
         if tag.is("ol") {
@@ -17,7 +17,7 @@ pub(super) fn mark_lists(nodes: &mut [RenderNode], sequence: &str, direction: Op
     }
 }
 
-/// Numbers the parts of this name, in the order of the document. One within another belongs to that one.
+/// Numbers the parts with this name in document order. A nested part is not numbered.
 pub(super) fn number_parts(nodes: &mut [RenderNode], name: &str, next: &mut usize) {
     for tag in nodes.iter_mut().filter_map(RenderNode::as_element_mut) {
         if has_field_or_name(tag, name) {

@@ -1,4 +1,4 @@
-//! Modifiers: values that become classes and data attributes; and the variants of a configuration that they choose.
+//! Modifiers: values that become classes and data attributes and select variants of the configuration.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use super::ParentRune;
 use super::root_style::RootStyle;
 use super::rune_input::{RuneInput, modifier_value};
 use crate::catalogue::{EngineConfig, ModifierSource};
-use crate::js_value::{is_truthy, to_text};
+use crate::js_value::{is_truthy, to_js_string};
 use crate::render_tree::Element;
 
-/// The configuration with the variants that the rune's values choose.
+/// The configuration merged with the variants that the rune's values select.
 pub(super) fn with_variants<'c>(
     config: &'c EngineConfig,
     tag: &Element,
@@ -21,25 +21,25 @@ pub(super) fn with_variants<'c>(
     for (axis, by_value) in &config.variants {
         let Some(modifier) = config.modifiers.get(axis) else { continue };
         let value = modifier_value(tag, fields, axis, modifier).filter(is_truthy);
-        if let Some(overrides) = value.and_then(|value| by_value.get(&to_text(&value))) {
+        if let Some(overrides) = value.and_then(|value| by_value.get(&to_js_string(&value))) {
             merged = Cow::Owned(merged.merged_with(overrides));
         }
     }
     merged
 }
 
-/// Modifiers by value, by the rune around, and those that are always there.
+/// Modifiers by value, by enclosing rune, and static ones.
 pub(super) fn apply(input: &RuneInput<'_>, parent: Option<ParentRune<'_>>, root_style: &mut RootStyle) {
     for (name, modifier) in &input.config.modifiers {
         let Some(value) = input.modifier(name, modifier) else { continue };
         if !is_truthy(&value) {
-            // An empty text is a value that was given; it is shown as such, but makes no class.
+            // Empty text is a value: it becomes a data attribute, but no class.
             if value.is_string() {
                 root_style.modifier_values.insert(name.clone(), value);
             }
             continue;
         }
-        let text = to_text(&value);
+        let text = to_js_string(&value);
         if !modifier.no_bem_class {
             root_style.add_class(input, &text);
         }
@@ -64,7 +64,7 @@ pub(super) fn apply(input: &RuneInput<'_>, parent: Option<ParentRune<'_>>, root_
     }
 }
 
-/// Attributes of the root that modifiers have taken over.
+/// Attributes of the root that modifiers consume.
 pub(super) fn consumed_attributes(config: &EngineConfig) -> impl Iterator<Item = &str> {
     let modifiers = config.modifiers.iter();
     modifiers

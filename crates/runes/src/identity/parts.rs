@@ -1,11 +1,11 @@
-//! Named parts: each gets the class `block__name` and says which role it plays.
+//! Named parts: each gets the class `block__name` and a data attribute for its role.
 
 use super::reading_mode;
 use super::root_style::RootStyle;
 use crate::catalogue::EngineConfig;
 use crate::render_tree::{Element, RenderNode};
 
-/// What the parts of one rune are given.
+/// Adds classes and roles to the named parts of one rune.
 pub(super) struct PartStyler<'a> {
     pub config: &'a EngineConfig,
     pub block: &'a str,
@@ -13,7 +13,7 @@ pub(super) struct PartStyler<'a> {
 }
 
 impl PartStyler<'_> {
-    /// Dresses a part and the parts within it. A part below an element without a name is out of reach.
+    /// Applies to a part and the parts in it. Does not descend into an element without a name.
     pub fn apply_classes(&self, tag: &mut Element) {
         let Some(name) = tag.attr_str("data-name").filter(|name| !name.is_empty()).map(str::to_owned) else {
             return;

@@ -1,4 +1,4 @@
-//! What only code can do with four types, after everything else.
+//! Changes to four types that need code, made at the end of the transform.
 
 use super::root_style::RootStyle;
 use crate::catalogue::PostTransform;
@@ -14,14 +14,14 @@ pub(super) fn apply(post_transform: PostTransform, tag: &mut Element, root_style
     }
 }
 
-/// An entry by slug shows the slug until the page knows its title; any other entry is a link.
+/// An entry with a slug shows the slug until a site knows the page's title; other entries are links.
 fn transform_nav_item(tag: &mut Element) {
     let is_slug = |node: &RenderNode| {
         node.as_element().is_some_and(|tag| tag.is("span") && tag.attr_str("data-field") == Some("slug"))
     };
     let (slugs, others): (Vec<RenderNode>, Vec<RenderNode>) = tag.children.drain(..).partition(is_slug);
     tag.children = others;
-    // Of several, the last counts.
+    // The last one wins.
     let slug: String = slugs.last().and_then(RenderNode::as_element).map(direct_text).unwrap_or_default();
     if !slug.is_empty() {
         tag.attributes.insert("data-slug".into(), slug.as_str().into());
@@ -45,7 +45,7 @@ fn direct_text(tag: &Element) -> String {
     texts.collect()
 }
 
-/// The beats of a linear plot hang together.
+/// Connects the beats of a linear plot.
 fn transform_plot(tag: &mut Element, root_style: &RootStyle) {
     if root_style.modifier_value("structure") != Some("linear") {
         return;
@@ -56,7 +56,7 @@ fn transform_plot(tag: &mut Element, root_style: &RootStyle) {
     }
 }
 
-/// A preview that shows its source also shows the markup that came out of it.
+/// A preview with source also shows the produced markup.
 fn transform_preview(tag: &mut Element) {
     let is_source = |node: &RenderNode| {
         node.as_element().is_some_and(|tag| tag.is("pre") && tag.attr_str("data-name") == Some("source"))

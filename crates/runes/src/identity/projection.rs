@@ -1,4 +1,4 @@
-//! Projection: parts that are hidden, put together or moved, after everything else is in place.
+//! Projection: hides, groups and moves parts after they are placed.
 
 use super::find::{self, part_name};
 use super::parts::PartStyler;
@@ -24,14 +24,14 @@ pub(super) fn apply(projection: &Projection, part_styler: &PartStyler<'_>, child
     }
     for (name, target) in &projection.relocate {
         let Some(part) = take_part(children, name) else { continue };
-        // A part that is to go where nothing is, is dropped.
+        // A part with a missing target is dropped.
         let Some(target_tag) = find::find_named(children, &target.into) else { continue };
         let index = if target.position.as_deref() == Some("prepend") { 0 } else { target_tag.children.len() };
         target_tag.children.insert(index, part);
     }
 }
 
-/// Takes a part out, also out of a preamble, which vanishes when it is empty.
+/// Takes a part, also from a preamble. An empty preamble is removed.
 fn take_part(children: &mut Vec<RenderNode>, name: &str) -> Option<RenderNode> {
     if let Some(index) = children.iter().position(|child| part_name(child) == Some(name)) {
         return Some(children.remove(index));

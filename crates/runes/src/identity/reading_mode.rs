@@ -1,4 +1,4 @@
-//! The register of body text: fine print, interface, prose. Only prose may begin with a large letter.
+//! The reading mode of body text: fine print, interface, prose. Only prose may have a drop cap.
 
 use super::root_style::RootStyle;
 use super::rune_input::RuneInput;
@@ -6,11 +6,11 @@ use crate::js_value::is_truthy;
 
 const READING_MODES: [&str; 3] = ["fine", "ui", "prose"];
 
-/// The register of text that nobody has marked; it is not written out.
+/// The mode of unmarked text; not written to the output.
 pub(super) const DEFAULT_READING_MODE: &str = "ui";
 
 pub(super) fn apply(input: &RuneInput<'_>, root_style: &mut RootStyle) {
-    // A word that is no register is as good as none.
+    // An unknown mode counts as none.
     let requested = input.tag.attr_str("reading").filter(|mode| READING_MODES.contains(mode));
     let mode = requested.or(input.config.default_reading.as_deref()).unwrap_or(DEFAULT_READING_MODE);
     root_style.has_dropcap = mode == "prose" && input.attribute("dropcap").is_some_and(is_truthy);

@@ -1,6 +1,7 @@
-//! How a rune presents itself: everything about its root element that is worked out before its children are touched.
+//! The root element of a rune: everything that is computed before its children are transformed.
 //!
-//! Each facet adds to one [`RootStyle`], in a fixed order, since the order of classes, attributes and styles is part of the output.
+//! Each facet adds to one [`RootStyle`], in a fixed order: the output depends on the order of classes, attributes and
+//! styles.
 
 use serde_json::Value;
 
@@ -9,41 +10,41 @@ use super::surface_style::SurfaceStyle;
 use super::{ParentRune, backdrop, cover, modifiers, reading_mode, surface, surface_style, tint};
 use crate::render_tree::{Attributes, RenderNode};
 
-/// What the facets of a rune add up to.
+/// The classes, attributes and styles of a rune's root.
 #[derive(Default)]
 pub(super) struct RootStyle {
-    /// Values by name, such as `media-position`: each becomes a data attribute, and blocks and styles read them.
+    /// Values by name, such as `media-position`. Each becomes a data attribute; blocks and styles read them too.
     pub modifier_values: Attributes,
     /// Modifier classes.
     pub classes: Vec<String>,
-    /// Data attributes that are not values of an axis.
+    /// Data attributes that are not modifier values.
     pub data: Attributes,
     /// Inline styles.
     pub styles: Vec<(String, String)>,
-    /// Fields whose `meta` elements have done their work.
+    /// Fields whose `meta` elements are consumed.
     pub consumed: Vec<String>,
-    /// How tightly the rune is set.
+    /// Density of the rune.
     pub density: String,
-    /// Register of the body text.
+    /// Reading mode of the body.
     pub reading_mode: String,
-    /// Does the body begin with a large letter?
+    /// Whether the body starts with a drop cap.
     pub has_dropcap: bool,
-    /// Do its children appear one after another?
+    /// Whether its children are staggered.
     pub is_staggered: bool,
-    /// Does its media fill it, with the text on top?
+    /// Whether its media fills it, with the text on top.
     pub is_cover: bool,
-    /// Colours of the text on top of a cover, unless others are fixed.
+    /// Colour scheme of the text on a cover, unless another is set.
     pub content_color_scheme: Option<Value>,
-    /// Colours that a tint or a backdrop has fixed.
+    /// Colour scheme that a tint or a backdrop sets.
     pub color_scheme: Option<String>,
-    /// What goes around or behind the media.
+    /// Attributes and styles for the media element.
     pub media_styles: Vec<SurfaceStyle>,
-    /// What lies behind the content.
+    /// The layer behind the content.
     pub backdrop: Option<RenderNode>,
 }
 
 impl RootStyle {
-    /// Works out the look of a rune.
+    /// Computes the root style of a rune.
     pub fn compute(input: &RuneInput<'_>, parent: Option<ParentRune<'_>>) -> RootStyle {
         let mut root_style = RootStyle::default();
         modifiers::apply(input, parent, &mut root_style);
@@ -58,7 +59,7 @@ impl RootStyle {
         root_style
     }
 
-    /// The value of an axis as text.
+    /// A modifier value as text.
     pub fn modifier_value(&self, name: &str) -> Option<&str> {
         self.modifier_values.get(name).and_then(Value::as_str)
     }
@@ -78,12 +79,12 @@ impl RootStyle {
         self.styles.push((property.to_owned(), value.into()));
     }
 
-    /// Marks fields as done with.
+    /// Marks fields as consumed.
     pub fn mark_consumed(&mut self, fields: &[&str]) {
         self.consumed.extend(fields.iter().map(|field| (*field).to_owned()));
     }
 
-    /// All data attributes in order: axes first.
+    /// All data attributes in order: modifier values first.
     pub fn data_attributes(&self) -> Attributes {
         let mut attributes = Attributes::new();
         for (name, value) in &self.modifier_values {

@@ -1,4 +1,4 @@
-//! One rune, from its bare element to the finished one.
+//! Transforms one rune.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::parts::PartStyler;
 use super::root_style::RootStyle;
-use super::rune_input::{RuneInput, rune_fields};
+use super::rune_input::RuneInput;
 use super::{Engine, ParentRune};
 use super::{
     assembly, backdrop, cover, label, list_markers, modifiers, post_transform, projection, style, surface,
@@ -14,46 +14,44 @@ use super::{
 };
 use crate::catalogue::{EngineConfig, kebab_case};
 use crate::contracts::CLASS_PREFIX;
-use crate::expand::root_builder::RUNE_FIELDS_ATTRIBUTE;
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Attributes, Element, RenderNode};
 
-/// A rune whose look is settled: everything that its children do not change.
+/// A rune with its root style: everything that does not depend on its children.
 struct PreparedRune<'c> {
     config: Cow<'c, EngineConfig>,
-    /// What its classes begin with.
+    /// Prefix of its classes.
     block: String,
     root_style: RootStyle,
 }
 
-/// Transforms a rune and everything within.
+/// Transforms a rune and its descendants.
 pub(super) fn transform(
     engine: &Engine<'_>,
     tag: &mut Element,
-    type_name: &str,
+    rune: &str,
     config: &EngineConfig,
     parent: Option<ParentRune<'_>>,
 ) {
-    // Runes nest, and this function with them: what it holds meanwhile is on the heap.
-    let mut prepared = prepare(tag, type_name, config, parent);
-    let rune = kebab_case(type_name);
-    let parent_of_children = ParentRune { rune: &rune, child_density: config.child_density.as_deref() };
+    // Runes are nested and so is this function: its state is on the heap to save stack.
+    let mut prepared = prepare(tag, rune, config, parent);
+    let parent_of_children = ParentRune { rune, child_density: config.child_density.as_deref() };
     for child in &mut tag.children {
         engine.transform_node(child, Some(parent_of_children));
     }
     finalize(&mut prepared, tag);
 }
 
-/// Works out the look of a rune, puts its children in their places and dresses them.
+/// Computes the root style, places the children and adds their classes.
 fn prepare<'c>(
     tag: &mut Element,
-    type_name: &str,
+    rune: &str,
     config: &'c EngineConfig,
     parent: Option<ParentRune<'_>>,
 ) -> Box<PreparedRune<'c>> {
-    let fields = rune_fields(tag);
+    let fields = std::mem::take(&mut tag.fields);
     let config = modifiers::with_variants(config, tag, &fields);
-    let block = format!("{CLASS_PREFIX}-{}", config.block_name(type_name));
+    let block = format!("{CLASS_PREFIX}-{}", config.block_name(rune));
     let mut root_style =
         RootStyle::compute(&RuneInput { tag, config: &config, block: &block, fields: &fields }, parent);
     lay_out_children(&config, &mut root_style, &mut tag.children);
@@ -65,7 +63,7 @@ fn prepare<'c>(
     Box::new(PreparedRune { config, block, root_style })
 }
 
-/// What can be done only when everything within is done.
+/// The steps that need the transformed descendants.
 fn finalize(prepared: &mut PreparedRune<'_>, tag: &mut Element) {
     let PreparedRune { config, block, root_style } = prepared;
     if let Some(projection) = &config.projection {
@@ -78,7 +76,7 @@ fn finalize(prepared: &mut PreparedRune<'_>, tag: &mut Element) {
     }
 }
 
-/// Names the parts and puts them where they belong, with the backdrop in front.
+/// Names the parts and places them, with the backdrop first.
 fn lay_out_children(config: &EngineConfig, root_style: &mut RootStyle, children: &mut Vec<RenderNode>) {
     let backdrop = root_style.backdrop.take();
     if backdrop.is_some() {
@@ -92,7 +90,7 @@ fn lay_out_children(config: &EngineConfig, root_style: &mut RootStyle, children:
     children.extend(assembled);
 }
 
-/// Marks on children that are in place, and metas that have done their work.
+/// Marks children in their final place and removes consumed metas.
 fn finalize_children(config: &EngineConfig, root_style: &mut RootStyle, children: &mut Vec<RenderNode>) {
     surface_style::apply_media_attributes(root_style, children);
     cover::disable_media_interaction(root_style, children);
@@ -107,7 +105,7 @@ fn finalize_children(config: &EngineConfig, root_style: &mut RootStyle, children
     if let Some(sequence) = &config.sequence {
         let direction = config.sequence_direction.as_ref().map(|direction| {
             let value = root_style.modifier_values.get(&direction.from_modifier);
-            value.map_or_else(|| direction.default.clone(), to_text)
+            value.map_or_else(|| direction.default.clone(), to_js_string)
         });
         list_markers::mark_lists(children, sequence, direction.as_deref());
     }
@@ -117,7 +115,7 @@ fn finalize_children(config: &EngineConfig, root_style: &mut RootStyle, children
     cover::set_content_color_scheme(root_style, children);
 }
 
-/// The attributes of the root, in the order that is printed.
+/// The attributes of the root, in output order.
 fn root_attributes(
     original: &Attributes,
     config: &EngineConfig,
@@ -127,7 +125,7 @@ fn root_attributes(
     let mut tag = Element::default();
     for (name, value) in original {
         let is_consumed = surface::CONSUMED_ATTRIBUTES.contains(&name.as_str())
-            || matches!(name.as_str(), "data-rune" | RUNE_FIELDS_ATTRIBUTE)
+            || name == "data-rune"
             || modifiers::consumed_attributes(config).any(|consumed| consumed == name);
         if !is_consumed {
             tag.attributes.insert(name.clone(), value.clone());

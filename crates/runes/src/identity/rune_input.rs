@@ -1,57 +1,51 @@
-//! What the engine reads of one rune: its element, its configuration and the values that it hands over.
+//! What the engine reads of one rune: its element, its configuration and its values.
 //!
-//! Values come through two channels: the `data-rune-fields` bag, and `meta` elements among the children, as the facets that
-//! every rune has still use them.
+//! Values come from [`Element::fields`], and from `meta` elements among the children, which carry the universal
+//! attributes.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
 use crate::catalogue::{EngineConfig, Modifier, ModifierSource, kebab_case};
-use crate::expand::root_builder::RUNE_FIELDS_ATTRIBUTE;
-use crate::js_value::{is_truthy, to_text};
+use crate::js_value::{is_truthy, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
-/// A rune as the engine finds it.
+/// A rune before the transform.
 pub(super) struct RuneInput<'a> {
     /// Its root element.
     pub tag: &'a Element,
-    /// Its configuration, with the variants that apply.
+    /// Its configuration, merged with the selected variants.
     pub config: &'a EngineConfig,
-    /// What its classes begin with: `rf-hint`.
+    /// Prefix of its classes: `rf-hint`.
     pub block: &'a str,
-    /// The values of the bag.
+    /// The values of its fields.
     pub fields: &'a Map<String, Value>,
 }
 
 impl RuneInput<'_> {
-    /// The content of the first `meta` child of this field.
+    /// The content of the first `meta` child with this field.
     pub fn meta(&self, field: &str) -> Option<&Value> {
         meta(self.tag, field)
     }
 
-    /// The same as text, where it is not empty.
+    /// [`RuneInput::meta`] as text, if it is not empty.
     pub fn meta_text(&self, field: &str) -> Option<String> {
-        self.meta(field).filter(|value| is_truthy(value)).map(to_text)
+        self.meta(field).filter(|value| is_truthy(value)).map(to_js_string)
     }
 
-    /// An attribute of the root, where it has a value.
+    /// An attribute of the root, if it has a value.
     pub fn attribute(&self, name: &str) -> Option<&Value> {
         self.tag.attributes.get(name).filter(|value| !value.is_null())
     }
 
-    /// The value of a modifier: what was handed over, or its default.
+    /// The value of a modifier, or its default.
     pub fn modifier(&self, name: &str, modifier: &Modifier) -> Option<Value> {
         modifier_value(self.tag, self.fields, name, modifier)
     }
 }
 
-/// The bag of a rune, as it was written by its schema.
-pub(super) fn rune_fields(tag: &Element) -> Map<String, Value> {
-    tag.attr_str(RUNE_FIELDS_ATTRIBUTE).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
-}
-
-/// The content of the first `meta` child of a field.
+/// The content of the first `meta` child with a field.
 pub(super) fn meta<'t>(tag: &'t Element, field: &str) -> Option<&'t Value> {
     let field = to_kebab_case(field);
     let mut metas = tag.children.iter().filter_map(RenderNode::as_element).filter(|child| child.is("meta"));
@@ -59,7 +53,7 @@ pub(super) fn meta<'t>(tag: &'t Element, field: &str) -> Option<&'t Value> {
     meta.attributes.get("content").filter(|value| !value.is_null())
 }
 
-/// The value of a modifier: what was handed over, or its default.
+/// The value of a modifier, or its default.
 pub(super) fn modifier_value(
     tag: &Element,
     fields: &Map<String, Value>,
@@ -76,7 +70,7 @@ pub(super) fn modifier_value(
     value.cloned().or_else(|| modifier.default.clone().map(Value::String))
 }
 
-/// Most names are in kebab case already.
+/// Most names are in kebab case already, so this rarely allocates.
 fn to_kebab_case(name: &str) -> Cow<'_, str> {
     if name.chars().any(|letter| letter.is_ascii_uppercase()) {
         return Cow::Owned(kebab_case(name));

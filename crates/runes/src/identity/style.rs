@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::root_style::RootStyle;
 use super::surface_style::lookup;
 use crate::catalogue::{EngineConfig, Style, StyleTransform};
-use crate::js_value::{is_truthy, to_text};
+use crate::js_value::{is_truthy, to_js_string};
 use crate::render_tree::Element;
 
 const VALIGNS: [(&str, &str); 2] = [("top", "start"), ("bottom", "end")];
@@ -17,11 +17,11 @@ const GAPS: [(&str, &str); 4] = [
     ("loose", "var(--rf-spacing-xl)"),
 ];
 
-/// Styles of the root: those that follow modifiers, then those of the facets.
+/// Styles of the root: those of modifiers, then those of facets.
 pub(super) fn root_styles(config: &EngineConfig, root_style: &RootStyle) -> Vec<(String, String)> {
     let from_modifiers = config.styles.iter().filter_map(|(modifier, style)| {
         let value = root_style.modifier_values.get(modifier).filter(|value| is_truthy(value))?;
-        Some((style.prop.clone(), style_value(style, &to_text(value))))
+        Some((style.prop.clone(), style_value(style, &to_js_string(value))))
     });
     from_modifiers.chain(root_style.styles.iter().cloned()).collect()
 }
@@ -42,7 +42,7 @@ fn to_fractions(value: &str) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// Parts between runs of white space; a space at either end leaves an empty part there.
+/// Splits at white space; white space at an end leaves an empty part there.
 fn split_at_spaces(text: &str) -> impl Iterator<Item = &str> {
     let inner = text.split_whitespace();
     let starts = text.starts_with(char::is_whitespace).then_some("");
@@ -50,12 +50,12 @@ fn split_at_spaces(text: &str) -> impl Iterator<Item = &str> {
     starts.into_iter().chain(inner).chain(ends)
 }
 
-/// Adds declarations to an element's own.
+/// Appends declarations to an element's style.
 pub(super) fn append_styles(tag: &mut Element, styles: &[(String, String)]) {
     if styles.is_empty() {
         return;
     }
-    let existing = tag.attributes.get("style").filter(|style| is_truthy(style)).map(to_text);
+    let existing = tag.attributes.get("style").filter(|style| is_truthy(style)).map(to_js_string);
     let added = styles.iter().map(|(property, value)| format!("{property}: {value}"));
     let all: Vec<String> = existing.into_iter().chain(added).collect();
     tag.attributes.insert("style".into(), Value::String(all.join("; ")));

@@ -1,22 +1,22 @@
-//! Frames around and patterns behind a surface: the rune itself, or its media.
+//! Frames around a surface and patterns on it. The surface is the rune itself or its media.
 //!
-//! Both are worked out early and put on late, since the media's element exists only when the children stand.
+//! Both are computed early and applied late: the media element exists only after the children are placed.
 
 use super::find;
 use super::root_style::RootStyle;
 use super::rune_input::RuneInput;
 use super::style::append_styles;
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Attributes, RenderNode};
 
-/// Attributes and styles for a surface.
+/// Attributes and styles of a surface.
 #[derive(Default)]
 pub(super) struct SurfaceStyle {
     attributes: Attributes,
     styles: Vec<(String, String)>,
 }
 
-/// The surface that is dressed.
+/// The surface that receives them.
 enum Target {
     Rune,
     Media,
@@ -37,27 +37,27 @@ const OFFSETS: [(&str, &str); 8] = [
 const CELL_SIZES: [(&str, &str); 3] = [("sm", "12px"), ("md", "16px"), ("lg", "24px")];
 const OPACITIES: [(&str, &str); 3] = [("sm", "0.25"), ("md", "0.5"), ("lg", "0.85")];
 
-/// The value that belongs to a word.
+/// The value for a key in a table.
 pub(super) fn lookup<'w>(table: &[(&str, &'w str)], key: &str) -> Option<&'w str> {
     table.iter().find(|(entry_key, _)| *entry_key == key).map(|(_, value)| *value)
 }
 
-/// Reads fields and remembers which were there.
+/// Reads fields and remembers which are present.
 struct FieldReader<'s, 'a> {
     input: &'s RuneInput<'a>,
     present_fields: Vec<&'static str>,
 }
 
 impl FieldReader<'_, '_> {
-    /// A field as text, where it is not empty.
+    /// A field as text, if it is not empty.
     fn read(&mut self, field: &'static str) -> Option<String> {
         let value = self.input.meta(field)?;
         self.present_fields.push(field);
-        Some(to_text(value)).filter(|text| !text.is_empty())
+        Some(to_js_string(value)).filter(|text| !text.is_empty())
     }
 }
 
-/// A frame: a preset's name and what is written beside it.
+/// Applies a frame: the name of a preset, and values beside it.
 pub(super) fn apply_frame(input: &RuneInput<'_>, root_style: &mut RootStyle) {
     let mut reader = FieldReader { input, present_fields: Vec::new() };
     let surface_style = frame_style(&mut reader, input.config.guest_fit.as_deref() == Some("bleed"));
@@ -87,9 +87,9 @@ fn frame_style(reader: &mut FieldReader<'_, '_>, is_bleeding: bool) -> SurfaceSt
     let anchor = reader.read("frame-anchor");
     let overflow = reader.read("frame-overflow");
     let shadow = reader.read("frame-shadow");
-    // A displaced guest does what its host does with guests, unless told otherwise.
+    // A displaced guest follows the host's `guest-fit`, unless it sets a mode.
     let mode = mode.or_else(|| displace.as_ref().filter(|_| is_bleeding).map(|_| "bleed".into()));
-    // Where guests are clipped, overflowing would have no effect.
+    // Without bleeding guests, overflow has no effect.
     let overflow = overflow.filter(|overflow| is_bleeding && overflow == "bleed");
     let attributes = [
         ("data-frame", preset),
@@ -118,7 +118,7 @@ fn frame_style(reader: &mut FieldReader<'_, '_>, is_bleeding: bool) -> SurfaceSt
     surface_style
 }
 
-/// `top left` → where along the line and where across it.
+/// `top left` → position along the x axis and the y axis.
 fn placement(place: &str) -> (&'static str, &'static str) {
     match place {
         "left" => ("start", "center"),
@@ -133,7 +133,7 @@ fn placement(place: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// A pattern; its other values mean nothing without one.
+/// Applies a pattern; its other values have no effect without one.
 pub(super) fn apply_substrate(input: &RuneInput<'_>, root_style: &mut RootStyle) {
     let mut reader = FieldReader { input, present_fields: Vec::new() };
     let pattern = reader.read("substrate");
@@ -175,7 +175,7 @@ fn has_media(input: &RuneInput<'_>) -> bool {
     input.config.sections.values().any(|role| role == "media")
 }
 
-/// Puts what is for the media on its element.
+/// Applies the attributes and styles for the media to its element.
 pub(super) fn apply_media_attributes(root_style: &mut RootStyle, children: &mut [RenderNode]) {
     for surface_style in std::mem::take(&mut root_style.media_styles) {
         let Some(media) = find::find_media(children) else { return };

@@ -1,11 +1,11 @@
-//! Tints: colours of one rune, by the name of a preset or written out, and the scheme that it is locked to.
+//! Tints: the colours of one rune, by preset name or as values, and the colour scheme that it is locked to.
 //!
-//! Presets belong to a theme. There is none here, so a name is passed on for the style sheet to know.
+//! Presets belong to a theme. There is no theme here, so preset names are passed on to the style sheet.
 
 use super::root_style::RootStyle;
 use super::rune_input::RuneInput;
 
-/// The colours that a tint may set, in order.
+/// The colours that a tint may set, in output order.
 const COLOUR_TOKENS: [&str; 6] = ["bg", "surface", "text", "muted", "primary", "border"];
 
 pub(super) fn apply(input: &RuneInput<'_>, root_style: &mut RootStyle) {
@@ -20,7 +20,7 @@ pub(super) fn apply(input: &RuneInput<'_>, root_style: &mut RootStyle) {
     if name.is_some() || has_colours {
         root_style.set_data_attr("data-tint", name.unwrap_or_else(|| "custom".into()));
     }
-    // `auto` is no lock at all.
+    // `auto` does not lock the scheme.
     if let Some(mode) = mode.filter(|mode| mode != "auto") {
         root_style.set_data_attr("data-color-scheme", mode.as_str());
         root_style.color_scheme = Some(mode);
@@ -33,7 +33,7 @@ pub(super) fn apply(input: &RuneInput<'_>, root_style: &mut RootStyle) {
     }
 }
 
-/// Turns the colours of one scheme into styles and counts them.
+/// Converts the colours of one scheme to styles; returns their number.
 fn apply_colours(input: &RuneInput<'_>, prefix: &str, root_style: &mut RootStyle) -> usize {
     let mut count = 0;
     for token in COLOUR_TOKENS {

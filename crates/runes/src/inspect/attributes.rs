@@ -1,4 +1,4 @@
-//! Attributes of a query, checked against what a rune knows.
+//! Checks the attributes of a query against the attributes of a rune.
 
 use std::fmt;
 
@@ -8,22 +8,22 @@ use serde_json::Value;
 
 use crate::catalogue::{Attribute, AttributeType, Catalogue, Rune};
 
-/// The word that stands for every value of a closed set.
+/// The value that stands for every allowed value.
 pub const ALL_VALUES: &str = "all";
 
-/// Attributes and their values, in the order of the query.
+/// Attributes and values, in the order of the query.
 pub type AttributeValues = IndexMap<String, Value>;
 
-/// Attributes that have passed.
+/// Checked attributes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckedAttributes {
-    /// Those with one value, of the type that the rune expects.
+    /// Attributes with one value, converted to the attribute's type.
     pub values: AttributeValues,
-    /// The one that is to be shown with each of its values.
+    /// The attribute to show with each of its values.
     pub expand_over: Option<(String, Vec<String>)>,
 }
 
-/// An attribute that a rune does not have, or a value that the attribute does not.
+/// An unknown attribute, or a value that the attribute does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidAttribute {
     /// The rune.
@@ -32,9 +32,9 @@ pub struct InvalidAttribute {
     pub attribute: String,
     /// What is wrong, in one sentence.
     pub message: String,
-    /// The values or the attributes that there are; empty where that cannot be listed.
+    /// The allowed values, or the known attributes; empty if they cannot be listed.
     pub allowed: Vec<String>,
-    /// Up to three of them that were probably meant.
+    /// Up to three similar ones.
     pub nearest: Vec<String>,
 }
 
@@ -47,20 +47,20 @@ impl fmt::Display for InvalidAttribute {
 impl std::error::Error for InvalidAttribute {}
 
 impl InvalidAttribute {
-    /// What to do about it.
+    /// What the caller can do.
     pub fn hint(&self) -> String {
-        let known_values = || format!("known are {}", self.allowed.join(", "));
+        let known_values = || format!("use one of {}", self.allowed.join(", "));
         match (self.nearest.as_slice(), self.allowed.as_slice()) {
-            ([], []) => format!("refrakt://reference tells what {} understands", self.rune),
+            ([], []) => format!("read refrakt://reference for the attributes of {}", self.rune),
             ([], _) => known_values(),
             (near, []) => format!("did you mean {}?", near.join(", ")),
-            (near, _) => format!("did you mean {}? Known are {}", near.join(", "), self.allowed.join(", ")),
+            (near, _) => format!("did you mean {}? Use one of {}", near.join(", "), self.allowed.join(", ")),
         }
     }
 }
 
-/// Checks attributes as a query gives them: that the rune has them, that their values are of the right type and in the set of
-/// values where there is one. An attribute given twice has its last value.
+/// Checks that the rune has the attributes and that their values have the right type and are allowed. If an attribute
+/// is given twice, its last value is used.
 pub fn check_attributes(
     catalogue: &Catalogue,
     rune: &Rune,
@@ -114,7 +114,7 @@ fn invalid_attribute(
     InvalidAttribute { rune, attribute, message, allowed: allowed.to_vec(), nearest }
 }
 
-/// A text as a value of the attribute's type.
+/// Converts text to the attribute's type.
 fn parse_value(
     rune: &Rune,
     name: &str,
@@ -134,13 +134,13 @@ fn parse_value(
         return Err(invalid_attribute(
             rune,
             name,
-            format!("{name} holds a control character"),
+            format!("{name} contains a control character"),
             &[],
             Vec::new(),
         ));
     }
     if !attribute.matches.is_empty() && !attribute.matches.iter().any(|allowed| allowed == text) {
-        let message = format!("`{text}` is not a value of {name} of {}", rune.name);
+        let message = format!("`{text}` is not an allowed value of {name} of {}", rune.name);
         let nearest = closest_few(text, attribute.matches.iter().map(String::as_str));
         let nearest = nearest.into_iter().map(str::to_owned).collect();
         return Err(invalid_attribute(rune, name, message, &attribute.matches, nearest));
@@ -149,23 +149,25 @@ fn parse_value(
     match attribute.kind {
         AttributeType::String | AttributeType::List => Ok(text.into()),
         AttributeType::NumberOrString => Ok(parse_number(text).unwrap_or_else(|| text.into())),
-        AttributeType::Number => parse_number(text).ok_or_else(|| reject("no number")),
+        AttributeType::Number => parse_number(text).ok_or_else(|| reject("not a number")),
         AttributeType::Boolean => match text {
             "true" => Ok(true.into()),
             "false" => Ok(false.into()),
             _ => {
-                let message = format!("{name} of {} is true or false, not `{text}`", rune.name);
+                let message = format!("{name} of {} must be true or false, not `{text}`", rune.name);
                 Err(invalid_attribute(rune, name, message, &["true".into(), "false".into()], Vec::new()))
             }
         },
-        AttributeType::Array => parse_json().filter(Value::is_array).ok_or_else(|| reject("no JSON list")),
+        AttributeType::Array => {
+            parse_json().filter(Value::is_array).ok_or_else(|| reject("not a JSON array"))
+        }
         AttributeType::Object => {
-            parse_json().filter(Value::is_object).ok_or_else(|| reject("no JSON object"))
+            parse_json().filter(Value::is_object).ok_or_else(|| reject("not a JSON object"))
         }
     }
 }
 
-/// A number as a document may hold it: digits, perhaps a sign and a fraction.
+/// Parses a number in Markdoc syntax: optional sign, digits, optional fraction.
 fn parse_number(text: &str) -> Option<Value> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
@@ -207,7 +209,7 @@ mod tests {
     fn invalid_attribute_error_lists_allowed_values() {
         let error = check_rune("hint", &[("type", "bogus")]).unwrap_err();
         assert_eq!(error.allowed, ["caution", "check", "note", "warning"]);
-        assert_eq!(error.hint(), "known are caution, check, note, warning");
+        assert_eq!(error.hint(), "use one of caution, check, note, warning");
         let error = check_rune("hint", &[("tpye", "note")]).unwrap_err();
         assert_eq!((error.nearest, error.allowed), (vec!["type".to_owned()], vec!["type".to_owned()]));
         let error = check_rune("hint", &[("widht", "wide")]).unwrap_err();
@@ -227,7 +229,7 @@ mod tests {
         assert_eq!(checked.expand_over.unwrap().1.len(), 4);
         assert!(check_rune("hint", &[("type", "all"), ("width", "all")]).is_err());
         assert_eq!(check_rune("details", &[("summary", "all")]).unwrap().values["summary"], "all");
-        // The backlog has a value of that name.
+        // `plan-history` allows a value named `all`.
         assert_eq!(check_rune("plan-history", &[("type", "all")]).unwrap().expand_over, None);
     }
 }

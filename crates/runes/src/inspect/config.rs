@@ -1,13 +1,12 @@
-//! The engine's configuration of a rune as JSON, in the spelling of the original.
+//! The engine configuration of a rune as JSON, with npm's keys.
 
+use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
-use crate::catalogue::{
-    BlockField, Catalogue, EngineConfig, Layout, MetaField, Modifier, OrderedMap, Rune, kebab_case,
-};
+use crate::catalogue::{BlockField, Catalogue, EngineConfig, Layout, MetaField, Modifier, Rune, kebab_case};
 use crate::contracts::inline_style_json;
 
-/// What the engine does with a rune. A rune that leaves no element of its own has an empty configuration, never none.
+/// The configuration of a rune. Empty for a rune that leaves no element of its own.
 pub fn engine_config_json(catalogue: &Catalogue, rune: &Rune) -> Value {
     let empty = EngineConfig::default();
     let config = catalogue.engine_config_of(rune).unwrap_or(&empty);
@@ -41,11 +40,11 @@ pub fn engine_config_json(catalogue: &Catalogue, rune: &Rune) -> Value {
     json_config
 }
 
-fn map_to_json<T>(values: &OrderedMap<T>, to_json: impl Fn(&T) -> Value) -> Value {
+fn map_to_json<T>(values: &IndexMap<String, T>, to_json: impl Fn(&T) -> Value) -> Value {
     Value::Object(values.iter().map(|(name, value)| (name.clone(), to_json(value))).collect())
 }
 
-/// An object of what is said: without `null`, `false` and what is empty.
+/// An object without `null`, `false` and empty values.
 fn object_without_empty<const N: usize>(entries: [(&str, Value); N]) -> Value {
     let is_present = |value: &Value| match value {
         Value::Null | Value::Bool(false) => false,
@@ -82,7 +81,7 @@ fn meta_field_json(field: &MetaField) -> Value {
     ])
 }
 
-/// A value by its name alone, unless it stands at the end.
+/// The field's name, or an object if the field is aligned.
 fn block_field_json(field: &BlockField) -> Value {
     match &field.align {
         Some(align) => json!({ "field": field.field, "align": align }),

@@ -1,11 +1,11 @@
-//! A rune shown at work: its example, rendered, with the attributes that the caller wants to see.
+//! Renders the example of one rune, with the attributes of the query.
 //!
-//! This is what `refrakt://rune/<name>?attribute=value` answers. The engine itself accepts any value, as the original does; here
-//! a value that the rune does not know is refused with the values that it does know ([`check`]).
+//! This answers `refrakt://rune/<name>?attribute=value`. The engine accepts any value, as npm does. This module rejects
+//! attributes and values that the rune does not know, and lists the known ones ([`check_attributes`]).
 //!
 //! ```
 //! use quad_runes::catalogue::Catalogue;
-//! use quad_runes::inspect::inspect;
+//! use quad_runes::inspect::{InspectError, inspect};
 //!
 //! let catalogue = Catalogue::core();
 //! let shown = inspect(&catalogue, "callout", &[("type".into(), "warning".into())])?;
@@ -16,8 +16,10 @@
 //! let every = inspect(&catalogue, "hint", &[("type".into(), "all".into())])?;
 //! assert_eq!(every.as_array().map(Vec::len), Some(4));
 //!
-//! let refused = inspect(&catalogue, "hint", &[("type".into(), "warnin".into())]).unwrap_err();
-//! assert_eq!(refused.hint(), "did you mean warning? Known are caution, check, note, warning");
+//! let Err(InspectError::Invalid(invalid)) = inspect(&catalogue, "hint", &[("type".into(), "warnin".into())]) else {
+//!     panic!("the value is unknown");
+//! };
+//! assert_eq!(invalid.hint(), "did you mean warning? Use one of caution, check, note, warning");
 //! # Ok::<(), quad_runes::inspect::InspectError>(())
 //! ```
 
@@ -31,23 +33,23 @@ use serde_json::{Value, json};
 
 pub use attributes::{ALL_VALUES, InvalidAttribute, check_attributes};
 pub use config::engine_config_json;
-pub use set_attributes::set_attributes;
+pub use set_attributes::AttributeEditor;
 
 use crate::catalogue::{AttributeType, Catalogue, Rune, UnknownRune};
 use crate::expand::{PageVariables, RenderError};
 use crate::render::render;
 
-/// The theme that every answer is rendered with.
+/// The theme of every answer.
 const THEME: &str = "base";
 
 /// Why a rune cannot be shown.
 #[derive(Debug)]
 pub enum InspectError {
-    /// There is no such rune.
+    /// The rune does not exist.
     Unknown(UnknownRune),
-    /// It has no such attribute, or the attribute no such value.
+    /// The attribute or its value is unknown.
     Invalid(InvalidAttribute),
-    /// Its example cannot be rendered.
+    /// The example cannot be rendered.
     Render(RenderError),
 }
 
@@ -63,30 +65,8 @@ impl fmt::Display for InspectError {
 
 impl std::error::Error for InspectError {}
 
-impl InspectError {
-    /// The code that clients tell errors apart by.
-    pub fn code(&self) -> &'static str {
-        match self {
-            InspectError::Unknown(_) => "RUNE_UNKNOWN",
-            InspectError::Invalid(_) => "INVALID_ATTRIBUTE",
-            InspectError::Render(_) => "RESOURCE_FAILED",
-        }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> String {
-        match self {
-            InspectError::Unknown(error) => error.hint(),
-            InspectError::Invalid(error) => error.hint(),
-            InspectError::Render(_) => {
-                "this rune needs a site around it; write it into a page and render that".into()
-            }
-        }
-    }
-}
-
-/// A rune by name or alias, with attributes as a query gives them: decoded, in order. One attribute of a closed set may be
-/// [`ALL`]; then the answer is a list with one entry for each of its values.
+/// Renders a rune by name or alias, with the decoded attributes of a query. One attribute may have the value
+/// [`ALL_VALUES`]: the answer is then a list with one entry for each allowed value.
 pub fn inspect(
     catalogue: &Catalogue,
     name: &str,
@@ -94,24 +74,26 @@ pub fn inspect(
 ) -> Result<Value, InspectError> {
     let rune = catalogue.rune(name).map_err(InspectError::Unknown)?;
     let checked = check_attributes(catalogue, rune, attributes).map_err(InspectError::Invalid)?;
-    let Some((expand_over, values)) = checked.expand_over else {
-        return render_preview(catalogue, rune, &checked.values);
+    let example = example_source(rune);
+    // Without attributes the example is shown unchanged, and is not parsed for its tag.
+    if checked.values.is_empty() && checked.expand_over.is_none() {
+        return render_preview(catalogue, rune, &example);
+    }
+    let editor = AttributeEditor::new(&example);
+    let preview = |values: &attributes::AttributeValues| {
+        render_preview(catalogue, rune, &editor.set_attributes(&rune.name, values))
     };
+    let Some((expand_over, values)) = checked.expand_over else { return preview(&checked.values) };
     let each = values.into_iter().map(|value| {
         let mut values = checked.values.clone();
         values.insert(expand_over.clone(), value.into());
-        render_preview(catalogue, rune, &values)
+        preview(&values)
     });
     each.collect::<Result<Vec<Value>, InspectError>>().map(Value::Array)
 }
 
-fn render_preview(
-    catalogue: &Catalogue,
-    rune: &Rune,
-    values: &attributes::AttributeValues,
-) -> Result<Value, InspectError> {
-    let input = set_attributes(&example_source(rune), &rune.name, values);
-    let rendered = render(catalogue, &input, &PageVariables::default()).map_err(InspectError::Render)?;
+fn render_preview(catalogue: &Catalogue, rune: &Rune, input: &str) -> Result<Value, InspectError> {
+    let rendered = render(catalogue, input, &PageVariables::default()).map_err(InspectError::Render)?;
     Ok(json!({
         "rune": rune.name,
         "theme": THEME,
@@ -122,7 +104,7 @@ fn render_preview(
     }))
 }
 
-/// The rune's own example, or the least that it needs.
+/// The rune's example, or a tag with its required attributes.
 fn example_source(rune: &Rune) -> String {
     if let Some(example) = &rune.example {
         return example.clone();

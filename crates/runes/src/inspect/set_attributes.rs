@@ -1,60 +1,76 @@
-//! Attributes written into the first tag of a rune in a document; all other bytes stay as they are.
+//! Sets attributes in the first tag of a rune in a document. All other bytes stay unchanged.
 
 use std::ops::Range;
 
-use quad_markdoc::{Node, parse};
+use quad_markdoc::{Document, Node, parse};
 use serde_json::Value;
 
 use super::attributes::AttributeValues;
-use crate::js_value::number_text;
+use crate::js_value::format_js_number;
 
-/// The document with these attributes in the first tag of this name: a value that is there is replaced, one that is not is
-/// added behind the others. A document without such a tag is given back unchanged.
+/// A document whose attributes are to be set. Parsed once, edited any number of times.
 ///
 /// ```
-/// use quad_runes::inspect::splice;
+/// use quad_runes::inspect::AttributeEditor;
 ///
 /// let values = [("depth".to_owned(), 2.into()), ("title".to_owned(), "say \"hi\"".into())].into_iter().collect();
-/// assert_eq!(splice("{% toc depth=3 /%}", "toc", &values), r#"{% toc depth=2 title="say \"hi\"" /%}"#);
+/// let editor = AttributeEditor::new("{% toc depth=3 /%}");
+/// assert_eq!(editor.set_attributes("toc", &values), r#"{% toc depth=2 title="say \"hi\"" /%}"#);
 /// ```
-pub fn set_attributes(source: &str, rune: &str, values: &AttributeValues) -> String {
-    if values.is_empty() {
-        return source.to_owned();
-    }
-    let Ok(document) = parse(source) else { return source.to_owned() };
-    let mut tags = document.root.descendants().filter(|node| node.is_tag(rune) && node.opening().is_some());
-    let Some(tag) = tags.next() else { return source.to_owned() };
-    let mut edits = Vec::new();
-    let mut insertion = String::new();
-    for (name, value) in values {
-        match attribute_edit(source, tag, name, value) {
-            Some(edit) => edits.push(edit),
-            None => insertion.push_str(&format!(" {name}={}", to_markdoc_literal(value))),
-        }
-    }
-    if !insertion.is_empty() {
-        edits.extend(insertion_range(source, tag).map(|range| (range, insertion + " ")));
-    }
-    // From the back, so that what is still to come keeps its place.
-    edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
-    let mut spliced = source.to_owned();
-    for (range, text) in edits {
-        spliced.replace_range(range, &text);
-    }
-    spliced
+pub struct AttributeEditor<'s> {
+    source: &'s str,
+    /// `None` if the source is longer than the parser's limit.
+    document: Option<Document>,
 }
 
-/// Where an attribute stands and what replaces it.
+impl<'s> AttributeEditor<'s> {
+    /// Parses a document.
+    pub fn new(source: &'s str) -> AttributeEditor<'s> {
+        AttributeEditor { source, document: parse(source).ok() }
+    }
+
+    /// The document with attributes set in the first tag of this name: existing values are replaced, new attributes are
+    /// appended. Without such a tag the document is unchanged.
+    pub fn set_attributes(&self, rune: &str, values: &AttributeValues) -> String {
+        let mut edited = self.source.to_owned();
+        // Edits are applied from the end, so earlier offsets stay valid.
+        let mut edits = self.edits(rune, values).unwrap_or_default();
+        edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+        for (range, text) in edits {
+            edited.replace_range(range, &text);
+        }
+        edited
+    }
+
+    fn edits(&self, rune: &str, values: &AttributeValues) -> Option<Vec<(Range<usize>, String)>> {
+        let nodes = self.document.as_ref()?.root.descendants();
+        let tag = nodes.into_iter().find(|node| node.is_tag(rune) && node.opening().is_some())?;
+        let mut edits = Vec::new();
+        let mut insertion = String::new();
+        for (name, value) in values {
+            match attribute_edit(self.source, tag, name, value) {
+                Some(edit) => edits.push(edit),
+                None => insertion.push_str(&format!(" {name}={}", to_markdoc_literal(value))),
+            }
+        }
+        if !insertion.is_empty() {
+            edits.extend(insertion_range(self.source, tag).map(|range| (range, insertion + " ")));
+        }
+        Some(edits)
+    }
+}
+
+/// The range of an attribute and its replacement.
 fn attribute_edit(source: &str, tag: &Node, name: &str, value: &Value) -> Option<(Range<usize>, String)> {
     let annotation = tag.annotation(name)?;
     if annotation.span.slice(source).starts_with('#') {
-        // An id in short form can hold only a word.
+        // The short form of an id allows only a word.
         return Some((annotation.span.range(), format!("{name}={}", to_markdoc_literal(value))));
     }
     Some((annotation.value_span.range(), to_markdoc_literal(value)))
 }
 
-/// The space between the last attribute and the end of an opening tag.
+/// The white space between the last attribute and the end of the opening tag.
 fn insertion_range(source: &str, tag: &Node) -> Option<Range<usize>> {
     let opening = tag.opening()?;
     let text = opening.slice(source);
@@ -63,12 +79,12 @@ fn insertion_range(source: &str, tag: &Node) -> Option<Range<usize>> {
     Some(start + inner.trim_end().len()..start + inner.len())
 }
 
-/// A value as a document holds it.
+/// A value in Markdoc syntax.
 fn to_markdoc_literal(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
         Value::Bool(truth) => truth.to_string(),
-        Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), number_text),
+        Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), format_js_number),
         Value::String(text) => quote(text),
         Value::Array(items) => {
             format!("[{}]", items.iter().map(to_markdoc_literal).collect::<Vec<_>>().join(", "))
@@ -91,7 +107,7 @@ fn quote(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
-            // Nothing else below a space can be written in a document.
+            // Markdoc syntax has no escape for other control characters.
             ch if u32::from(ch) < 0x20 => {}
             ch => quoted.push(ch),
         }
@@ -106,7 +122,7 @@ mod tests {
 
     fn assert_set_attributes(source: &str, rune: &str, values: &[(&str, Value)], expect: &str) {
         let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        assert_eq!(set_attributes(source, rune, &values), expect);
+        assert_eq!(AttributeEditor::new(source).set_attributes(rune, &values), expect);
     }
 
     #[test]
@@ -149,8 +165,8 @@ mod tests {
     #[test]
     fn any_string_round_trips_as_a_value() {
         for text in ["say \"hi\"", "a\\b", "%}", "{% x %}", "$& $1 $$", "two\nlines", ""] {
-            let spliced =
-                set_attributes("{% a /%}", "a", &[("b".to_owned(), text.into())].into_iter().collect());
+            let values = [("b".to_owned(), text.into())].into_iter().collect();
+            let spliced = AttributeEditor::new("{% a /%}").set_attributes("a", &values);
             let document = parse(&spliced).unwrap();
             let tag = document.root.descendants().find(|node| node.is_tag("a")).unwrap();
             assert_eq!(tag.attributes.get_str("b"), Some(text), "{spliced}");

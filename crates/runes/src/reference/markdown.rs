@@ -1,33 +1,17 @@
-//! The reference as Markdown, for terminals and for agents that read text.
+//! The reference as Markdown.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{Detail, rune_reference, runes_by_package};
+use super::rune_reference;
 use crate::catalogue::{Catalogue, ContentModel, Field, Rune};
-
-/// Names and descriptions, one line each, by package.
-pub fn list_as_markdown(catalogue: &Catalogue) -> String {
-    let mut text = String::from("# Runes\n");
-    for (package, runes) in runes_by_package(catalogue) {
-        let _ = write!(text, "\n## {}\n\n", package.label);
-        for rune in runes {
-            let _ = write!(text, "- `{}`", rune.name);
-            if !rune.aliases.is_empty() {
-                let _ = write!(text, " (also {})", code_list(&rune.aliases));
-            }
-            let _ = writeln!(text, ": {}", rune.description);
-        }
-    }
-    text
-}
 
 /// Every rune, one after another.
 pub fn site_reference_as_markdown(catalogue: &Catalogue) -> String {
     let mut text = String::from("# Rune reference\n\n## Attributes of every rune\n\n");
     for (name, attribute) in catalogue.universal_attributes() {
-        let entry = super::attribute_entry(attribute, None, Detail::Full);
+        let entry = super::attribute_entry(attribute, None);
         write_attribute_line(&mut text, name, &entry);
     }
     for rune in super::visible_runes_by_name(catalogue) {
@@ -46,7 +30,7 @@ pub fn rune_as_markdown(catalogue: &Catalogue, rune: &Rune) -> String {
     if rune.self_closing {
         let _ = writeln!(text, "- written without a body: `{{% {} /%}}`", rune.name);
     }
-    let entry = rune_reference(catalogue, rune, Detail::Full);
+    let entry = rune_reference(catalogue, rune);
     let attributes = &entry["attributes"];
     let shared = attributes["base"]["attributes"].as_object().into_iter().flatten();
     let attributes_with_preset: Vec<(&String, &Value)> =
@@ -144,7 +128,7 @@ fn write_field_lines(text: &mut String, fields: &[Field]) {
     }
 }
 
-/// A fence longer than any within.
+/// A fence that is longer than any in the example.
 fn fence_for(example: &str) -> String {
     let longest = example
         .lines()
@@ -171,11 +155,9 @@ mod tests {
     }
 
     #[test]
-    fn every_rune_is_in_reference_and_list() {
-        let catalogue = Catalogue::all_builtin();
-        let (all, list) = (site_reference_as_markdown(&catalogue), list_as_markdown(&catalogue));
+    fn every_rune_is_in_the_reference() {
+        let all = site_reference_as_markdown(&Catalogue::all_builtin());
         assert_eq!(all.matches("\n### Example\n").count(), 118);
-        assert_eq!(list.matches("\n- `").count(), 118);
     }
 
     #[test]

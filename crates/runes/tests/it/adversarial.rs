@@ -1,4 +1,4 @@
-//! Whatever a description of runes holds, reading it ends, without a panic.
+//! Hostile input: parsing a package never panics, and rendering stays within its limits.
 
 use proptest::prelude::*;
 use quad_runes::catalogue::{Catalogue, Package};
@@ -6,7 +6,7 @@ use quad_runes::expand::{PageVariables, RenderError};
 use quad_runes::limits::{DIFF_CELLS_MAX, RUNE_DEPTH_MAX};
 use quad_runes::render::render;
 
-/// Pieces that mean something to a reader, in any order, and anything between them.
+/// Fragments of valid files in any order, with random text between them.
 fn text_from_pieces(pieces: &'static [&'static str]) -> impl Strategy<Value = String> {
     let piece =
         prop_oneof![4 => proptest::sample::select(pieces).prop_map(str::to_owned), 1 => any::<String>()];
@@ -31,20 +31,20 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn any_description_of_runes_is_read(text in text_from_pieces(RUNES)) {
+    fn parse_package_never_panics(text in text_from_pieces(RUNES)) {
         if let Err(error) = Package::parse("refrakt.runes.toml", &text, "local") {
             prop_assert!(error.line >= 1 && error.line <= text.matches('\n').count() + 1);
         }
     }
 }
 
-/// A document on a stack as small as a server's worker has.
+/// Renders a document on a stack as small as that of a server's worker thread.
 fn render_on_small_stack(source: String) -> Result<usize, RenderError> {
     let worker = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
         let catalogue = Catalogue::all_builtin();
         render(&catalogue, &source, &PageVariables::default()).map(|rendered| rendered.html.len())
     });
-    worker.unwrap().join().expect("no overflow, no panic")
+    worker.unwrap().join().expect("the worker neither overflows its stack nor panics")
 }
 
 #[test]
@@ -63,12 +63,12 @@ fn nested_runes_are_bounded() {
         }
     }
     assert_eq!(nested("hint", RUNE_DEPTH_MAX + 1), Err(RenderError::RunesNestedTooDeep));
-    assert_eq!(RenderError::RunesNestedTooDeep.to_string(), "more than 40 runes stand within one another");
+    assert_eq!(RenderError::RunesNestedTooDeep.to_string(), "more than 40 runes are nested in one another");
 }
 
 #[test]
 fn nested_tabs_from_headings_are_bounded() {
-    // Each level makes tabs of its headings; whatever repeats content must not do so level by level.
+    // Each level makes tabs of its headings. Runes that repeat content must not multiply it at every level.
     let mut source = String::from("deep\n");
     for level in 0..60 {
         source = format!("{{% tabs %}}\n## A{level}\n\n{source}\n## B{level}\n\nx\n{{% /tabs %}}\n");

@@ -1,4 +1,4 @@
-//! The identity transform on trees made by hand, with configurations that no official rune has.
+//! The identity transform on hand-made trees, with configurations that no official rune has.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use quad_runes::catalogue::{Catalogue, Package, RunePreferences};
 use quad_runes::render_tree::{Element, RenderNode};
 use quad_runes::{html, identity};
 
-/// A tree after the transform, with types configured as `engine` says.
+/// The HTML of a transformed tree. `engine` is the TOML configuration of its types.
 fn transform_to_html(engine: &str, tree: Element) -> String {
     let package = Package::parse("f.toml", engine, "local").unwrap();
     let catalogue = Catalogue::merge(&[Arc::new(package)], &RunePreferences::default()).0;
@@ -17,13 +17,14 @@ fn assert_html(engine: &str, tree: Element, expect: &[&str]) {
     assert_eq!(transform_to_html(engine, tree), expect.join("\n"));
 }
 
-/// The bare root of a rune, as schemas emit it.
+/// The root element of a rune, as `expand` builds it.
 fn rune(name: &str) -> Element {
     Element::new("div").with_attr("data-rune", name).with_attr("class", serde_json::Value::Null)
 }
 
-fn fields(tag: Element, json: &str) -> Element {
-    tag.with_attr("data-rune-fields", json)
+fn fields(mut tag: Element, json: &str) -> Element {
+    tag.fields = serde_json::from_str(json).unwrap();
+    tag
 }
 
 fn part(name: &str) -> Element {
@@ -46,6 +47,14 @@ fn plain_element_is_unchanged() {
         rune("boat"),
         &["<div class=\"rf-boat\" data-rune=\"boat\" data-density=\"full\"></div>"],
     );
+}
+
+#[test]
+fn fields_without_configuration_become_an_attribute() {
+    let boat = fields(rune("boat"), r#"{"sail":"gaff"}"#).with_attr("id", "b");
+    let expect =
+        "<div data-rune=\"boat\" data-rune-fields=\"{&quot;sail&quot;:&quot;gaff&quot;}\" id=\"b\"></div>";
+    assert_html("", boat, &[expect]);
 }
 
 #[test]

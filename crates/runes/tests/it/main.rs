@@ -1,4 +1,4 @@
-//! Tests from outside: against the original's recorded answers where they are at hand, and against our own snapshots.
+//! Black-box tests: against recorded output of npm, and against snapshots.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod adversarial;

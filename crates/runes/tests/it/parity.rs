@@ -1,11 +1,10 @@
-//! Parity with the original: each recorded document rendered here, compared byte for byte.
+//! Parity with npm: each recorded document is rendered and compared byte for byte.
 //!
-//! `QUAD_PARITY=hint cargo test -p quad-runes parity -- --nocapture` shows the first differences of one rune (`all` for every
-//! rune). The rate of every rune that differs is printed always.
+//! `QUAD_PARITY=hint cargo test -p quad-runes parity -- --nocapture` shows the first differences of one rune (`all` for
+//! every rune). The score of every rune that differs is always printed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 use quad_runes::catalogue::Catalogue;
 use quad_runes::expand::PageVariables;
@@ -14,11 +13,16 @@ use serde_json::Value;
 
 use crate::recorded;
 
-/// Cases that differ on purpose, each with the reason. There are none: whatever the original makes of a document, its defects
-/// included, is what pages and themes were written for.
+/// File of the checked-in cases.
+const DOCUMENTS: &str = "documents.jsonl.lz4";
+/// Folder of the corpus that holds documents.
+const CORPUS_FOLDER: &str = "runes";
+
+/// Cases that differ on purpose, each with the reason. The list is empty: pages and themes are written for the output of
+/// npm, defects included.
 const DIFFERENT_ON_PURPOSE: [(&str, &str); 0] = [];
 
-/// Cases at which the original fails; here they say what to do.
+/// Cases that npm refuses. The error text here says what to do.
 const EXPECTED_ERRORS: [(&str, &str); 7] = [
     (
         "data/fixture",
@@ -38,7 +42,7 @@ const EXPECTED_ERRORS: [(&str, &str); 7] = [
     ),
 ];
 
-/// How many differences of a rune are shown.
+/// Differences printed for one rune.
 const PRINTED_DIFFERENCES_MAX: usize = 3;
 
 #[derive(Default)]
@@ -83,43 +87,61 @@ fn differing_lines(actual: &str, expected: &str) -> String {
     text
 }
 
-#[test]
-fn rendered_documents_match_npm() {
-    let Some(dir) = recorded::recorded_dir() else { return };
+/// Fails unless every case renders as recorded.
+fn assert_parity(cases: &[Value]) {
     let catalogue = Catalogue::all_builtin();
     let selected_rune = std::env::var("QUAD_PARITY").unwrap_or_default();
-    let mut scores: BTreeMap<String, Score> = BTreeMap::new();
+    let mut scores: BTreeMap<&str, Score> = BTreeMap::new();
     let mut differing_ids = Vec::new();
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(dir.join("runes")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    for file in files {
-        let rune = file.file_stem().unwrap().to_str().unwrap().to_owned();
-        let mut printed = 0;
-        for line in std::fs::read_to_string(&file).unwrap().lines() {
-            let case: Value = serde_json::from_str(line).unwrap();
-            let id = case["id"].as_str().unwrap();
-            if DIFFERENT_ON_PURPOSE.iter().any(|(id_on_purpose, _)| *id_on_purpose == id) {
-                continue;
-            }
-            let score = scores.entry(rune.clone()).or_default();
-            score.cases += 1;
-            let Some(difference) = difference(&catalogue, &case) else {
-                score.agree += 1;
-                continue;
-            };
-            if (selected_rune == rune || selected_rune == "all") && printed < PRINTED_DIFFERENCES_MAX {
-                printed += 1;
-                println!("{id}\n{}\n{difference}", case["input"].as_str().unwrap());
-            }
-            differing_ids.push(id.to_owned());
+    for case in cases {
+        let (id, rune) = (case["id"].as_str().unwrap(), case["rune"].as_str().unwrap());
+        if DIFFERENT_ON_PURPOSE.iter().any(|(id_on_purpose, _)| *id_on_purpose == id) {
+            continue;
         }
+        let score = scores.entry(rune).or_default();
+        score.cases += 1;
+        let Some(difference) = difference(&catalogue, case) else {
+            score.agree += 1;
+            continue;
+        };
+        let is_selected = selected_rune == rune || selected_rune == "all";
+        if is_selected && score.cases - score.agree <= PRINTED_DIFFERENCES_MAX {
+            println!("{id}\n{}\n{difference}", case["input"].as_str().unwrap());
+        }
+        differing_ids.push(id);
     }
     for (rune, score) in scores.iter().filter(|(_, score)| score.agree < score.cases) {
         println!("{rune} {}/{}", score.agree, score.cases);
     }
-    let (agree, cases) =
-        scores.values().fold((0, 0), |(agree, cases), score| (agree + score.agree, cases + score.cases));
-    println!("parity: {agree} of {cases} documents");
+    println!("parity: {} of {} documents", cases.len() - differing_ids.len(), cases.len());
     assert!(differing_ids.is_empty(), "{} differ: {}", differing_ids.len(), differing_ids.join(", "));
+}
+
+#[test]
+fn rendered_documents_match_npm() {
+    let cases = recorded::recorded_cases(DOCUMENTS);
+    assert!(cases.len() > 1_300, "{} cases", cases.len());
+    assert_parity(&cases);
+}
+
+#[test]
+fn upstream_examples_match_npm() {
+    let Some(corpus) = recorded::corpus_dir() else { return };
+    let mut lines = recorded::corpus_lines(&corpus, &[CORPUS_FOLDER]);
+    lines.retain(|line| recorded::is_upstream_example(line));
+    let cases: Vec<Value> = lines.iter().map(|line| recorded::parse_line(line)).collect();
+    assert_eq!(cases.len(), 127);
+    assert_parity(&cases);
+}
+
+#[test]
+fn refresh_recorded_documents() {
+    let Some(corpus) = recorded::refresh_source() else { return };
+    let mut lines = recorded::corpus_lines(&corpus, &[CORPUS_FOLDER]);
+    lines.retain(|line| !recorded::is_upstream_example(line));
+    recorded::write_lines(DOCUMENTS, &lines);
+    for file in ["overrides.jsonl", "selectors-sort.json"] {
+        let text = std::fs::read_to_string(corpus.join(file)).unwrap();
+        std::fs::write(recorded::recorded_dir().join(file), text).unwrap();
+    }
 }

@@ -1,16 +1,16 @@
-//! What the native runes of the plugins make of what is written: one check for each rule that a template could not say.
+//! Native runes of the plugins: one test for each rule that a template cannot express.
 
 use quad_runes::catalogue::Catalogue;
 use quad_runes::expand::PageVariables;
 use quad_runes::render::render;
 
-/// The markup of a document on one line, without white space between elements.
+/// The HTML of a document on one line, without white space between elements.
 fn render_on_one_line(source: &str) -> String {
     let rendered = render(&Catalogue::all_builtin(), source, &PageVariables::default()).unwrap();
     rendered.html.lines().map(str::trim).collect()
 }
 
-/// All of these stand in the markup, in this order.
+/// Fails unless the HTML contains all parts in this order.
 #[track_caller]
 fn assert_html_contains_in_order(source: &str, expect: &[&str]) {
     let html = render_on_one_line(source);

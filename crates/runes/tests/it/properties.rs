@@ -1,4 +1,4 @@
-//! What holds for any document: it renders without a panic, to well-formed markup, and to the same markup every time.
+//! Properties of any document: it renders without a panic, to well-formed HTML, and always to the same HTML.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ const VOID_ELEMENTS: [&str; 14] = [
     "wbr",
 ];
 
-/// Pieces that documents are put together from: tags of every kind, well and badly written, and Markdown around them.
+/// Pieces of documents: tags of every rune, valid and invalid, and Markdown.
 fn piece() -> impl Strategy<Value = String> {
     let names: Vec<String> = CATALOGUE.runes().map(|rune| rune.name.clone()).collect();
     let attributes = prop::sample::select(vec![
@@ -55,7 +55,7 @@ fn piece() -> impl Strategy<Value = String> {
     prop_oneof![3 => tag, 2 => text.prop_map(str::to_owned), 1 => "[ -~\n]{0,40}"]
 }
 
-/// What is wrong with markup, if anything: a tag that is not closed, or an attribute that is not quoted or escaped.
+/// The first error in HTML: a tag that is not closed, or an attribute that is not quoted or escaped.
 fn html_error(html: &str) -> Option<String> {
     let mut open = Vec::new();
     let mut rest = html;
@@ -82,7 +82,7 @@ fn html_error(html: &str) -> Option<String> {
     (!open.is_empty()).then(|| format!("{open:?} are never closed"))
 }
 
-/// Where a tag ends: at the first `>` outside quotes.
+/// Index of the end of a tag: the first `>` outside quotes.
 fn tag_end(text: &str) -> Option<usize> {
     let mut is_quoted = false;
     text.char_indices().find_map(|(index, ch)| {
@@ -103,12 +103,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_document_renders_well_formed_and_alike(pieces in prop::collection::vec(piece(), 0..12)) {
+    fn any_document_renders_well_formed_and_deterministic(pieces in prop::collection::vec(piece(), 0..12)) {
         let source = pieces.concat();
         let page = PageVariables::default();
-        // A rune may refuse its document; it may not panic.
+        // A rune may reject its document, but must not panic.
         let Ok(rendered) = render(&CATALOGUE, &source, &page) else { return Ok(()) };
-        // Markup that the engine passes on as it is, such as an inline image, is not the author's.
+        // Markup that the engine prints unescaped, such as an inline image, does not come from the author.
         prop_assert_eq!(html_error(&rendered.html), None, "{}", source);
         prop_assert!(!rendered.html.contains("<script>alert"), "{}", source);
         prop_assert_eq!(render(&CATALOGUE, &source, &page).ok(), Some(rendered));

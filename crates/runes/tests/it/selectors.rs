@@ -1,4 +1,4 @@
-//! The order of selectors, compared with the original's.
+//! The order of selectors, compared with npm's.
 
 use quad_runes::render_tree::{Element, RenderNode};
 use quad_runes::selectors;
@@ -8,8 +8,7 @@ use crate::recorded;
 
 #[test]
 fn selector_order_matches_npm() {
-    let Some(dir) = recorded::recorded_dir() else { return };
-    let cases_file = recorded::read_recorded(&dir, "selectors-sort.json");
+    let cases_file = recorded::read_json(&recorded::recorded_dir(), "selectors-sort.json");
     let cases = cases_file["cases"].as_array().unwrap();
     assert!(!cases.is_empty());
     for case in cases {
@@ -22,7 +21,7 @@ fn selector_order_matches_npm() {
     }
 }
 
-/// One element for each class and each attribute, since several attributes of one name are to be sorted.
+/// One element for each class and each attribute: cases sort several attributes of the same name.
 fn tree(case: &Value) -> RenderNode {
     let classes = case["classes"].as_array().unwrap().iter();
     let classes = classes.map(|class| Element::new("i").with_attr("class", class.clone()));

@@ -1,5 +1,5 @@
-//! Snapshots of our own: what is computed from the built-in catalogue, kept as files so that a change is seen in review.
-//! `QUAD_TEST_BLESS=1` writes them anew.
+//! Snapshots of what is computed from the built-in catalogue, so that a change is visible in review.
+//! `QUAD_TEST_BLESS=1` writes them again.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The worked example of docs/refrakt/writing-runes.md does what the page says.
+//! The worked example of docs/how-to/write-runes.md produces what the page says.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use quad_runes::contracts::contracts;
 use quad_runes::expand::PageVariables;
 use quad_runes::render::render;
 
-const PAGE: &str = include_str!("../../../../docs/refrakt/writing-runes.md");
+const PAGE: &str = include_str!("../../../../docs/how-to/write-runes.md");
 
 fn example_package() -> Package {
     let (_, after) = PAGE.split_once("```toml\n").unwrap();

@@ -1,11 +1,11 @@
-//! `cast` and `cast-member`: native because people come from list items and from tags alike, and a portrait may be a drawing.
+//! `cast` and `cast-member`. Native: members come from list items and from tags, and a portrait may be a placeholder.
 
 use crate::expand::header::SectionHeader;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{is_rune_root, named_element, new_element, set_field, set_rdfa_property};
 use crate::expand::text::text_node;
 use crate::expand::{Arguments, RenderContext, RootBuilder, RuneUse, placeholder};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -42,7 +42,7 @@ pub(super) fn transform_member(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>
 
 fn portrait_element(arguments: &Arguments) -> Option<RenderNode> {
     let source = arguments.truthy("image")?;
-    let label = arguments.get("name").map(to_text).unwrap_or_default();
+    let label = arguments.get("name").map(to_js_string).unwrap_or_default();
     let placeholder_image =
         source.as_str().and_then(|source| placeholder::placeholder_or_icon(source, &label));
     let image_element =

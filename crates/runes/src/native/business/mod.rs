@@ -1,4 +1,4 @@
-//! The native runes of the package `business`, one file each.
+//! Native runes of the package `business`, one file each.
 
 mod cast;
 mod organization;

@@ -1,4 +1,4 @@
-//! `organization`: native because its type in the structured data is an argument.
+//! `organization`. Native: an argument sets its schema.org type.
 
 use crate::expand::header::SectionHeader;
 use crate::expand::media::unwrap_paragraphs;

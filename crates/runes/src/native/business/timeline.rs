@@ -1,4 +1,4 @@
-//! `timeline`: native because its entries come from headings and from tags alike, and are numbered.
+//! `timeline`. Native: entries come from headings and from tags, and are numbered.
 
 use crate::expand::header::SectionHeader;
 use crate::expand::render_context::Result;

@@ -1,6 +1,6 @@
 //! Accordions: a header, then one panel for each section.
 //!
-//! Native because only panels are taken, whether they come from headings or are written as tags, and each is marked as an answer.
+//! Native: only panels are kept, whether they come from headings or tags, and each is marked up as an answer.
 
 use crate::expand::header::header_element;
 use crate::expand::render_context::Result;

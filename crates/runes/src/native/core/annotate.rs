@@ -1,6 +1,6 @@
 //! Text with notes beside it.
 //!
-//! Native because the notes among the content are marked.
+//! Native: the notes among the content are marked.
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};

@@ -1,6 +1,7 @@
-//! A row, with a group at its start and one at its end.
+//! A row with a start group and an end group.
 //!
-//! Native because its root is not built by the schema: it is the markup that the engine makes of a row of values.
+//! Native: its root is not built by [`RootBuilder`](crate::expand::RootBuilder); it is the markup of the engine's own
+//! rows.
 
 use crate::expand::layout::split_at_first_thematic_break;
 use crate::expand::render_context::Result;

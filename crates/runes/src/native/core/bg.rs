@@ -1,13 +1,13 @@
-//! A background for the rune around.
+//! A background for the enclosing rune.
 //!
-//! Native because values that are the default are left out, and because a sandbox within it becomes what stands behind the rune.
+//! Native: default values are left out, and a nested sandbox becomes the layer behind the rune.
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::field_meta_element;
 use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::{Element, RenderNode};
 
-/// Arguments with the field that the engine reads, and the value that needs no saying.
+/// Argument, field that the engine reads, default value that is left out.
 const BACKGROUND_FIELDS: [(&str, &str, &str); 14] = [
     ("preset", "bg-preset", ""),
     ("src", "bg-src", ""),
@@ -51,7 +51,7 @@ fn first_background_candidate(nodes: &[RenderNode]) -> Option<&Element> {
     })
 }
 
-/// Nothing with controls or captions of its own may stand behind text.
+/// Media with controls or captions cannot be a background.
 fn is_sandbox(tag: &Element) -> bool {
     tag.is("rf-sandbox") || tag.attr_str("data-rune") == Some("sandbox")
 }

@@ -1,6 +1,6 @@
-//! The way to this page.
+//! The path to this page.
 //!
-//! Native because each item counts, and says twice where it leads: for readers and for search engines.
+//! Native: items are numbered, and each has its target twice: as a link and as structured data.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
         .type_of("BreadcrumbList")
         .value_if("separator", rune_use.arguments.get("separator").cloned());
     if rune_use.arguments.is_truthy("auto") {
-        // A later stage, which knows the other pages, fills the list.
+        // A site, which knows the other pages, fills the list.
         return Ok(root
             .child(field_meta_element("__breadcrumb-auto", "true"))
             .child(named_element("ol", "items", []))

@@ -1,6 +1,6 @@
-//! A budget: categories below headings, items as `what: amount`, and the sums of both.
+//! A budget: categories below headings, items as `label: amount`, and the sums of both.
 //!
-//! Native because amounts are read and added up.
+//! Native: amounts are parsed and added up.
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
@@ -10,9 +10,8 @@ use crate::content::node_ext;
 use crate::expand::header::SectionHeader;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
-use crate::expand::rune::rune_fields;
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{is_truthy, number_text, parse_float, to_text};
+use crate::js_value::{format_js_number, is_truthy, parse_float, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform_category(
@@ -29,7 +28,7 @@ pub(super) fn transform_category(
     let root = RootBuilder::new("budget-category", "div")
         .value("label", rune_use.arguments.non_null_or("label", ""))
         .value("estimate", estimate)
-        .value("subtotal", number_text(subtotal));
+        .value("subtotal", format_js_number(subtotal));
     Ok(root.child(named_element("ul", "line-items", items)).build())
 }
 
@@ -37,7 +36,7 @@ fn amount_of(item: &MarkdocNode) -> f64 {
     item.attributes.get_str("amount").map_or(0.0, parse_amount)
 }
 
-/// The items of a list as runes; every other node as it is.
+/// Converts the items of a list to runes; other nodes stay unchanged.
 fn line_items(node: MarkdocNode) -> Vec<MarkdocNode> {
     if node.kind != NodeType::List {
         return vec![node];
@@ -51,7 +50,7 @@ fn line_items(node: MarkdocNode) -> Vec<MarkdocNode> {
     node.children.iter().map(item).collect()
 }
 
-/// `Ferry: €12` → `Ferry` and `€12`, parted at the last colon before something that begins as an amount does.
+/// `Ferry: €12` → `Ferry` and `€12`, split at the last colon before the start of an amount.
 fn split_amount(text: &str) -> (&str, &str) {
     let begins_as_amount = |rest: &str| {
         let rest = rest.trim_start();
@@ -78,13 +77,13 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     categories.retain(|node| is_rune_root(node, "div", "budget-category"));
 
     let arguments = &rune_use.arguments;
-    let currency = Currency::from_code(&to_text(&arguments.non_null_or("currency", "USD")));
+    let currency = Currency::from_code(&to_js_string(&arguments.non_null_or("currency", "USD")));
     let mut total = 0.0;
     for category in &mut categories {
         set_field(category, "category");
         total += add_heading(category, &currency);
     }
-    let duration = to_text(&arguments.non_null_or("duration", ""));
+    let duration = to_js_string(&arguments.non_null_or("duration", ""));
     let show_per_day = arguments.non_null_or("showPerDay", true);
     let days = duration_days(&duration);
     let per_day = (is_truthy(&show_per_day) && days > 0.0).then(|| total / days);
@@ -93,10 +92,10 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
         .data_field("contentSection")
         .value("currency", arguments.non_null_or("currency", "USD"))
         .value("duration", duration)
-        .value("showPerDay", to_text(&show_per_day))
+        .value("showPerDay", to_js_string(&show_per_day))
         .value("variant", arguments.non_null_or("variant", "detailed"))
-        .value("total", number_text(total))
-        .value_if("perDay", per_day.map(number_text));
+        .value("total", format_js_number(total))
+        .value_if("perDay", per_day.map(format_js_number));
     let root = root.children(header).child(named_element("div", "categories", categories));
     Ok(root.child(footer_element(total, per_day, &currency)).build())
 }
@@ -105,12 +104,12 @@ fn classed_element(element: &str, class: &str, children: impl IntoIterator<Item 
     Element::new(element).with_attr("class", class).with_children(children).into()
 }
 
-/// Puts label and sum in front of a category; returns the sum.
+/// Puts label and sum before a category; returns the sum.
 fn add_heading(category: &mut RenderNode, currency: &Currency) -> f64 {
     let Some(tag) = category.as_element_mut() else { return 0.0 };
-    let values = rune_fields(tag);
-    let text =
-        |name: &str| values.get(name).filter(|value| !value.is_null()).map(to_text).unwrap_or_default();
+    let text = |name: &str| {
+        tag.fields.get(name).filter(|value| !value.is_null()).map(to_js_string).unwrap_or_default()
+    };
     let subtotal = parse_float(&text("subtotal")).unwrap_or(0.0);
     let heading = classed_element(
         "div",
@@ -140,7 +139,7 @@ fn footer_element(total: f64, per_day: Option<f64>, currency: &Currency) -> Rend
     classed_element("div", "rf-budget__footer", std::iter::once(total).chain(per_day))
 }
 
-/// Headings with what stands below them as categories. A first heading above deeper ones is the title.
+/// Converts headings and the nodes below them to categories. A first heading above deeper ones is the title.
 fn group_into_categories(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     let mut headings =
         nodes.iter().enumerate().filter_map(|(index, node)| Some((index, node_ext::heading_level(node)?)));

@@ -1,6 +1,6 @@
-//! A card: media, text, footer, parted by rules; the whole of it may be a link.
+//! A card: media, body and footer, separated by thematic breaks; the whole card may be a link.
 //!
-//! Native because what the parts mean depends on how many there are, and on what the text begins with.
+//! Native: the meaning of a zone depends on the number of zones and on how the text starts.
 
 use quad_markdoc::NodeType;
 

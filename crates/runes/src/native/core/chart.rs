@@ -1,12 +1,12 @@
-//! A table drawn as a chart.
+//! A chart of a table.
 //!
-//! Native because the table stays in the page as what is drawn from, with the title as its caption.
+//! Native: the table stays in the page as the chart's data, with the title as its caption.
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, new_element, set_name};
 use crate::expand::table::take_table;
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -22,10 +22,10 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
         }
         Err(nodes) => nodes,
     };
-    let non_null_text = |name: &str| arguments.get(name).filter(|value| !value.is_null()).map(to_text);
+    let non_null_text = |name: &str| arguments.get(name).filter(|value| !value.is_null()).map(to_js_string);
     let root = RootBuilder::new("chart", "rf-chart")
         .value("type", arguments.non_null_or("type", "bar"))
-        .value("stacked", to_text(&arguments.non_null_or("stacked", false)))
+        .value("stacked", to_js_string(&arguments.non_null_or("stacked", false)))
         .value_if("tick-count", non_null_text("tick-count"))
         .value_if("tick-step", non_null_text("tick-step"))
         .value_if("label-angle", non_null_text("label-angle").filter(|angle| !angle.is_empty()));

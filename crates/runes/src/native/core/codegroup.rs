@@ -1,16 +1,16 @@
-//! Code blocks behind tabs.
+//! Code blocks in tabs.
 //!
-//! Native because the name of a tab is derived: from the list of labels, from what the block notes, or from its language.
+//! Native: the name of a tab comes from the list of labels, from the annotations of the block, or from its language.
 
 use quad_markdoc::Node as MarkdocNode;
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, new_element, set_name};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
-/// Languages whose name is not their abbreviation with a capital.
+/// Languages whose display name is not the capitalised abbreviation.
 const LANGUAGE_NAMES: [(&str, &str); 22] = [
     ("js", "JavaScript"),
     ("ts", "TypeScript"),
@@ -37,7 +37,7 @@ const LANGUAGE_NAMES: [(&str, &str); 22] = [
 ];
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
-    let labels = rune_use.arguments.get("labels").filter(|labels| !labels.is_null()).map(to_text);
+    let labels = rune_use.arguments.get("labels").filter(|labels| !labels.is_null()).map(to_js_string);
     let labels: Vec<String> = labels
         .map(|labels| labels.split(',').map(|label| label.trim().to_owned()).collect())
         .unwrap_or_default();
@@ -77,7 +77,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     Ok(root.child(list).child(named_element("div", "panels", panels)).build())
 }
 
-/// What a code block says of itself: its label, the file it shows, its language.
+/// The label of a code block: its own label, its file, or its language.
 fn fence_label(fence: &MarkdocNode) -> String {
     let non_empty_attr = |name: &str| fence.attributes.get_str(name).filter(|text| !text.is_empty());
     if let Some(label) = non_empty_attr("label") {

@@ -1,16 +1,16 @@
 //! Code blocks side by side.
 //!
-//! Native because only code blocks are taken, each with a label that is derived where none is given.
+//! Native: only code blocks are kept, each with a label that is derived if none is given.
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, set_name};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let nodes = cx.render_nodes(rune_use.content.take("body"))?;
-    let labels = to_text(&rune_use.arguments.non_null_or("labels", ""));
+    let labels = to_js_string(&rune_use.arguments.non_null_or("labels", ""));
     let mut labels = labels.split(',').map(str::trim);
     let mut panels = Vec::new();
     for node in nodes {
@@ -31,7 +31,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     Ok(root.child_if(header).child(panels).build().with_attr("data-code-host", true))
 }
 
-/// The language of a code block, if the node is one: a `pre`, or the element around it.
+/// The language of a code block (a `pre`, or its wrapper); `None` for other nodes.
 fn code_language(node: &RenderNode) -> Option<Option<String>> {
     let tag = node.as_element()?;
     let pre = match tag.attr_str("class") {

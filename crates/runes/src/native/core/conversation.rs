@@ -1,6 +1,6 @@
-//! A conversation: each quotation is a message.
+//! A conversation: each block quote is a message.
 //!
-//! Native because the speaker is read off the bold beginning of a message, or comes from a list in turn and is then written there.
+//! Native: the speaker is the bold start of a message, or comes from a list in turn and is then inserted.
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
@@ -59,7 +59,7 @@ fn text_node(content: String) -> MarkdocNode {
     node_ext::new_node(NodeType::Text, attributes, Vec::new())
 }
 
-/// The node that holds the text of a paragraph.
+/// The node with the text of a paragraph.
 fn text_container(node: &mut MarkdocNode) -> Option<&mut MarkdocNode> {
     if node.kind != NodeType::Paragraph {
         return None;
@@ -70,7 +70,7 @@ fn text_container(node: &mut MarkdocNode) -> Option<&mut MarkdocNode> {
     Some(node)
 }
 
-/// The bold text that a paragraph begins with, without a colon at its end.
+/// The bold text at the start of a paragraph, without a trailing colon.
 fn leading_bold_name(host: &MarkdocNode) -> String {
     let Some(strong) = host.children.first().filter(|child| child.kind == NodeType::Strong) else {
         return String::new();

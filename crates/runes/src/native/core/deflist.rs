@@ -1,6 +1,6 @@
-//! Terms and what they mean, from a list whose items begin with a bold term.
+//! Definition lists, from a list whose items start with a bold term.
 //!
-//! Native because items are taken apart, and because its root is the markup that the engine makes of labelled values.
+//! Native: items are split, and its root is the markup of the engine's own definition lists.
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
@@ -26,7 +26,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     Ok(root.with_children(rows).into())
 }
 
-/// The term that an item begins with, and the rest of the item; without a bold beginning that ends in a colon, all is rest.
+/// The term of an item and the rest. An item that does not start with bold text ending in a colon has no term.
 fn term_and_value(item: MarkdocNode) -> (Option<String>, Vec<MarkdocNode>) {
     let mut children = item.children;
     let Some(inline) = children.first_mut().and_then(inline_node) else { return (None, children) };
@@ -48,7 +48,7 @@ fn term_and_value(item: MarkdocNode) -> (Option<String>, Vec<MarkdocNode>) {
     (Some(term), value.into_iter().chain(blocks).collect())
 }
 
-/// The node that holds the text of an item, tight or loose.
+/// The node with the text of an item, tight or loose.
 fn inline_node(first: &mut MarkdocNode) -> Option<&mut MarkdocNode> {
     let host = match first.kind {
         NodeType::Inline => first,

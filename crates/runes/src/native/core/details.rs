@@ -1,6 +1,6 @@
 //! Text that unfolds.
 //!
-//! Native because `open` is an attribute of the element that is there or not, whatever its value.
+//! Native: `open` is an attribute without a value, present or absent.
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, new_element, set_field};

@@ -1,6 +1,6 @@
 //! A diagram in the language of a drawing tool.
 //!
-//! Native because the text of the code block is kept twice: to be read, and to be drawn from.
+//! Native: the text of the code block is kept twice: to read, and to draw from.
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, new_element, set_name};

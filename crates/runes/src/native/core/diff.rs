@@ -1,6 +1,6 @@
-//! What changed between two code blocks, line by line.
+//! The changes between two code blocks, line by line.
 //!
-//! Native because the changes are computed.
+//! Native: the changes are computed.
 
 use quad_markdoc::Node as MarkdocNode;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::line_diff::{Change, DiffLine, line_diff};
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, new_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{number_text, parse_int, to_text};
+use crate::js_value::{format_js_number, parse_int, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 /// One of the two versions.
@@ -17,7 +17,7 @@ use crate::render_tree::{Element, RenderNode};
 struct Version {
     text: String,
     source: Option<String>,
-    /// Number of the line before the first.
+    /// Line number before the first line.
     offset: f64,
 }
 
@@ -61,12 +61,12 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) 
     };
     let root = RootBuilder::new("diff", "div").value("mode", mode).value("language", language);
     let header =
-        header_text(to_text(&rune_use.arguments.non_null_or("title", "")), before.source, after.source);
+        header_text(to_js_string(&rune_use.arguments.non_null_or("title", "")), before.source, after.source);
     let header = header.map(|text| named_element("div", "header", [text.into()]));
     Ok(root.child_if(header).child(content).build().with_attr("data-code-host", true))
 }
 
-/// The title, or the files that are compared.
+/// The title, or the names of the compared files.
 fn header_text(title: String, before: Option<String>, after: Option<String>) -> Option<String> {
     if !title.is_empty() {
         return Some(title);
@@ -96,7 +96,7 @@ fn line_element(status: &str, gutters: Vec<RenderNode>, text: &str, language: &s
 }
 
 fn gutter_element(side: &str, number: Option<f64>) -> RenderNode {
-    let text = number.map(number_text).unwrap_or_default();
+    let text = number.map(format_js_number).unwrap_or_default();
     new_element("span", [text.into()])
         .with_attr("data-name", "gutter-num")
         .with_attr("data-side", Value::from(side))
@@ -110,7 +110,7 @@ fn gutter_elements(line: &DiffLine<'_>, offsets: [f64; 2]) -> Vec<RenderNode> {
         .collect()
 }
 
-/// Two columns: lines that were removed stand beside those that took their place.
+/// Two columns: removed lines beside the lines that replace them.
 fn render_split(lines: &[DiffLine<'_>], language: &str, offsets: [f64; 2]) -> RenderNode {
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let mut rest = lines;

@@ -1,6 +1,6 @@
 //! A panel that slides in from an edge.
 //!
-//! Native because the level of its title is clamped, and because a rule in its text opens a footer.
+//! Native: the level of its title is clamped, and a thematic break starts a footer.
 
 use serde_json::Value;
 
@@ -8,18 +8,18 @@ use crate::expand::layout::split_at_first_thematic_break;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, new_element, set_name};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let arguments = &rune_use.arguments;
     let id = arguments.get("id").cloned();
-    let id_text = id.as_ref().map_or_else(|| "undefined".to_owned(), to_text);
+    let id_text = id.as_ref().map_or_else(|| "undefined".to_owned(), to_js_string);
     let mut head = Vec::new();
     if let Some(text) = arguments.text("title") {
         let mut title: RenderNode = match arguments.get("headingLevel").and_then(Value::as_f64) {
             Some(level) => new_element(&format!("h{}", level.trunc().clamp(1.0, 6.0)), [text.into()]),
-            // Without the page around it, nobody knows the level; a later stage may.
+            // The level depends on the page; a site may change it.
             None => Element::new("h3")
                 .with_attr("data-drawer-title-auto", "true")
                 .with_children([text.into()])

@@ -1,20 +1,20 @@
-//! A video, a post or another page in a frame.
+//! A video, a post or another page in an iframe.
 //!
-//! Native because the address of the frame follows from the address of the page, by provider.
+//! Native: the iframe's URL is derived from the page's URL, by provider.
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, rdfa_meta_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{number_text, to_text};
+use crate::js_value::{format_js_number, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
-/// What a frame may do.
+/// Permissions of the iframe.
 const IFRAME_ALLOW: &str =
     "accelerometer; autoplay; clipboard-write; encrypted-media; gyroscope; picture-in-picture";
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let arguments = &rune_use.arguments;
-    let url = to_text(&arguments.non_null_or("url", ""));
+    let url = to_js_string(&arguments.non_null_or("url", ""));
     let (provider, frame) = provider_and_frame(&url);
     let root = RootBuilder::new("embed", "figure")
         .type_of("VideoObject")
@@ -30,8 +30,8 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
             .with_attr("allow", IFRAME_ALLOW)
             .with_attr("allowfullscreen", "")
             .with_attr("loading", "lazy");
-        let height = height_percent(&to_text(&arguments.non_null_or("aspect", "16:9")));
-        let style = format!("padding-bottom: {}%", number_text(height));
+        let height = height_percent(&to_js_string(&arguments.non_null_or("aspect", "16:9")));
+        let style = format!("padding-bottom: {}%", format_js_number(height));
         Element::new("div")
             .with_attr("style", style)
             .with_attr("data-name", "wrapper")
@@ -41,7 +41,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     Ok(root.child_if(wrapper).child(fallback).build())
 }
 
-/// The height of a frame in percent of its width: `16:9` → 56.25, which is also what is taken for anything unreadable.
+/// Height of the iframe in percent of its width: `16:9` → 56.25, which is also the default for invalid ratios.
 fn height_percent(aspect: &str) -> f64 {
     let mut parts = aspect.split(':').map(|part| part.trim().parse::<f64>().unwrap_or(f64::NAN));
     let (width, height) = (parts.next().unwrap_or(f64::NAN), parts.next().unwrap_or(f64::NAN));
@@ -49,7 +49,7 @@ fn height_percent(aspect: &str) -> f64 {
     if is_nonzero(width) && is_nonzero(height) { height / width * 100.0 } else { 56.25 }
 }
 
-/// Who shows the page, and the address that can stand in a frame.
+/// The provider of a page, and the URL for the iframe.
 fn provider_and_frame(url: &str) -> (&'static str, String) {
     let unchanged = |provider| (provider, url.to_owned());
     let Some(embed_url) = EmbedUrl::parse(url) else { return unchanged("generic") };
@@ -71,7 +71,7 @@ fn provider_and_frame(url: &str) -> (&'static str, String) {
     }
 }
 
-/// The parts of an absolute address.
+/// The parts of an absolute URL.
 struct EmbedUrl<'u> {
     host: String,
     path: &'u str,
@@ -95,14 +95,14 @@ impl<'u> EmbedUrl<'u> {
         (!host.is_empty()).then_some(EmbedUrl { host, path, query })
     }
 
-    /// The first value of a name in the query, decoded.
+    /// The first value of a query parameter, decoded.
     fn query_value(&self, name: &str) -> Option<String> {
         let mut pairs = self.query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
         pairs.find(|(key, _)| percent_decode(key) == name).map(|(_, value)| percent_decode(value))
     }
 }
 
-/// `+` and `%20` as they are meant.
+/// Decodes `+` and `%20`.
 fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

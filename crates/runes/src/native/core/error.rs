@@ -1,13 +1,13 @@
 //! A row of the table of errors.
 //!
-//! Native because it reads an object.
+//! Native: its argument is an object.
 
 use serde_json::Value;
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, new_element, set_field};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -24,7 +24,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> R
     let cells = cells.map(|(name, value)| {
         let text = value
             .filter(|value| !value.is_null())
-            .map_or(RenderNode::Null, |value| RenderNode::Text(to_text(value)));
+            .map_or(RenderNode::Null, |value| RenderNode::Text(to_js_string(value)));
         let mut cell = new_element("td", [text]);
         set_field(&mut cell, name);
         cell

@@ -1,6 +1,6 @@
-//! A picture with a caption.
+//! An image with a caption.
 //!
-//! Native because pictures are found wherever they stand, and the first paragraph that is not one is the caption.
+//! Native: images are collected at any depth; the first other paragraph is the caption.
 
 use crate::expand::header::is_element;
 use crate::expand::media::{collect_media, is_media};
@@ -34,7 +34,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     Ok(root.children(images).child_if(caption).build())
 }
 
-/// Whether a paragraph's only element is a picture.
+/// Whether the only element of a paragraph is an image.
 fn is_lone_media(node: &RenderNode) -> bool {
     let children = node.as_element().map(|tag| tag.children.as_slice()).unwrap_or_default();
     let mut elements = children.iter().filter(|child| child.as_element().is_some());

@@ -1,6 +1,6 @@
 //! Runes that show a file of the project: snippet, data.
 //!
-//! Native because this engine reads no files: what a file says must be put in its place before the document is rendered.
+//! Native: this engine reads no files. A site inserts the content before rendering.
 
 use crate::expand::render_context::Result;
 use crate::expand::{RenderContext, RuneUse};

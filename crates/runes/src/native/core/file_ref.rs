@@ -1,15 +1,15 @@
 //! A link to a file of the project.
 //!
-//! Native because the text of the link is the last part of the path where none is given; where it leads, a later stage knows.
+//! Native: without a label, the text is the last segment of the path. A site sets the target.
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
-    let argument_text = |name: &str| rune_use.arguments.get(name).map(to_text).unwrap_or_default();
+    let argument_text = |name: &str| rune_use.arguments.get(name).map(to_js_string).unwrap_or_default();
     let (path, label) = (argument_text("path"), argument_text("label"));
     let mut root = RootBuilder::new("file-ref", "span");
     for name in ["path", "lines", "label", "preview"] {

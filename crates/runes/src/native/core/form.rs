@@ -1,6 +1,6 @@
-//! Forms: lists are fields, a quotation before a list is a question with choices, bold text is the button.
+//! Forms: list items are fields, a block quote before a list is a question with choices, bold text is the button.
 //!
-//! Native because what each piece of Markdown means depends on its neighbours.
+//! Native: the meaning of a node depends on its neighbours.
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
@@ -8,10 +8,10 @@ use crate::content::node_ext;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
-/// Words in the name of a field that say what is typed into it.
+/// Words in the name of a field that determine its input type.
 const FIELD_TYPES: [(&[&str], &str); 8] = [
     (&["email", "e-mail"], "email"),
     (&["phone", "telephone", "mobile", "cell"], "tel"),
@@ -23,7 +23,7 @@ const FIELD_TYPES: [(&[&str], &str); 8] = [
     (&["file", "upload", "attachment", "resume", "document", "cv"], "file"),
 ];
 
-/// Most choices that are shown at once; more become a menu.
+/// Most choices that are shown as radio buttons; more become a select menu.
 const RADIO_CHOICES_MAX: usize = 4;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -38,11 +38,11 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
         .value("success", arguments.non_null_or("success", ""))
         .value("error", arguments.non_null_or("error", ""))
         .value("variant", arguments.non_null_or("variant", "stacked"))
-        .value("honeypot", to_text(&arguments.non_null_or("honeypot", true)));
+        .value("honeypot", to_js_string(&arguments.non_null_or("honeypot", true)));
     Ok(root.child(named_element("div", "body", body)).build())
 }
 
-/// A field that is yet to be rendered.
+/// A field before rendering.
 #[derive(Default)]
 struct FormField {
     name: String,
@@ -71,7 +71,7 @@ impl FormField {
 fn to_field_nodes(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     let submit = nodes.iter().rposition(is_all_bold);
     let mut converted = Vec::new();
-    // A quotation waits for the list that may follow; without one it is a hint.
+    // A block quote is a question if a list follows, otherwise a hint.
     let mut question: Option<String> = None;
     for (index, node) in nodes.into_iter().enumerate() {
         let pending = question.take();
@@ -98,7 +98,7 @@ fn to_field_nodes(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     converted
 }
 
-/// Whether a paragraph is bold from beginning to end.
+/// Whether a paragraph is bold text only.
 fn is_all_bold(node: &MarkdocNode) -> bool {
     if node.kind != NodeType::Paragraph {
         return false;
@@ -126,7 +126,7 @@ fn parse_field(text: &str) -> FormField {
     }
 }
 
-/// The name of a field, and what stands in parentheses at its end.
+/// Splits the name of a field from the notes in parentheses at its end.
 fn split_notes(text: &str) -> (&str, &str) {
     let whole = text.trim();
     let found = whole.strip_suffix(')').and_then(|inner| {
@@ -145,7 +145,7 @@ fn has_word(text: &str, word: &str) -> bool {
     text.split(|c: char| !is_word_char(c)).any(|part| part.eq_ignore_ascii_case(word))
 }
 
-/// What follows `placeholder:`, without quotes, up to the next comma.
+/// The text after `placeholder:`, without quotes, up to the next comma.
 fn parse_placeholder(notes: &str) -> &str {
     let lower = notes.to_ascii_lowercase();
     let Some(index) = lower.find("placeholder:") else { return "" };
@@ -154,7 +154,7 @@ fn parse_placeholder(notes: &str) -> &str {
     rest.split(['"', '\'', ',']).next().unwrap_or_default().trim()
 }
 
-/// A question and the list of answers to it.
+/// A question and its answers.
 fn choice_field(question: &str, list: &MarkdocNode) -> FormField {
     let lower = question.to_ascii_lowercase();
     let options: Vec<String> = list
@@ -180,7 +180,7 @@ fn choice_field(question: &str, list: &MarkdocNode) -> FormField {
     }
 }
 
-/// A text without a mark, wherever and however often it stands, and without the space before it.
+/// Removes every occurrence of a mark, with the space before it.
 fn remove_mark(text: String, mark: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let Some(index) = lower.find(mark) else { return text };

@@ -1,24 +1,25 @@
 //! One field of a form.
 //!
-//! Native because each kind of field is another element.
+//! Native: each kind of field is another element.
 
 use serde_json::Value;
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element, new_element};
+use crate::expand::slug::hyphenate;
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{is_truthy, to_text};
+use crate::js_value::{is_truthy, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let arguments = &rune_use.arguments;
-    let name = to_text(&arguments.non_null_or("name", ""));
+    let name = to_js_string(&arguments.non_null_or("name", ""));
     let kind = arguments.non_null_or("fieldType", "text");
     let control = Control {
-        id: format!("field-{}", hyphenate(&name.to_lowercase())),
+        id: format!("field-{}", hyphenate(name.to_lowercase().chars())),
         required: is_truthy(&arguments.non_null_or("required", true)),
         placeholder: arguments.text("placeholder"),
-        options: to_text(&arguments.non_null_or("options", ""))
+        options: to_js_string(&arguments.non_null_or("options", ""))
             .split(',')
             .map(str::trim)
             .filter(|option| !option.is_empty())
@@ -53,22 +54,7 @@ fn named_element_with_attr(
     tag.with_attr("data-name", name).with_children(children).into()
 }
 
-/// Runs of white space as hyphens.
-fn hyphenate(text: &str) -> String {
-    let mut result = String::with_capacity(text.len());
-    let mut in_space = false;
-    for c in text.chars() {
-        if !c.is_whitespace() {
-            result.push(c);
-        } else if !in_space {
-            result.push('-');
-        }
-        in_space = c.is_whitespace();
-    }
-    result
-}
-
-/// A field in which something is entered.
+/// An input element.
 struct Control {
     id: String,
     name: String,

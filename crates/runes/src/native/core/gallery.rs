@@ -1,12 +1,12 @@
-//! Pictures beside each other.
+//! Images side by side.
 //!
-//! Native because every picture, wherever it stands, becomes a figure of its own with its label as caption.
+//! Native: every image, at any depth, becomes a figure with its label as caption.
 
 use crate::expand::media::collect_media;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, new_element, set_field};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{json_number, to_text};
+use crate::js_value::{json_number, to_js_string};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -24,7 +24,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     });
     let arguments = &rune_use.arguments;
     let columns = arguments.non_null_or("columns", json_number(3.0));
-    let columns = (columns.as_f64() != Some(3.0)).then(|| to_text(&columns));
+    let columns = (columns.as_f64() != Some(3.0)).then(|| to_js_string(&columns));
     let caption = arguments.text("caption").map(|caption| {
         let mut caption = new_element("figcaption", [caption.into()]);
         set_field(&mut caption, "caption");
@@ -33,7 +33,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     let root = RootBuilder::new("gallery", "figure")
         .type_of("ImageGallery")
         .value("layout", arguments.non_null_or("layout", "grid"))
-        .value("lightbox", to_text(&arguments.non_null_or("lightbox", true)))
+        .value("lightbox", to_js_string(&arguments.non_null_or("lightbox", true)))
         .value_if("columns", columns)
         .child(named_element("div", "items", items))
         .child_if(caption);

@@ -1,6 +1,6 @@
 //! Cells in columns and rows.
 //!
-//! Native because the spans of the cells come from a list beside them, and because an older attribute stands for two newer ones.
+//! Native: a separate list gives the spans of the cells, and an older attribute stands for two newer ones.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::expand::{RenderContext, RuneUse};
 use crate::js_value::{json_number, parse_int};
 use crate::render_tree::{Element, RenderNode};
 
-/// Words that `layout` used to mean before it was called `mode`.
+/// Values of `layout` from the time before `mode` existed.
 const MODES: [&str; 3] = ["columns", "auto", "masonry"];
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -38,7 +38,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     Ok(root.child(layout.with_children(with_spans(cells, rune_use.arguments.get("spans")))).build())
 }
 
-/// `layout` was the mode or the spans.
+/// `layout` held the mode or the spans.
 fn apply_legacy_layout(rune_use: &mut RuneUse<'_>) {
     let written = &rune_use.node.attributes;
     let Some(layout) = written.get_str("layout").filter(|_| !written.contains("spans")) else { return };
@@ -50,7 +50,7 @@ fn apply_legacy_layout(rune_use: &mut RuneUse<'_>) {
     }
 }
 
-/// The cells with their spans. Where spans are given, there are no more cells than spans.
+/// The cells with their spans. With spans, cells beyond their number are dropped.
 fn with_spans(cells: Vec<Vec<RenderNode>>, spans: Option<&Value>) -> Vec<RenderNode> {
     let spans: Vec<&str> =
         spans.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();

@@ -1,13 +1,13 @@
-//! The small runes that stand in a line of text or for a place that a later stage fills: badge, icon, xref, expand.
+//! Small inline runes and placeholders: badge, icon, xref, expand.
 //!
-//! Native because none of them has a root that the schema builds: the engine is given finished attributes.
+//! Native: none has a root that [`RootBuilder`](crate::expand::RootBuilder) builds; their attributes are final.
 
 use serde_json::Value;
 
 use crate::expand::placeholder;
 use crate::expand::render_context::Result;
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform_badge(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -23,7 +23,7 @@ pub(super) fn transform_icon(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>)
     let Some(name) = rune_use.arguments.get("name").filter(|name| !name.is_null()) else {
         return Err(rune_use.error("an icon needs a `name`"));
     };
-    Ok(placeholder::icon(&to_text(name), rune_use.arguments.text("size").as_deref(), ""))
+    Ok(placeholder::icon(&to_js_string(name), rune_use.arguments.text("size").as_deref(), ""))
 }
 
 pub(super) fn transform_xref(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -35,7 +35,7 @@ pub(super) fn transform_xref(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>)
         }
     }
     let label = rune_use.arguments.truthy("label").cloned().unwrap_or(id);
-    let label_node = if label.is_null() { RenderNode::Null } else { RenderNode::Text(to_text(&label)) };
+    let label_node = if label.is_null() { RenderNode::Null } else { RenderNode::Text(to_js_string(&label)) };
     Ok(tag.with_children([label_node]).into())
 }
 
@@ -45,7 +45,7 @@ pub(super) fn transform_expand(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_
         .with_attr("data-rune", "expand-pending")
         .with_attr("data-expand-id", arguments.get("primary").cloned().unwrap_or_default());
     if let Some(level @ Value::Number(_)) = arguments.get("level") {
-        tag = tag.with_attr("data-expand-level", to_text(level));
+        tag = tag.with_attr("data-expand-level", to_js_string(level));
     }
     if let Some(kind) = arguments.truthy("type") {
         tag = tag.with_attr("data-expand-type", kind.clone());

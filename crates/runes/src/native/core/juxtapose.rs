@@ -1,12 +1,12 @@
 //! Two panels to compare by sliding, toggling or fading.
 //!
-//! Native because each zone becomes an element that the engine knows as a type of its own, with a label from a list.
+//! Native: each zone becomes an element with an engine type of its own, labelled from a list.
 
 use crate::expand::media::unwrap_paragraphs;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, set_field};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{json_number, to_text};
+use crate::js_value::{json_number, to_js_string};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -28,7 +28,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     let root = RootBuilder::new("juxtapose", "section")
         .value("variant", arguments.non_null_or("variant", "slider"))
         .value("orientation", arguments.non_null_or("orientation", "vertical"))
-        .value("position", to_text(&arguments.non_null_or("position", json_number(50.0))))
-        .value("duration", to_text(&arguments.non_null_or("duration", json_number(1000.0))));
+        .value("position", to_js_string(&arguments.non_null_or("position", json_number(50.0))))
+        .value("duration", to_js_string(&arguments.non_null_or("duration", json_number(1000.0))));
     Ok(root.child(named_element("div", "panels", panels)).build())
 }

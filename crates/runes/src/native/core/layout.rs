@@ -1,6 +1,6 @@
 //! The frame of pages: regions in a plain element.
 //!
-//! Native because its mark is an attribute without a value.
+//! Native: its mark is an attribute without a value.
 
 use crate::expand::render_context::Result;
 use crate::expand::{RenderContext, RuneUse};

@@ -1,8 +1,8 @@
-//! Two texts compared line by line: the longest common subsequence of their lines.
+//! Line diff of two texts, by the longest common subsequence. The output must equal npm's, so no diff crate is used.
 
 use crate::limits::DIFF_CELLS_MAX;
 
-/// What happened to a line.
+/// How a line changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Equal,
@@ -20,7 +20,7 @@ impl Change {
     }
 }
 
-/// A line, with its number in each of the texts that have it.
+/// A line, with its number in each text that contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DiffLine<'t> {
     pub(super) change: Change,
@@ -29,13 +29,13 @@ pub(super) struct DiffLine<'t> {
     pub(super) after: Option<usize>,
 }
 
-/// The lines of both texts, in order; removed lines before those that were added in their place. `None` where the comparison
-/// would take more memory than [`DIFF_CELLS_MAX`].
+/// The lines of both texts in order, removed lines before the added lines in their place. `None` if the table would be
+/// larger than [`DIFF_CELLS_MAX`].
 pub(super) fn line_diff<'t>(before: &'t str, after: &'t str) -> Option<Vec<DiffLine<'t>>> {
     let (a, b): (Vec<&str>, Vec<&str>) = (before.split('\n').collect(), after.split('\n').collect());
     let width = b.len() + 1;
     let cells = width.checked_mul(a.len() + 1).filter(|cells| *cells <= DIFF_CELLS_MAX)?;
-    // Length of the longest common subsequence of the first i and the first j lines.
+    // Length of the longest common subsequence of the first `i` and the first `j` lines.
     let mut lengths = vec![0_u32; cells];
     let length_at = |lengths: &[u32], i: usize, j: usize| lengths.get(i * width + j).copied().unwrap_or(0);
     for (i, before_line) in a.iter().enumerate() {

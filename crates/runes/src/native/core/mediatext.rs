@@ -1,6 +1,6 @@
-//! A picture beside text.
+//! An image beside text.
 //!
-//! Native because pictures that stand alone are sorted to one side, all else to the other.
+//! Native: images that are alone in a paragraph go to one side, all other nodes to the other.
 
 use crate::expand::header::is_element;
 use crate::expand::render_context::Result;

@@ -1,4 +1,4 @@
-//! The native runes of the core, one file each.
+//! Native runes of the core, one file each.
 
 mod accordion;
 mod annotate;

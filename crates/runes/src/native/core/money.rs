@@ -1,8 +1,8 @@
-//! Amounts of money as people write them, and as they are printed.
+//! Parses and formats amounts of money.
 
-use crate::js_value::{number_text, parse_float, parse_int};
+use crate::js_value::{format_js_number, parse_float, parse_int};
 
-/// Signs of currencies by code.
+/// Currency symbols by code.
 const CURRENCY_SIGNS: [(&str, &str); 16] = [
     ("USD", "$"),
     ("EUR", "€"),
@@ -22,13 +22,13 @@ const CURRENCY_SIGNS: [(&str, &str); 16] = [
     ("ZAR", "R"),
 ];
 
-/// What stands in front of an amount.
+/// A currency symbol.
 pub(super) struct Currency {
     sign: String,
 }
 
 impl Currency {
-    /// A currency by its code; one that is not known is its own sign.
+    /// A currency by its code. An unknown code is used as the symbol.
     pub(super) fn from_code(code: &str) -> Currency {
         let upper = code.to_uppercase();
         let sign =
@@ -36,9 +36,9 @@ impl Currency {
         Currency { sign: sign.unwrap_or_else(|| format!("{code} ")) }
     }
 
-    /// An amount with its sign: two decimals where it is not whole, thousands parted by commas.
+    /// An amount with its symbol: two decimals if it is not whole, commas between thousands.
     pub(super) fn format(&self, amount: f64) -> String {
-        let text = if amount.fract() == 0.0 { number_text(amount) } else { two_decimals(amount) };
+        let text = if amount.fract() == 0.0 { format_js_number(amount) } else { two_decimals(amount) };
         let (whole, decimals) = match text.split_once('.') {
             Some((whole, decimals)) => (whole, format!(".{decimals}")),
             None => (text.as_str(), String::new()),
@@ -47,7 +47,7 @@ impl Currency {
     }
 }
 
-/// Halves are rounded away from zero, where Rust rounds to the even neighbour. Only eighths are exact halves of a cent.
+/// Rounds halves away from zero; Rust's formatter rounds them to even. Only eighths are exact halves of a cent.
 fn two_decimals(amount: f64) -> String {
     let eighths = amount * 8.0;
     let is_half = eighths.fract() == 0.0 && eighths % 2.0 != 0.0;
@@ -70,7 +70,7 @@ fn group_thousands(whole: &str) -> String {
     text
 }
 
-/// The amount that a text begins with, without signs and commas; the middle of a range; zero where there is none.
+/// The amount at the start of a text, without symbols and commas; the middle of a range; zero if there is none.
 pub(super) fn parse_amount(text: &str) -> f64 {
     let clean: String =
         text.chars().filter(|c| !matches!(c, '€' | '$' | '£' | '¥' | ',') && !c.is_whitespace()).collect();
@@ -90,7 +90,7 @@ fn leading_digits(text: &str) -> Option<f64> {
     text.get(..end).and_then(parse_float)
 }
 
-/// The days that a duration lasts: `2 weeks 3 days` → 17; a bare number is days.
+/// The days of a duration: `2 weeks 3 days` → 17; a bare number counts days.
 pub(super) fn duration_days(duration: &str) -> f64 {
     let lower = duration.to_lowercase();
     let units = [("day", 1.0), ("week", 7.0), ("month", 30.0)];
@@ -99,7 +99,7 @@ pub(super) fn duration_days(duration: &str) -> f64 {
     if sum == 0.0 { parse_int(duration).unwrap_or(0.0) } else { sum }
 }
 
-/// The first number that stands before a unit.
+/// The first number before a unit.
 fn count_before_unit(text: &str, unit: &str) -> Option<f64> {
     text.match_indices(unit).find_map(|(index, _)| {
         let before = text.get(..index)?.trim_end();

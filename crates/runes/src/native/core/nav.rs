@@ -1,6 +1,6 @@
-//! Menus: items by slug or link, in groups below headings, in columns between rules.
+//! Menus: items by slug or link, in groups below headings, in columns between thematic breaks.
 //!
-//! Native because lists and their items render differently here, and because the shape depends on layout and headings.
+//! Native: lists and their items are rendered differently here, and the shape depends on layout and headings.
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType};
 
@@ -19,7 +19,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     let layout = arguments.text("layout").unwrap_or_default();
     let root = RootBuilder::new("nav", "nav");
     if arguments.is_truthy("auto") {
-        // A later stage, which knows the other pages, fills it.
+        // A site, which knows the other pages, fills the menu.
         let root =
             root.children(menu_trigger(&layout)).child(field_meta_element("__nav-auto", "true")).build();
         return Ok(with_script_attributes(root, arguments));
@@ -41,7 +41,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     Ok(with_script_attributes(root, &rune_use.arguments))
 }
 
-/// Headings of the first level and what stands below them become items of one list.
+/// Converts headings of the first level and the nodes below them to the items of one list.
 fn group_first_level(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     match group_by_heading(nodes, Some(1)) {
         Ok(grouped) => {
@@ -75,7 +75,7 @@ fn menu_trigger(layout: &str) -> Option<RenderNode> {
     })
 }
 
-/// What scripts and the engine read off the root.
+/// Attributes that scripts and the engine read from the root.
 fn with_script_attributes(mut root: RenderNode, arguments: &Arguments) -> RenderNode {
     if let Some(layout) = arguments.truthy("layout") {
         root.set_attr("layout", layout.clone());
@@ -96,7 +96,7 @@ fn with_script_attributes(mut root: RenderNode, arguments: &Arguments) -> Render
     root
 }
 
-/// Lists are unordered whatever they were, and their items are items of a menu.
+/// Lists are always unordered, and their items become `nav-item` runes.
 fn render_nav_list(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Override> {
     Ok(match node.kind {
         NodeType::List => Override::Rendered(vec![new_element("ul", cx.render_nodes(node.children)?)]),
@@ -107,7 +107,7 @@ fn render_nav_list(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Over
     })
 }
 
-/// Text within an item is a slug until the page is known.
+/// Text of an item is a slug until the page is known.
 fn render_nav_text(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Override> {
     if node.kind != NodeType::Text {
         return Ok(Override::NotHandled(node));
@@ -138,7 +138,7 @@ fn nav_item(children: Vec<RenderNode>) -> RenderNode {
             paragraphs.push(tag.children);
         }
     }
-    // In a list with blank lines between, the link stands in the first paragraph.
+    // In a loose list the link is in the first paragraph.
     if links.is_empty()
         && let Some(index) =
             paragraphs.iter().position(|nodes| nodes.iter().any(|node| is_element(node, "a")))
@@ -148,7 +148,7 @@ fn nav_item(children: Vec<RenderNode>) -> RenderNode {
     badges.iter_mut().for_each(|badge| set_name(badge, "badge"));
     let root = RootBuilder::new("nav-item", "li");
     if let Some(RenderNode::Element(link)) = links.first_mut() {
-        // The engine gives no class to what stands within a link, which has no name.
+        // The class is set here: the engine does not reach unnamed elements in a link.
         let tag = Element::new("span")
             .with_attr("data-name", "description")
             .with_attr("class", "rf-nav-item__description");
@@ -163,7 +163,7 @@ fn nav_item(children: Vec<RenderNode>) -> RenderNode {
     root.children(slugs).children(description).children(badges).children(lists).build()
 }
 
-/// The text below an item, within an element.
+/// The text below an item, in an element.
 fn description_element(tag: Element, paragraphs: Vec<Vec<RenderNode>>) -> Option<RenderNode> {
     (!paragraphs.is_empty()).then(|| {
         let mut node: RenderNode = tag.with_children(paragraphs.into_iter().flatten()).into();
@@ -172,7 +172,7 @@ fn description_element(tag: Element, paragraphs: Vec<Vec<RenderNode>>) -> Option
     })
 }
 
-/// Calls for every list item within a node, itself included.
+/// Visits every list item within a node, including the node.
 fn for_each_item(node: &mut RenderNode, visit: &mut dyn FnMut(&mut RenderNode)) {
     if is_element(node, "li") {
         visit(node);
@@ -186,7 +186,7 @@ fn mark_all_items(nodes: &mut [RenderNode]) {
     nodes.iter_mut().for_each(|node| for_each_item(node, &mut |item| set_field(item, "item")));
 }
 
-/// Marks list items within nodes, but not those within items.
+/// Marks the outermost list items.
 fn mark_outer_items(nodes: &mut [RenderNode]) {
     for node in nodes {
         if is_element(node, "li") {
@@ -214,7 +214,7 @@ fn list_items(list: RenderNode) -> Vec<RenderNode> {
     }
 }
 
-/// Without headings, rules part the items of all lists into columns.
+/// Without headings, thematic breaks split the items of all lists into columns.
 fn flat_columns(nodes: Vec<RenderNode>) -> Vec<RenderNode> {
     let mut columns = vec![Vec::new()];
     for node in nodes {
@@ -228,7 +228,7 @@ fn flat_columns(nodes: Vec<RenderNode>) -> Vec<RenderNode> {
     columns.map(|items| named_element("div", "column", [new_element("ul", items)])).collect()
 }
 
-/// Items above the first heading stand in a row of their own; each heading opens a group; rules part groups into columns.
+/// Items above the first heading form a row; each heading starts a group; thematic breaks split groups into columns.
 fn group_by_headings(nodes: Vec<RenderNode>, in_columns: bool, collapsible: bool) -> Vec<RenderNode> {
     let mut top_items = Vec::new();
     let mut columns: Vec<Vec<(RenderNode, Vec<RenderNode>)>> = vec![Vec::new()];
@@ -268,7 +268,7 @@ fn group_by_headings(nodes: Vec<RenderNode>, in_columns: bool, collapsible: bool
     content
 }
 
-/// A heading and its panel. Text that the panel begins or ends with is its intro or its footer.
+/// A heading and its panel. Text at the start or the end of the panel is its intro or footer.
 fn nav_group(mut heading: RenderNode, mut body: Vec<RenderNode>) -> RenderNode {
     mark_outer_items(&mut body);
     let is_text = |node: &RenderNode| node.as_element().is_some() && !is_list(node);

@@ -1,13 +1,13 @@
-//! Links to the page before and the page after.
+//! Links to the previous and the next page.
 //!
-//! Native because a target is an address or a slug, and because of what is left for a later stage that knows the other pages.
+//! Native: a target is a URL or a slug, and a site that knows the other pages completes it.
 
 use serde_json::Value;
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
 use crate::expand::{Arguments, RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -32,7 +32,8 @@ fn page_link(
     order: impl Fn(RenderNode) -> [RenderNode; 2],
 ) -> Option<Element> {
     let target = arguments.text(direction)?;
-    let label = arguments.get(&format!("{direction}-label")).filter(|label| !label.is_null()).map(to_text);
+    let label =
+        arguments.get(&format!("{direction}-label")).filter(|label| !label.is_null()).map(to_js_string);
     let label = named_element("span", "label", [label.unwrap_or_else(|| target.clone()).into()]);
     let href = if is_url(&target) { target } else { format!("__slug:{target}") };
     let tag = Element::new("a")
@@ -42,7 +43,7 @@ fn page_link(
     Some(tag.with_children(order(label)))
 }
 
-/// `/path` or `scheme://…`; everything else is a slug.
+/// `/path` or `scheme://…`; anything else is a slug.
 fn is_url(target: &str) -> bool {
     let scheme = target.split_once("://").map(|(scheme, _)| scheme);
     let is_scheme =

@@ -1,6 +1,6 @@
-//! A quotation that stands out.
+//! A pull quote.
 //!
-//! Native because it is the first quotation in the content, or all its paragraphs where there is none.
+//! Native: it shows the first block quote of its content, or all paragraphs if there is none.
 
 use crate::expand::header::is_element;
 use crate::expand::render_context::Result;

@@ -1,17 +1,17 @@
-//! Runes that list what other pages hold: collection, relationships, aggregate.
+//! Runes that list content of other pages: collection, relationships, aggregate.
 //!
-//! Native because they only note what is asked for; a later stage, which knows the other pages, answers. The body is the
-//! template of that stage and is not rendered here.
+//! Native: they only record the query; a site, which knows the other pages, runs it. The body is the site's template
+//! and is not rendered here.
 
 use serde_json::Value;
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
 use crate::expand::{Arguments, RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
-/// What is noted: the arguments in order, and the word where nothing is asked.
+/// Arguments in order, each with its default.
 type QueryFields = &'static [(&'static str, &'static str)];
 
 const COLLECTION: QueryFields = &[
@@ -52,14 +52,16 @@ const AGGREGATE: QueryFields = &[
     ("chart-title", ""),
 ];
 
-/// The notes for the later stage, with the mark by which it finds the place.
+/// The recorded query, with the mark that a site looks for.
 fn query_metadata(rune: &str, fields: QueryFields, arguments: &Arguments) -> Vec<RenderNode> {
     let field_element = |&(name, default): &(&str, &str)| {
         let value = match arguments.get(name) {
-            // A thing stands for its id.
-            Some(Value::Object(entity)) if name == "of" => entity.get("id").map(to_text).unwrap_or_default(),
+            // An entity is recorded by its id.
+            Some(Value::Object(entity)) if name == "of" => {
+                entity.get("id").map(to_js_string).unwrap_or_default()
+            }
             Some(Value::Null) | None => default.to_owned(),
-            Some(value) => to_text(value),
+            Some(value) => to_js_string(value),
         };
         field_meta_element(&format!("{rune}-{name}"), value)
     };

@@ -1,6 +1,6 @@
 //! Content in steps.
 //!
-//! Native because only steps are taken, whether they come from headings or are written as tags.
+//! Native: only steps are kept, whether they come from headings or tags.
 
 use crate::expand::header::header_element;
 use crate::expand::render_context::Result;

@@ -1,13 +1,13 @@
-//! Markup that runs in a frame of its own.
+//! Markup that runs in an iframe.
 //!
-//! Native because its content is not Markdown: the lines between its tags are taken as they were written.
+//! Native: its content is not Markdown: the source lines between its tags are used unchanged.
 
 use serde_json::Value;
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::RootBuilder;
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -49,22 +49,22 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         set_if_some("data-rf-fields", arguments.truthy("data-fields"));
         set_if_some("data-rf-shape", arguments.truthy("data-shape"));
         let limit = arguments.get("data-limit").filter(|limit| !limit.is_null());
-        set_if_some("data-rf-limit", limit.map(|limit| Value::from(to_text(limit))).as_ref());
+        set_if_some("data-rf-limit", limit.map(|limit| Value::from(to_js_string(limit))).as_ref());
     }
     Ok(root)
 }
 
-/// A number of pixels, or `fill`; everything else is `auto`.
+/// A number of pixels, or `fill`; anything else is `auto`.
 fn height(value: Option<&Value>) -> String {
     let text = match value {
-        Some(value) if !value.is_null() => to_text(value),
+        Some(value) if !value.is_null() => to_js_string(value),
         _ => return "auto".into(),
     };
     let is_number = text.trim().parse::<f64>().is_ok_and(f64::is_finite);
     if text == "fill" || is_number { text } else { "auto".into() }
 }
 
-/// The lines after that of the opening tag and before that of the closing one.
+/// The source lines between the opening and the closing tag.
 fn lines_between(source: &str, lines: &[u32]) -> String {
     let (Some(first), Some(last)) = (lines.first(), lines.last().filter(|_| lines.len() >= 2)) else {
         return String::new();

@@ -1,6 +1,6 @@
 //! Tabs and the rune of one tab.
 //!
-//! Native because a tab becomes two elements, a button and a panel, which the group puts into two lists.
+//! Native: a tab becomes a button and a panel, which the group puts into two lists.
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
 
@@ -12,7 +12,7 @@ use crate::expand::root_builder::{
     RootBuilder, fragment, is_rune_root, named_element, new_element, set_field, set_name,
 };
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub(super) fn transform_tab(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_
     let mut label = Vec::new();
     if let Some(image) = rune_use.arguments.truthy("image") {
         let mut attributes = AttributeMap::new();
-        attributes.insert("src", MarkdocValue::String(to_text(image)));
+        attributes.insert("src", MarkdocValue::String(to_js_string(image)));
         label = cx.render_nodes(vec![node_ext::new_node(NodeType::Image, attributes, Vec::new())])?;
     }
     label.push(new_element("span", [label_node(rune_use.arguments.get("name"))]));
@@ -38,12 +38,12 @@ pub(super) fn transform_tab(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_
     ]))
 }
 
-/// The name of a tab. One that is made of a heading is a list of texts.
+/// The name of a tab. A name that comes from a heading is a list of texts.
 fn label_node(name: Option<&Value>) -> RenderNode {
     match name {
-        Some(Value::Array(texts)) => fragment(texts.iter().map(|text| RenderNode::Text(to_text(text)))),
+        Some(Value::Array(texts)) => fragment(texts.iter().map(|text| RenderNode::Text(to_js_string(text)))),
         Some(Value::Null) | None => RenderNode::Text(String::new()),
-        Some(text) => RenderNode::Text(to_text(text)),
+        Some(text) => RenderNode::Text(to_js_string(text)),
     }
 }
 

@@ -1,6 +1,6 @@
-//! Colours for the rune around: a preset, or a list of `token: value`, for light and for dark.
+//! Colours for the enclosing rune: a preset, or lists of `token: value` for light and dark.
 //!
-//! Native because lists of colours are read, and nothing but values for the engine comes out.
+//! Native: lists of colours are parsed, and the output consists of values for the engine only.
 
 use indexmap::IndexMap;
 use quad_markdoc::{Node as MarkdocNode, NodeType};
@@ -34,7 +34,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) 
     Ok(Element::new("div").with_attr("data-tint-source", true).with_children(metas).into())
 }
 
-/// Lists below a heading `Dark` are for dark pages.
+/// Lists below a heading `Dark` apply to dark pages.
 fn parse_colours(nodes: &[MarkdocNode]) -> (ColourMap, ColourMap) {
     let (mut light, mut dark) = (ColourMap::new(), ColourMap::new());
     let mut is_dark = false;
@@ -56,7 +56,7 @@ fn parse_colours(nodes: &[MarkdocNode]) -> (ColourMap, ColourMap) {
     (light, dark)
 }
 
-/// `primary: #0af`, if it is a token there is.
+/// Parses `primary: #0af`; `None` for an unknown token.
 fn parse_colour(text: &str) -> Option<(String, String)> {
     let (token, value) = text.trim().split_once(':')?;
     let (token, value) = (token.trim().to_lowercase(), value.trim());

@@ -1,6 +1,6 @@
-//! The headings of the page as links.
+//! A table of contents.
 //!
-//! Native because it reads the whole document, not its own content.
+//! Native: it reads the whole document instead of its own content.
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};
@@ -25,8 +25,8 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     Ok(root.child(list).build())
 }
 
-/// One level more than the depth, since the first level is the title. A depth that is a text is lengthened by the digit instead
-/// of being added to, as in the original, so it lists all levels.
+/// One level below `depth`, since the first level is the title. If `depth` is text, npm appends the digit instead of
+/// adding it, which lists all levels; so does this.
 fn max_level(depth: Option<&Value>) -> f64 {
     match depth {
         Some(Value::String(text)) => format!("{text}1").trim().parse().unwrap_or(f64::NAN),

@@ -1,6 +1,6 @@
-//! The tokens of one design in one card.
+//! The tokens of a design in one card.
 //!
-//! Native because the tokens of the runes in it are gathered into one value, which sandboxes on other pages ask for.
+//! Native: the tokens of the nested runes are merged into one value, which sandboxes on other pages read.
 
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 use serde_json::{Map, Value};
@@ -22,7 +22,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     Ok(root.child_if(tokens::title_element(&rune_use)).child(sections).build())
 }
 
-/// The tokens of all runes within; of two of a kind the last holds.
+/// Merges the tokens of all nested runes; for the same kind, the last rune wins.
 fn collect_tokens(nodes: &[MarkdocNode]) -> Map<String, Value> {
     let mut collected = Map::new();
     for node in nodes {

@@ -1,13 +1,13 @@
-//! The frame of a device around content.
+//! A device frame around content.
 //!
-//! Native because each family of devices has a frame of its own.
+//! Native: each family of devices has its own frame.
 
 use serde_json::Value;
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{is_truthy, to_text};
+use crate::js_value::{is_truthy, to_js_string};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -26,12 +26,12 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     let mut root = root.child(frame).child_if(label).build();
     let scale = rune_use.arguments.truthy("scale").filter(|scale| scale.as_f64() != Some(1.0));
     if let Some(scale) = scale {
-        root.set_attr("style", format!("--mockup-scale: {}", to_text(scale)));
+        root.set_attr("style", format!("--mockup-scale: {}", to_js_string(scale)));
     }
     Ok(root)
 }
 
-/// What stands in the frame of a device.
+/// The content of a device's frame.
 fn frame_content(rune_use: &RuneUse<'_>, device: &str, viewport: RenderNode) -> Vec<RenderNode> {
     match device {
         "iphone-15" | "iphone-se" | "pixel" | "phone" => {

@@ -1,4 +1,4 @@
-//! The native runes of the package `design`, one file each. What the runes of tokens share stands in [`tokens`].
+//! Native runes of the package `design`, one file each. [`tokens`] holds what the token runes share.
 
 mod design_context;
 mod mockup;

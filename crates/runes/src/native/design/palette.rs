@@ -1,6 +1,6 @@
-//! Palettes: colours with their names and values.
+//! Palettes: colours with names and values.
 //!
-//! Native because colours are read from lists, and contrast is computed.
+//! Native: colours are parsed from lists, and contrast is computed.
 
 use quad_markdoc::Node as MarkdocNode;
 use serde_json::{Value, json};
@@ -9,10 +9,10 @@ use super::tokens::{TokenLine, read_lines, styled_part, text_part, title_element
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{is_truthy, to_text};
+use crate::js_value::{is_truthy, to_js_string};
 use crate::render_tree::RenderNode;
 
-/// Contrast against white that text needs, by grade.
+/// Minimum contrast of text against white, by grade.
 const CONTRAST_MIN: [(&str, f64); 2] = [("AA", 4.5), ("AAA", 7.0)];
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -24,9 +24,9 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) ->
     let mut root =
         RootBuilder::new("palette", "section").value_if("title", rune_use.arguments.get("title").cloned());
     for name in ["showContrast", "showA11y"] {
-        root = root.value(name, to_text(&rune_use.arguments.non_null_or(name, false)));
+        root = root.value(name, to_js_string(&rune_use.arguments.non_null_or(name, false)));
     }
-    root = root.value("columns", view.columns.as_ref().map(to_text).unwrap_or_default());
+    root = root.value("columns", view.columns.as_ref().map(to_js_string).unwrap_or_default());
     let groups = read_groups(&rune_use.content.take("body"));
     Ok(root
         .child_if(title_element(&rune_use))
@@ -34,20 +34,20 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) ->
         .build())
 }
 
-/// Colours under one heading.
+/// The colours below one heading.
 #[derive(Default)]
 struct ColourGroup {
     title: String,
     colours: Vec<Colour>,
 }
 
-/// A colour, or a scale of several.
+/// One colour, or a scale of colours.
 struct Colour {
     name: String,
     values: Vec<String>,
 }
 
-/// The groups that have colours.
+/// The groups with colours.
 fn read_groups(nodes: &[MarkdocNode]) -> Vec<ColourGroup> {
     let mut groups = Vec::new();
     let mut group = ColourGroup::default();
@@ -67,7 +67,7 @@ fn read_groups(nodes: &[MarkdocNode]) -> Vec<ColourGroup> {
     groups
 }
 
-/// The colours of a palette, each with the group it stands in: what a design hands to sandboxes.
+/// The colours with their groups, in the form that a design context passes to sandboxes.
 pub(super) fn design_tokens(nodes: &[MarkdocNode]) -> Vec<Value> {
     let mut tokens = Vec::new();
     for group in read_groups(nodes) {
@@ -85,7 +85,7 @@ pub(super) fn design_tokens(nodes: &[MarkdocNode]) -> Vec<Value> {
     tokens
 }
 
-/// What is shown beside each colour, and how many stand in a row.
+/// The options of the display: shown values, number of columns.
 struct PaletteView {
     contrast: bool,
     grades: bool,
@@ -116,7 +116,7 @@ impl PaletteView {
         named_element("div", "group", children)
     }
 
-    /// How many colours stand in a row.
+    /// The number of columns.
     fn column_count(&self, count: usize) -> String {
         let requested = self.columns.as_ref().filter(|columns| match columns {
             Value::String(text) => text.trim().parse::<f64>().is_ok_and(|columns| columns > 0.0),
@@ -129,7 +129,7 @@ impl PaletteView {
                 7..=8 => "4".into(),
                 _ => "5".into(),
             },
-            to_text,
+            to_js_string,
         )
     }
 
@@ -160,8 +160,8 @@ impl PaletteView {
     }
 }
 
-/// Red, green and blue of a colour that is written in hex with three or six digits. Digits that are none count as zero from
-/// there on, as in the original; any other notation is no colour here.
+/// Red, green and blue of a hex colour with three or six digits. As in npm, an invalid digit and all after it count as
+/// zero. Other notations return `None`.
 fn channels(colour: &str) -> Option<[f64; 3]> {
     let digits: Vec<char> = colour.replacen('#', "", 1).chars().collect();
     let digits: String = match digits.len() {
@@ -176,7 +176,7 @@ fn channels(colour: &str) -> Option<[f64; 3]> {
     Some([red, green, blue].map(f64::from))
 }
 
-/// Relative luminance as the accessibility guidelines define it.
+/// Relative luminance as defined by WCAG.
 fn luminance(channels: [f64; 3]) -> f64 {
     let [red, green, blue] = channels.map(|channel| {
         let share = channel / 255.0;
@@ -185,7 +185,7 @@ fn luminance(channels: [f64; 3]) -> f64 {
     0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/// Contrast of two colours, 1 to 21; 0 where one of them cannot be read.
+/// Contrast of two colours, 1 to 21; 0 if one is not a hex colour.
 fn contrast(first: &str, second: &str) -> f64 {
     let (Some(first_channels), Some(second_channels)) = (channels(first), channels(second)) else {
         return 0.0;
@@ -194,9 +194,9 @@ fn contrast(first: &str, second: &str) -> f64 {
     (first_luminance.max(second_luminance) + 0.05) / (first_luminance.min(second_luminance) + 0.05)
 }
 
-/// The colour of text that is read on this one.
+/// The text colour for a background.
 fn text_colour(background: &str) -> &'static str {
-    /// Luminance at which black and white are read equally well.
+    /// Luminance at which black and white text have the same contrast.
     const LUMINANCE_THRESHOLD: f64 = 0.179;
     match channels(background) {
         Some(channels) if luminance(channels) <= LUMINANCE_THRESHOLD => "#fff",
@@ -204,7 +204,7 @@ fn text_colour(background: &str) -> &'static str {
     }
 }
 
-/// A number with one digit after the point; halves are rounded up.
+/// A number with one decimal; halves are rounded up.
 fn format_one_decimal(number: f64) -> String {
     let is_half = (number * 20.0).fract() == 0.0 && (number * 20.0) % 2.0 != 0.0;
     let number = if is_half { (number * 10.0).ceil() / 10.0 } else { number };

@@ -1,7 +1,7 @@
-//! A component at work, beside its source.
+//! A component beside its source.
 //!
-//! Native because the source is a code block among the content or the text of the document itself, and because the markup that
-//! the content becomes is shown as text too.
+//! Native: the source is a code block of the content, or the source text between the tags; the markup of the content is
+//! shown as text too.
 
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 use serde_json::Value;
@@ -9,11 +9,12 @@ use serde_json::Value;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::RootBuilder;
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{number_text, to_text};
+use crate::html::{VOID_ELEMENTS, escape};
+use crate::js_value::{format_js_number, to_js_string};
 use crate::limits::PREVIEW_MARKUP_BYTES_MAX;
 use crate::render_tree::{Element, RenderNode};
 
-/// Language of a code block that names none.
+/// Language of a code block without one.
 const DEFAULT_CODE_LANGUAGE: &str = "shell";
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -45,7 +46,7 @@ fn code_block(name: &str, language: &str, text: String) -> RenderNode {
         .into()
 }
 
-/// The code block that is the source, with its language: the second one, or the only one.
+/// Takes the code block that is the source, with its language: the second one, or the only one.
 fn take_source(nodes: &mut Vec<MarkdocNode>) -> Option<(String, String)> {
     let is_fence = |node: &MarkdocNode| node.kind == NodeType::Fence;
     let first = nodes.iter().position(is_fence)?;
@@ -62,7 +63,7 @@ fn take_source(nodes: &mut Vec<MarkdocNode>) -> Option<(String, String)> {
     Some((language.unwrap_or_else(|| DEFAULT_CODE_LANGUAGE.to_owned()), text("content")))
 }
 
-/// The text between the tags of the rune, if the author wants it shown.
+/// The source text between the rune's tags, if the author wants it shown.
 fn source_between_tags(rune_use: &RuneUse<'_>, cx: &RenderContext<'_>) -> Option<(String, String)> {
     let ([first, .., last], true) = (&*rune_use.node.lines, rune_use.arguments.is_truthy("source")) else {
         return None;
@@ -75,14 +76,14 @@ fn source_between_tags(rune_use: &RuneUse<'_>, cx: &RenderContext<'_>) -> Option
     (!text.is_empty()).then(|| ("markdoc".to_owned(), text.to_owned()))
 }
 
-/// The markup of nodes, as a reader expects to see it: one element a line, text without the white space around it.
+/// The markup of nodes in readable form: one element a line, text trimmed.
 fn to_markup(nodes: &[RenderNode], depth: usize) -> String {
     let indent = "  ".repeat(depth);
     let mut lines = Vec::new();
     for node in nodes {
         match node {
             RenderNode::Null => {}
-            RenderNode::Number(number) => lines.push(format!("{indent}{}", number_text(*number))),
+            RenderNode::Number(number) => lines.push(format!("{indent}{}", format_js_number(*number))),
             RenderNode::Text(text) => {
                 let text = text.trim();
                 if !text.is_empty() {
@@ -102,14 +103,14 @@ fn write_element(tag: &Element, depth: usize, lines: &mut Vec<String>) {
     };
     let indent = "  ".repeat(depth);
     let open = format!("{indent}<{name}{}>", attributes_markup(tag));
-    if is_void(name) {
+    if VOID_ELEMENTS.contains(&name.as_str()) {
         lines.push(open);
         return;
     }
     match tag.children.as_slice() {
         [] => lines.push(format!("{open}</{name}>")),
         [RenderNode::Text(text)] => lines.push(format!("{open}{}</{name}>", escape(text))),
-        [RenderNode::Number(number)] => lines.push(format!("{open}{}</{name}>", number_text(*number))),
+        [RenderNode::Number(number)] => lines.push(format!("{open}{}</{name}>", format_js_number(*number))),
         children => {
             lines.push(open);
             let inner = to_markup(children, depth + 1);
@@ -123,19 +124,7 @@ fn attributes_markup(tag: &Element) -> String {
     let text = |(name, value): (&String, &Value)| match value {
         Value::Null | Value::Bool(false) => String::new(),
         Value::Bool(true) => format!(" {name}"),
-        value => format!(" {name}=\"{}\"", escape(&to_text(value))),
+        value => format!(" {name}=\"{}\"", escape(&to_js_string(value))),
     };
-    tag.attributes.iter().map(text).collect()
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-fn is_void(element: &str) -> bool {
-    const VOID_ELEMENTS: [&str; 14] = [
-        "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
-        "track", "wbr",
-    ];
-    VOID_ELEMENTS.contains(&element)
+    tag.attributes_with_fields().iter().map(text).collect()
 }

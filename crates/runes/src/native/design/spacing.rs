@@ -1,6 +1,6 @@
 //! Distances, corner radii and shadows, drawn to scale.
 //!
-//! Native because three kinds of token are told apart by their headings, and bars are computed from the values.
+//! Native: headings tell the three kinds of tokens apart, and bars are computed from values.
 
 use quad_markdoc::Node as MarkdocNode;
 use serde_json::{Map, Value, json};
@@ -9,10 +9,10 @@ use super::tokens::{TokenLine, read_lines, styled_part, text_part, title_element
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{number_text, parse_float};
+use crate::js_value::{format_js_number, parse_float};
 use crate::render_tree::RenderNode;
 
-/// Least width of a bar, in percent, so that the smallest distance can still be seen.
+/// Minimum width of a bar in percent, so that the smallest distance is visible.
 const BAR_MIN_PERCENT: f64 = 2.0;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -58,7 +58,7 @@ fn shadow_item((name, value): &(String, String)) -> RenderNode {
     named_element("div", "shadow-item", [sample, text_part("span", "shadow-label", name.as_str())])
 }
 
-/// What the lists say.
+/// The parsed lists.
 #[derive(Default)]
 struct Tokens {
     unit: String,
@@ -67,7 +67,7 @@ struct Tokens {
     shadows: Vec<(String, String)>,
 }
 
-/// Which kind of token a heading announces.
+/// The kind of token that a heading starts.
 #[derive(Clone, Copy)]
 enum TokenKind {
     Distance,
@@ -117,7 +117,7 @@ impl Tokens {
         !self.unit.is_empty() || !self.scale.is_empty()
     }
 
-    /// A bar for each distance, as long as its share of the longest.
+    /// A bar for each distance, relative to the longest.
     fn scale_bars(&self) -> Vec<RenderNode> {
         let longest = self.scale.iter().map(|value| parse_size(value)).fold(1.0, f64::max);
         let bar = |value: &String| {
@@ -127,16 +127,16 @@ impl Tokens {
             if let (Some(tag), false) = (label.as_element_mut(), self.unit.is_empty()) {
                 tag.children.push(text_part("span", "scale-multiplier", self.unit_multiple(value)));
             }
-            let bar = styled_part("div", "scale-bar", format!("width: {}%", number_text(percent)));
+            let bar = styled_part("div", "scale-bar", format!("width: {}%", format_js_number(percent)));
             named_element("div", "scale-item", [bar, label])
         };
         self.scale.iter().map(bar).collect()
     }
 
-    /// How many units a distance is.
+    /// How many units a distance has.
     fn unit_multiple(&self, value: &str) -> String {
         let unit = parse_size(&self.unit);
-        if unit <= 0.0 { String::new() } else { format!("{}×", number_text(parse_size(value) / unit)) }
+        if unit <= 0.0 { String::new() } else { format!("{}×", format_js_number(parse_size(value) / unit)) }
     }
 }
 
@@ -144,7 +144,7 @@ fn parse_size(value: &str) -> f64 {
     parse_float(value).unwrap_or(0.0)
 }
 
-/// What the lists say: what a design hands to sandboxes. Only what is there has a key.
+/// The tokens in the form that a design context passes to sandboxes; only existing kinds have a key.
 pub(super) fn design_tokens(nodes: &[MarkdocNode]) -> Map<String, Value> {
     let tokens = Tokens::read(nodes);
     let mut result = Map::new();

@@ -1,4 +1,4 @@
-//! Design tokens as they are written: headings, and lists of `name: value`.
+//! Parses design tokens: headings, and lists of `name: value`.
 
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 
@@ -7,16 +7,16 @@ use crate::expand::RuneUse;
 use crate::expand::root_builder::named_element;
 use crate::render_tree::RenderNode;
 
-/// One line of a rune of tokens.
+/// One line of a token rune.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TokenLine {
-    /// A heading, which opens a group.
+    /// A heading, which starts a group.
     Heading(String),
-    /// An item of a list: its name and its value. Items without a colon are no tokens.
+    /// A list item: name and value. Items without a colon are skipped.
     Token(String, String),
 }
 
-/// The lines of a rune, in order. Everything that is neither heading nor list is not read.
+/// The lines of a rune in order. Nodes other than headings and lists are skipped.
 pub(super) fn read_lines(nodes: &[MarkdocNode]) -> Vec<TokenLine> {
     let mut lines = Vec::new();
     for node in nodes {
@@ -37,17 +37,17 @@ fn parse_token(text: &str) -> Option<TokenLine> {
     Some(TokenLine::Token(name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// The heading above the tokens, if the author gives one.
+/// The heading above the tokens, if any.
 pub(super) fn title_element(rune_use: &RuneUse<'_>) -> Option<RenderNode> {
     rune_use.arguments.text("title").map(|title| named_element("h3", "title", [title.into()]))
 }
 
-/// A part with a text in it.
+/// A named element with text.
 pub(super) fn text_part(element: &str, name: &str, text: impl Into<String>) -> RenderNode {
     named_element(element, name, [text.into().into()])
 }
 
-/// A part with a style and nothing in it.
+/// A named element with a style and no content.
 pub(super) fn styled_part(element: &str, name: &str, style: String) -> RenderNode {
     named_element(element, name, []).with_attr("style", style)
 }

@@ -1,6 +1,6 @@
-//! Typefaces in their sizes and weights.
+//! Typefaces in sizes and weights.
 //!
-//! Native because families and weights are read from lists, and the address of the fonts is made of all of them.
+//! Native: families and weights are parsed from lists, and the font URL contains all of them.
 
 use quad_markdoc::Node as MarkdocNode;
 use serde_json::{Value, json};
@@ -9,18 +9,18 @@ use super::tokens::{TokenLine, read_lines, text_part, title_element};
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::{Arguments, RenderContext, RuneUse};
-use crate::js_value::{json_number, number_text, parse_int, to_text};
+use crate::js_value::{format_js_number, json_number, parse_int, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
-/// Sizes of the samples, in pixels. Those above [`FULL_SAMPLE_MAX_PX`] show only as much of the sentence as fits in a line.
+/// Sizes of the samples in pixels. Above [`FULL_SAMPLE_MAX_PX`] the sentence is cut to one line.
 const SIZES_PX: [u16; 5] = [48, 32, 24, 18, 14];
 const FULL_SAMPLE_MAX_PX: u16 = 18;
 /// Characters that fit in a line at 14 pixels.
 const LINE_CHARS_AT_14_PX: usize = 60;
-/// Weight of a font that names none.
+/// Weight of a font without one.
 const REGULAR_WEIGHT: f64 = 400.0;
 const CHARSET_SAMPLE: &str = "AaBbCcDdEeFfGgHhIiJjKkLlMmNnOoPpQqRrSsTtUuVvWwXxYyZz 0123456789 !@#$%^&*()";
-/// Where fonts come from: the style sheets, and the files.
+/// Hosts of the fonts: style sheets, files.
 const SHEETS_HOST: &str = "https://fonts.googleapis.com";
 const FILES_HOST: &str = "https://fonts.gstatic.com";
 
@@ -31,21 +31,21 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) ->
     let mut root =
         RootBuilder::new("typography", "section").value_if("title", arguments.get("title").cloned());
     for name in ["showSizes", "showWeights", "showCharset"] {
-        root = root.value_if(name, arguments.get(name).map(to_text));
+        root = root.value_if(name, arguments.get(name).map(to_js_string));
     }
     let specimens = fonts.iter().map(|font| font.specimen_element(arguments));
     let specimens = named_element("div", "specimens", specimens);
     Ok(root.children(font_links(&fonts)).child_if(title_element(&rune_use)).child(specimens).build())
 }
 
-/// A typeface and what it is for.
+/// A typeface and its role.
 struct Font {
     role: String,
     family: String,
     weights: Vec<f64>,
 }
 
-/// The fonts of a rune: `role: Family HostPort (400, 700)`.
+/// Parses fonts: `role: Family Host (400, 700)`.
 fn read_fonts(nodes: &[MarkdocNode]) -> Vec<Font> {
     let fonts = read_lines(nodes).into_iter().filter_map(|line| match line {
         TokenLine::Token(role, text) => Some((role, text)),
@@ -61,7 +61,7 @@ fn read_fonts(nodes: &[MarkdocNode]) -> Vec<Font> {
     fonts.map(parse_font).collect()
 }
 
-/// What stands before the last pair of parentheses, and in them.
+/// The text before the last pair of parentheses, and the text in them.
 fn family_and_weights(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_end().strip_suffix(')')?;
     let search_start = text.rfind(')').map_or(1, |index| index + 1).max(1);
@@ -73,7 +73,7 @@ fn family_and_weights(text: &str) -> Option<(&str, &str)> {
     (!weights.is_empty()).then_some((&text[..open_paren], weights))
 }
 
-/// The fonts of a rune: what a design hands to sandboxes.
+/// The fonts in the form that a design context passes to sandboxes.
 pub(super) fn design_tokens(nodes: &[MarkdocNode]) -> Vec<Value> {
     let token = |font: Font| {
         let category = font.generic_family();
@@ -83,13 +83,14 @@ pub(super) fn design_tokens(nodes: &[MarkdocNode]) -> Vec<Value> {
     read_fonts(nodes).into_iter().map(token).collect()
 }
 
-/// The links that load all fonts.
+/// The `link` elements that load all fonts.
 fn font_links(fonts: &[Font]) -> Vec<RenderNode> {
     if fonts.is_empty() {
         return Vec::new();
     }
     let families = fonts.iter().map(|font| {
-        let weights = font.weights.iter().map(|weight| number_text(*weight)).collect::<Vec<_>>().join(";");
+        let weights =
+            font.weights.iter().map(|weight| format_js_number(*weight)).collect::<Vec<_>>().join(";");
         format!("family={}:wght@{weights}", font.family.replace(' ', "+"))
     });
     let sheet = format!("{SHEETS_HOST}/css2?{}&display=swap", families.collect::<Vec<_>>().join("&"));
@@ -102,7 +103,7 @@ fn font_links(fonts: &[Font]) -> Vec<RenderNode> {
 }
 
 impl Font {
-    /// The generic family for browsers that do not have the font.
+    /// The generic fallback family.
     fn generic_family(&self) -> &'static str {
         if self.role == "mono" { "monospace" } else { "sans-serif" }
     }
@@ -111,9 +112,9 @@ impl Font {
         format!("font-family: '{}', {}", self.family, self.generic_family())
     }
 
-    /// The weight that samples are set in. A font whose weights cannot be read has none.
+    /// The weight of the samples. Empty for a font whose weights cannot be parsed.
     fn first_weight(&self) -> String {
-        self.weights.first().map_or_else(|| "undefined".into(), |weight| number_text(*weight))
+        self.weights.first().map_or_else(|| "undefined".into(), |weight| format_js_number(*weight))
     }
 
     fn specimen_element(&self, arguments: &Arguments) -> RenderNode {
@@ -123,7 +124,7 @@ impl Font {
         ];
         let mut children = vec![named_element("div", "specimen-header", head)];
         if arguments.is_truthy("showSizes") {
-            let sample = to_text(&arguments.non_null_or("sample", ""));
+            let sample = to_js_string(&arguments.non_null_or("sample", ""));
             children.push(named_element(
                 "div",
                 "sizes",
@@ -154,7 +155,7 @@ impl Font {
     }
 
     fn weight_sample(&self, weight: f64) -> RenderNode {
-        let text = number_text(weight);
+        let text = format_js_number(weight);
         let label = format!("{text} — {}", weight_name(&text).unwrap_or(&text));
         let letters =
             Element::new("span").with_attr("style", "font-size: 24px").with_children(["Aa Bb Cc".into()]);
@@ -164,7 +165,7 @@ impl Font {
     }
 }
 
-/// As much of a sentence as fits in a line at this size. A character outside the basic plane counts twice, and may be cut in two.
+/// Cuts a sentence to one line at this size. Counts UTF-16 units, as npm does, and may cut a surrogate pair in two.
 fn truncate_to_line(sample: &str, size_px: u16) -> String {
     let max_units = LINE_CHARS_AT_14_PX * 14 / usize::from(size_px);
     let units: Vec<u16> = sample.encode_utf16().take(max_units).collect();

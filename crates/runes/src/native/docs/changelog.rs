@@ -1,6 +1,6 @@
-//! Release notes, one heading a release.
+//! Release notes, one heading for each release.
 //!
-//! Native because a heading says two things in one text, the version and the date, in several ways of writing them.
+//! Native: a heading contains version and date in one text, in several notations.
 
 use std::sync::LazyLock;
 
@@ -31,7 +31,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     Ok(root.child(named_element("div", "releases", releases)).build())
 }
 
-/// The tag that a section becomes.
+/// Converts a section to a tag.
 fn to_release_node(mut section: ContentFields) -> MarkdocNode {
     let (version, date) = version_and_date(section.text("$heading").unwrap_or_default());
     node_ext::new_tag_with("changelog-release", [("version", version), ("date", date)], section.take("body"))

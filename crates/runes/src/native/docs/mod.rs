@@ -1,4 +1,4 @@
-//! The native runes of the package `docs`, one file each.
+//! Native runes of the package `docs`, one file each.
 
 mod changelog;
 mod symbol;

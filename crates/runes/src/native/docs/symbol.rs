@@ -1,7 +1,7 @@
-//! Symbols of a programming interface, with their groups and members.
+//! API symbols, with groups and members.
 //!
-//! Native because the kind of the symbol says whether headings part it: a class, an interface or a module has groups, each with
-//! members, and both are named by the heading that opens them.
+//! Native: the kind of symbol decides whether headings split it. A class, an interface or a module has groups with
+//! members; both are named by their first heading.
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode};
 
@@ -14,11 +14,11 @@ use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
-/// Level of the headings that open a group, and of those that open a member.
+/// Level of the headings that start a group, and of those that start a member.
 const GROUP_LEVEL: u8 = 3;
 const MEMBER_LEVEL: u8 = 4;
 
-/// The symbol itself. Its groups stand in its body.
+/// The symbol. Its groups are in its body.
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     if let (true, Some(ContentModel::When(model))) =
         (rune_use.content.has("children"), &rune_use.rune.content)
@@ -47,7 +47,7 @@ pub(super) fn transform_member(mut rune_use: RuneUse<'_>, cx: &mut RenderContext
     Ok(titled_section("symbol-member", "h4", "name", cx.render_nodes(rune_use.content.take("body"))?))
 }
 
-/// Each heading of a level with what stands below it, as a tag; everything else as it is.
+/// Converts each heading of a level and the nodes below it to a tag; other nodes stay unchanged.
 fn wrap_by_heading(rune: &str, level: u8, nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     let grouped = match headings::group_by_heading_or_list(nodes, Some(level)) {
         Ok(grouped) => grouped,
@@ -60,7 +60,7 @@ fn wrap_by_heading(rune: &str, level: u8, nodes: Vec<MarkdocNode>) -> Vec<Markdo
     grouped.before.into_iter().chain(tags).collect()
 }
 
-/// A section whose title is the first heading in it. The first node is taken for that heading, whether it is or not.
+/// A section with a title. As in npm, the first node counts as the heading even if it is not one.
 fn titled_section(rune: &str, element: &str, name: &str, nodes: Vec<RenderNode>) -> RenderNode {
     let heading = nodes.iter().find(|node| is_heading(node)).and_then(RenderNode::as_element);
     let title = heading.map(|heading| heading.children.clone());

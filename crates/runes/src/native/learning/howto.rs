@@ -1,4 +1,4 @@
-//! `howto`: native because lists of either kind are gathered, and each of their items is marked.
+//! `howto`. Native: lists of either kind are collected, and their items are marked.
 
 use super::{ItemKind, take_list_items};
 use crate::expand::header::SectionHeader;

@@ -1,4 +1,4 @@
-//! The native runes of the package `learning`, one file each.
+//! Native runes of the package `learning`, one file each.
 
 mod howto;
 mod recipe;
@@ -16,17 +16,17 @@ pub(super) fn find_transform(rune: &str) -> Option<RuneTransform> {
     })
 }
 
-/// What an item of a list is: its name as a part, and its place in the structured data.
+/// The kind of a list item: its part name and its structured data.
 struct ItemKind {
     part: &'static str,
     type_of: &'static str,
     property: &'static str,
-    /// What its words are to it.
+    /// RDFa property of the item's text.
     text_property: &'static str,
 }
 
 impl ItemKind {
-    /// Marks the items of a list. Their words become a paragraph that tells what they are.
+    /// Marks the items of a list. Their text becomes a paragraph with a property.
     fn mark_items(&self, items: &mut [RenderNode]) {
         for item in items {
             set_name(item, self.part);
@@ -41,7 +41,7 @@ impl ItemKind {
     }
 }
 
-/// The items of lists of this element, taken out.
+/// Takes the items of all lists with this element.
 fn take_list_items(nodes: &mut [RenderNode], list: &str) -> Vec<RenderNode> {
     let lists = nodes.iter_mut().filter_map(RenderNode::as_element_mut).filter(|tag| tag.is(list));
     lists.flat_map(|tag| std::mem::take(&mut tag.children)).collect()

@@ -1,4 +1,4 @@
-//! `recipe`: native because the items of both lists are marked one by one.
+//! `recipe`. Native: the items of both lists are marked one by one.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::expand::media::take_media;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{named_element, rdfa_meta_element, set_name, set_rdfa_property};
 use crate::expand::{Arguments, RenderContext, RootBuilder, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 const STEP: ItemKind =
@@ -47,9 +47,9 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     Ok(SplitLayout::read(&arguments).apply_to(root).build())
 }
 
-/// What is told to the engine, and again to search engines.
+/// Passes values to the engine, and again as structured data.
 fn with_values(root: RootBuilder, arguments: &Arguments) -> RootBuilder {
-    let servings = arguments.get("servings").filter(|servings| !servings.is_null()).map(to_text);
+    let servings = arguments.get("servings").filter(|servings| !servings.is_null()).map(to_js_string);
     let servings = Value::from(servings.unwrap_or_default());
     root.value_if("prepTime", arguments.get("prepTime").cloned())
         .value_if("cookTime", arguments.get("cookTime").cloned())

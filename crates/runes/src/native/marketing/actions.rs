@@ -1,4 +1,4 @@
-//! What a reader is asked to do: links of a list, and commands to copy. Both `hero` and `cta` end with it.
+//! Calls to action: links of a list, and commands to copy. `hero` and `cta` end with them.
 
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 
@@ -27,7 +27,7 @@ fn render_action(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Overri
     })
 }
 
-/// Every text of an action is an element, so that it can be set apart from an icon beside it.
+/// Wraps every text of an action in an element, to style it apart from an icon.
 fn render_label(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Override> {
     if node.kind != NodeType::Text {
         return Ok(Override::NotHandled(node));

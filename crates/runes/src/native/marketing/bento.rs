@@ -1,4 +1,4 @@
-//! `bento`: native because its tiles are made of headings, sized by their level.
+//! `bento`. Native: tiles come from headings and are sized by heading level.
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, Value as MarkdocValue};
 use serde_json::Value;
@@ -9,10 +9,10 @@ use crate::expand::arguments::to_markdoc_value;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{is_rune_root, named_element, set_field};
 use crate::expand::{Arguments, RenderContext, RootBuilder, RuneUse};
-use crate::js_value::{json_number, parse_int, to_text};
+use crate::js_value::{json_number, parse_int, to_js_string};
 use crate::render_tree::RenderNode;
 
-/// Chrome that a tile has and the grid has not: where a tile does not say, what the grid says holds.
+/// Attributes that tiles inherit from the grid.
 pub(super) const FORWARDED_ATTRIBUTES: [&str; 9] = [
     "frame",
     "frame-aspect",
@@ -29,7 +29,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     let RuneUse { arguments, mut content, .. } = rune_use;
     let nodes = content.take("children");
     let (intro, cells) = if nodes.iter().any(is_cell) {
-        // Tiles that are written out stand for everything: what is between them is dropped.
+        // If tiles are written as tags, all nodes between them are dropped.
         (Vec::new(), nodes.into_iter().filter(is_cell).collect())
     } else {
         headings_to_cells(nodes, &arguments)
@@ -42,7 +42,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     cells.iter_mut().for_each(|cell| set_field(cell, "cell"));
     let mut root = RootBuilder::new("bento", "section")
         .value("gap", arguments.non_null_or("gap", "1rem"))
-        .value("columns", to_text(&arguments.non_null_or("columns", 6)));
+        .value("columns", to_js_string(&arguments.non_null_or("columns", 6)));
     for name in ["row-height", "content-height", "media-ratio", "collapse"] {
         root = root.value(name, arguments.non_null_or(name, ""));
     }
@@ -53,7 +53,7 @@ fn is_cell(node: &MarkdocNode) -> bool {
     node.is_tag("bento-cell")
 }
 
-/// What stands above the first heading, and a tile for each heading.
+/// The nodes above the first heading, and a tile for each heading.
 fn headings_to_cells(nodes: Vec<MarkdocNode>, arguments: &Arguments) -> (Vec<MarkdocNode>, Vec<MarkdocNode>) {
     let columns = arguments.non_null_or("columns", 6);
     let spans: Vec<CellSpan> =
@@ -66,7 +66,7 @@ fn headings_to_cells(nodes: Vec<MarkdocNode>, arguments: &Arguments) -> (Vec<Mar
         };
         let level_span = spans.get(usize::from(level.saturating_sub(1))).or(spans.last());
         let (size, span) = match level_span {
-            // A tile whose size was written out has no named size that a theme could change.
+            // A tile with an explicit span has no named size.
             Some(span) => ("", span.clone()),
             None => (size_for_level(level), span_of_size(size_for_level(level), &columns)),
         };
@@ -88,7 +88,7 @@ fn size_for_level(level: u8) -> &'static str {
     }
 }
 
-/// `4x2` is four columns and two rows, `3` three columns and one row; what is neither is left out.
+/// `4x2` is four columns and two rows, `3` three columns and one row; other values are skipped.
 fn parse_spans(levels: &str) -> Vec<CellSpan> {
     let parse_integer = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -102,12 +102,12 @@ fn parse_spans(levels: &str) -> Vec<CellSpan> {
     levels.split(',').filter_map(|text| parse_span(text.trim())).collect()
 }
 
-/// What the grid says for its tiles.
+/// The attributes that the grid passes to its tiles.
 fn inherited_attributes(arguments: &Arguments) -> Vec<(&'static str, Value)> {
     let position = arguments.truthy("media-position").map(|position| ("media-position", position.clone()));
     let frame_attributes = FORWARDED_ATTRIBUTES.iter().filter_map(|name| {
         let value = arguments.get(name).filter(|value| !value.is_null() && value.as_str() != Some(""))?;
-        Some((*name, Value::from(to_text(value))))
+        Some((*name, Value::from(to_js_string(value))))
     });
     position.into_iter().chain(frame_attributes).collect()
 }

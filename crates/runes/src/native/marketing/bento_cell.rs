@@ -1,4 +1,4 @@
-//! `bento-cell`: native because its zones are counted after its title is taken off, and its size decides where media stands.
+//! `bento-cell`. Native: zones are counted without the title, and the size decides where the media is placed.
 
 use quad_markdoc::{NodeType, Value as MarkdocValue};
 use serde_json::Value;
@@ -8,27 +8,27 @@ use crate::expand::media::unwrap_paragraphs;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{named_element, set_name};
 use crate::expand::{Arguments, RenderContext, RootBuilder, RuneUse};
-use crate::js_value::{json_number, to_text};
+use crate::js_value::{json_number, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
-/// Level of every title: tiles are neighbours whatever the heading was that made them.
+/// Level of every title: tiles are siblings, whatever heading they come from.
 const TITLE_LEVEL: f64 = 3.0;
 
-/// Columns of a grid that does not say.
+/// Default number of columns.
 const DEFAULT_COLUMNS: i64 = 6;
 
-/// How much of the grid a tile covers.
+/// Columns and rows of a tile.
 #[derive(Clone, Debug)]
 pub(super) struct CellSpan {
     pub columns: Value,
     pub rows: Value,
 }
 
-/// What a named size covers of a grid with so many columns. A name that is not known is small.
+/// The span of a named size in a grid with this many columns. An unknown name is small.
 pub(super) fn span_of_size(size: &str, columns: &Value) -> CellSpan {
     let column_count = to_js_number(columns);
     let clamp_columns = |part: f64| {
-        // Not a number stays so, and counts as not given where it is used.
+        // NaN stays NaN, and counts as missing where it is used.
         let rounded = (part + 0.5).floor();
         if column_count.is_nan() { Value::Null } else { json_number(rounded.min(column_count).max(1.0)) }
     };
@@ -41,7 +41,7 @@ pub(super) fn span_of_size(size: &str, columns: &Value) -> CellSpan {
     CellSpan { columns, rows: rows.into() }
 }
 
-/// A value as a number, as the original's language reads one in a sum.
+/// A value as a number, as JavaScript converts operands.
 fn to_js_number(value: &Value) -> f64 {
     match value {
         Value::Null => 0.0,
@@ -92,7 +92,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     if !zones.footer.is_empty() {
         root = root.child(named_element("footer", "footer", cx.render_nodes(zones.footer)?));
     }
-    let href = to_text(&arguments.non_null_or("href", ""));
+    let href = to_js_string(&arguments.non_null_or("href", ""));
     if !href.is_empty() {
         let link = Element::new("a").with_attr("data-name", "link").with_attr("href", href);
         root = root.child(link.with_attr("aria-hidden", "true").with_attr("tabindex", "-1"));
@@ -104,8 +104,8 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
 }
 
 fn with_values(root: RootBuilder, arguments: &Arguments, size: &Value) -> RootBuilder {
-    let span = span_of_size(&to_text(size), &Value::from(DEFAULT_COLUMNS));
-    let argument_or = |name: &str, default: &Value| to_text(arguments.truthy(name).unwrap_or(default));
+    let span = span_of_size(&to_js_string(size), &Value::from(DEFAULT_COLUMNS));
+    let argument_or = |name: &str, default: &Value| to_js_string(arguments.truthy(name).unwrap_or(default));
     root.value("size", size.clone())
         .value("cols", argument_or("cols", &span.columns))
         .value("rows", argument_or("rows", &span.rows))

@@ -1,4 +1,4 @@
-//! `comparison` and `comparison-column`: native because rows of different columns meet by their names.
+//! `comparison` and `comparison-column`. Native: rows of different columns are matched by name.
 
 use indexmap::IndexMap;
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType, Value as MarkdocValue};
@@ -10,10 +10,10 @@ use crate::expand::render_context::Result;
 use crate::expand::root_builder::{is_rune_root, named_element, set_field};
 use crate::expand::text::text_node;
 use crate::expand::{RenderContext, RootBuilder, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
-/// Level of the headings that head a column.
+/// Level of the headings that start a column.
 const COLUMN_LEVEL: u8 = 2;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -45,13 +45,13 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         .build())
 }
 
-/// A column as it was written: its name and what stands below.
+/// A column before rendering: its name and its nodes.
 struct ColumnSource {
     name: String,
     body: Vec<MarkdocNode>,
 }
 
-/// Columns that are tags already, and those that headings make. Without headings the items of a list at the end make them.
+/// Columns that are tags, and columns from headings. Without headings, the items of a list at the end are the columns.
 fn split_columns(nodes: Vec<MarkdocNode>) -> (Vec<MarkdocNode>, Vec<ColumnSource>) {
     let grouped = headings::group_by_heading_or_list(nodes, Some(COLUMN_LEVEL));
     let HeadingGroups { before: mut tags, groups } =
@@ -62,14 +62,14 @@ fn split_columns(nodes: Vec<MarkdocNode>) -> (Vec<MarkdocNode>, Vec<ColumnSource
     (tags, groups.into_iter().map(section).collect())
 }
 
-/// The rows of a column by their names, and those without one.
+/// The rows of a column by name, and the rows without a name.
 struct ColumnRows {
     named: IndexMap<String, MarkdocNode>,
     others: Vec<MarkdocNode>,
     callouts: Vec<MarkdocNode>,
 }
 
-/// The names of all rows in the order in which they are first met, and each column as a tag that has a row for each.
+/// All row names in order of first use, and each column as a tag with a row for every name.
 fn align_rows(sections: Vec<ColumnSource>, highlighted: Option<&str>) -> (Vec<String>, Vec<MarkdocNode>) {
     let columns: Vec<(String, ColumnRows)> =
         sections.into_iter().map(|section| (section.name, read_rows(section.body))).collect();
@@ -120,14 +120,14 @@ fn row_node(label: &str, kind: &str, nodes: Vec<MarkdocNode>) -> MarkdocNode {
     )
 }
 
-/// The first bold words of an item name its row.
+/// The name of a row: the first bold text of the item.
 fn row_label(item: &MarkdocNode) -> Option<String> {
     item.descendants()
         .find(|node| node.kind == NodeType::Strong)
         .map(|strong| node_ext::joined_text(strong, ""))
 }
 
-/// What an item says: a ticked box, an empty one, something crossed out, or words.
+/// The kind of an item: checked box, empty box, struck-out text, or text.
 fn row_kind(item: &MarkdocNode) -> &'static str {
     let text = node_ext::joined_text(item, "");
     let text = text.trim_start();
@@ -140,7 +140,7 @@ fn row_kind(item: &MarkdocNode) -> &'static str {
     if item.descendants().any(|node| node.kind == NodeType::Strikethrough) { "negative" } else { "text" }
 }
 
-/// What follows the name of a row, without the dash or colon between.
+/// The text after the row's name, without the dash or colon between.
 fn row_description(item: MarkdocNode) -> Vec<MarkdocNode> {
     let mut nodes = item.children;
     let Some(first) = nodes.first_mut() else { return nodes };
@@ -171,7 +171,7 @@ fn without_separator(text: &str) -> &str {
     text.trim_start().strip_prefix(['-', '–', '—', ':']).map_or(text, str::trim_start)
 }
 
-/// A column with its rows rendered.
+/// Renders a column and its rows.
 fn render_column(column: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Column> {
     let text = |map: &AttributeMap, name: &str| {
         map.get(name).and_then(MarkdocValue::as_str).unwrap_or_default().to_owned()
@@ -192,7 +192,7 @@ pub(super) fn transform_column(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>
     rows.retain(|row| is_rune_root(row, "div", "comparison-row"));
     rows.iter_mut().for_each(|row| set_field(row, "row"));
     Ok(RootBuilder::new("comparison-column", "div")
-        .value("highlighted", to_text(&arguments.non_null_or("highlighted", false)))
+        .value("highlighted", to_js_string(&arguments.non_null_or("highlighted", false)))
         .child(named_element("span", "name", [text_node(arguments.get("name"))]))
         .child(named_element("div", "body", rows))
         .build())

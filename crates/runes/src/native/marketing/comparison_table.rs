@@ -1,6 +1,6 @@
-//! A comparison drawn: as a table with a row for each name, or as a card for each column.
+//! Renders a comparison: as a table with a row for each name, or as a card for each column.
 //!
-//! The classes stand here and not in the engine, as the cells have no names that it could dress them by.
+//! The classes are set here because the cells have no names through which the engine could set them.
 
 use crate::expand::root_builder::new_element;
 use crate::render_tree::{Element, RenderNode};
@@ -12,7 +12,7 @@ pub(super) struct Column {
     pub rows: Vec<Row>,
 }
 
-/// What is said of a product in one row.
+/// One row of a column.
 pub(super) struct Row {
     pub label: String,
     /// `text`, `check`, `cross`, `negative`, `callout` or `empty`.
@@ -24,7 +24,7 @@ fn classed_element(element: &str, class: &str, children: impl IntoIterator<Item 
     Element::new(element).with_attr("class", class).with_children(children).into()
 }
 
-/// A sign that is read out as words.
+/// A symbol with a label for screen readers.
 fn labelled_sign(class: &str, aria_label: &str, sign: &str) -> RenderNode {
     Element::new("span")
         .with_attr("class", class)
@@ -47,7 +47,7 @@ fn kind_icon(kind: &str) -> Option<RenderNode> {
     }
 }
 
-/// A table: the names of the rows on the left if wanted, then a column for each product.
+/// A table: row names on the left on request, then a column for each product.
 pub(super) fn render_table(mut columns: Vec<Column>, labels: &[String], show_labels: bool) -> RenderNode {
     let corner = show_labels.then(|| classed_element("th", "rf-comparison__label-col", []));
     let head = new_element("tr", corner.into_iter().chain(columns.iter().map(column_header)));
@@ -103,7 +103,7 @@ fn table_cell(column: &Column, row: Option<Row>) -> RenderNode {
     classed_element("td", &class, content)
 }
 
-/// A card for each product. Rows that say nothing are left out.
+/// A card for each product, without empty rows.
 pub(super) fn render_cards(columns: Vec<Column>) -> RenderNode {
     classed_element("div", "rf-comparison__cards", columns.into_iter().map(card_element))
 }

@@ -1,4 +1,4 @@
-//! `cta`: native because its actions are rendered by rules of their own.
+//! `cta`. Native: its actions need [`actions`](super::actions).
 
 use super::actions;
 use crate::expand::header::SectionHeader;

@@ -1,4 +1,4 @@
-//! `definition`: native because what belongs to the term depends on what stands within each paragraph.
+//! `definition`. Native: the content of each paragraph decides whether it belongs to the term.
 
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 
@@ -24,7 +24,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     Ok(new_element("div", parts))
 }
 
-/// Headings and telling paragraphs are the term until something else comes; the paragraphs from there on describe it.
+/// Leading headings and term paragraphs form the term; the paragraphs after them are the description.
 fn split_terms(nodes: Vec<MarkdocNode>) -> (Vec<MarkdocNode>, Vec<MarkdocNode>) {
     let (mut terms, mut descriptions) = (Vec::new(), Vec::new());
     let mut in_description = false;
@@ -43,12 +43,12 @@ fn split_terms(nodes: Vec<MarkdocNode>) -> (Vec<MarkdocNode>, Vec<MarkdocNode>) 
     (terms, descriptions)
 }
 
-/// What makes a paragraph a term.
+/// Whether a node makes its paragraph part of the term.
 fn marks_term(node: &MarkdocNode) -> bool {
     matches!(node.kind, NodeType::Image | NodeType::Strong) || node.is_tag("icon")
 }
 
-/// The picture of a paragraph; without one its icon and the first bold words.
+/// The image of a paragraph; without one, its icon and the first bold text.
 fn push_paragraph_term(
     node: &MarkdocNode,
     term: &mut Vec<RenderNode>,
@@ -66,7 +66,7 @@ fn push_paragraph_term(
     Ok(())
 }
 
-/// The picture and the bare texts of a heading.
+/// The image and the direct text of a heading.
 fn push_heading_term(
     node: &MarkdocNode,
     term: &mut Vec<RenderNode>,

@@ -1,4 +1,4 @@
-//! `feature`: native because every item of its lists becomes a rune of its own, and the arrangement follows the media.
+//! `feature`. Native: every list item becomes a rune, and the layout depends on the media position.
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType};
 use serde_json::Value;
@@ -33,7 +33,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     Ok(SplitLayout::read_with_default(&arguments, "bottom").apply_to(root).build())
 }
 
-/// Points beside or behind the media are a list, points above or below it a grid.
+/// List if the media is beside or behind the points, grid if it is above or below.
 fn layout_or_default(arguments: &Arguments) -> Value {
     let position = arguments.non_null_or("media-position", "bottom");
     let stacked = matches!(position.as_str(), Some("top" | "bottom"));

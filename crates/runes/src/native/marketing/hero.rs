@@ -1,4 +1,4 @@
-//! `hero`: native because its actions are rendered by rules of their own and a cover keeps only the picture of its media.
+//! `hero`. Native: its actions need [`actions`](super::actions), and a cover keeps only the image of its media.
 
 use super::actions;
 use crate::expand::header::SectionHeader;

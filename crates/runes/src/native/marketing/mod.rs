@@ -1,4 +1,4 @@
-//! The native runes of the package `marketing`, one file each.
+//! Native runes of the package `marketing`, one file each.
 
 mod actions;
 mod bento;
@@ -35,7 +35,7 @@ pub(super) fn find_transform(rune: &str) -> Option<RuneTransform> {
     })
 }
 
-/// Arguments that a rune of this package hands to the runes within it and does not take itself.
+/// Arguments that a rune of this package passes to nested runes and does not use itself.
 pub(super) fn forwarded_attributes(rune: &str) -> &'static [&'static str] {
     if rune == "bento" { &bento::FORWARDED_ATTRIBUTES } else { &[] }
 }

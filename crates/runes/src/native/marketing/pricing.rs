@@ -1,4 +1,4 @@
-//! `pricing` and `tier`: native because headings of the form "Name — Price" become tiers and a price is read for its number.
+//! `pricing` and `tier`. Native: headings "Name — Price" become tiers, and the amount is parsed from the price.
 
 use quad_markdoc::Node as MarkdocNode;
 use serde_json::Value;
@@ -12,10 +12,10 @@ use crate::expand::root_builder::{
 };
 use crate::expand::text::text_node;
 use crate::expand::{RenderContext, RootBuilder, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
-/// What a price begins with, and the money that it is then.
+/// Prefix of a price → currency code.
 const CURRENCY_SIGNS: [(&str, &str); 9] = [
     ("$", "USD"),
     ("€", "EUR"),
@@ -28,7 +28,7 @@ const CURRENCY_SIGNS: [(&str, &str); 9] = [
     ("C$", "CAD"),
 ];
 
-/// The money of a price that does not say.
+/// Currency of a price without a symbol.
 const DEFAULT_CURRENCY: &str = "USD";
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -56,8 +56,8 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         .build())
 }
 
-/// Headings that name a price become tiers with what stands below them. The first of them tells the level; others of that
-/// level stay as they are.
+/// Converts headings with a price, and the nodes below them, to tiers. The first one determines the level; other
+/// headings of that level stay unchanged.
 fn headings_to_tiers(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     let is_tier_heading =
         |node: &MarkdocNode| node_ext::heading_level(node).is_some() && name_and_price(node).is_some();
@@ -83,7 +83,7 @@ fn headings_to_tiers(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     result
 }
 
-/// Name and price in a heading: what stands before and after the first dash that has something on both sides.
+/// Name and price of a heading: the text before and after the first dash with text on both sides.
 fn name_and_price(heading: &MarkdocNode) -> Option<[String; 2]> {
     let text = node_ext::joined_text(heading, " ");
     let dashes = text.char_indices().skip(1).filter(|(_, c)| matches!(c, '-' | '–' | '—'));
@@ -112,12 +112,12 @@ pub(super) fn transform_tier(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) 
         .child(name)
         .child(named_element("p", "price", [RenderNode::from(price.as_str())]))
         .child_if(rdfa_meta_element("price", Some(&Value::from(price_amount(&price)))))
-        .child_if(rdfa_meta_element("priceCurrency", Some(&Value::from(to_text(&currency_code)))))
+        .child_if(rdfa_meta_element("priceCurrency", Some(&Value::from(to_js_string(&currency_code)))))
         .child(named_element("div", "body", body))
         .build())
 }
 
-/// The first run of digits and points in a price; without one the price itself.
+/// The first run of digits and points in a price, or the whole price.
 fn price_amount(price: &str) -> &str {
     let is_digit = |c: char| c.is_ascii_digit() || c == '.';
     let Some(start) = price.find(is_digit) else { return price };

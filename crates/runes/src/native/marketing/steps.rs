@@ -1,4 +1,4 @@
-//! `steps` and `step`: native because steps are made of sections or of list items, whichever the author wrote.
+//! `steps` and `step`. Native: steps come from sections or from list items.
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode};
 
@@ -32,7 +32,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         .build())
 }
 
-/// A section as it was written: its heading, then what stands below.
+/// The nodes of a section: its heading, then the nodes below.
 fn section_nodes(mut section: ContentFields) -> Vec<MarkdocNode> {
     let mut nodes = section.take("$headingNode");
     nodes.append(&mut section.take("body"));

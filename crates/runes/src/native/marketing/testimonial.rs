@@ -1,4 +1,4 @@
-//! `testimonial`: native because quote, author and portrait are told apart by what each paragraph holds.
+//! `testimonial`. Native: the content of each paragraph decides between quote, author and portrait.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::expand::text::bare_text;
 use crate::expand::{RenderContext, RootBuilder, RuneUse};
 use crate::render_tree::{Element, RenderNode};
 
-/// Who says something, and what.
+/// The parts of a testimonial.
 #[derive(Default)]
 struct TestimonialParts {
     quote: Option<RenderNode>,
@@ -40,7 +40,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         .value_if("rating", rating.clone())
         .child_if(quote)
         .children(author.iter().flat_map(Author::name_and_role))
-        // The engine is not told of the variant; the element is left behind, as in the original.
+        // As in npm: the variant is not passed to the engine, but its `meta` stays.
         .child(meta_element(arguments.non_null_or("variant", "card")))
         .child_if(avatar)
         .child_if(author.map(|author| author.rdfa_element()));
@@ -50,8 +50,8 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     Ok(root.build())
 }
 
-/// The first quotation is the quote, the first bold words of a paragraph before any other author are the author, the last
-/// picture after the author is the portrait.
+/// The first block quote is the quote. The first bold text of a paragraph is the author, the last image after it the
+/// portrait.
 fn read_parts(nodes: Vec<RenderNode>) -> TestimonialParts {
     let mut parts = TestimonialParts::default();
     for node in nodes {
@@ -97,7 +97,7 @@ impl Author {
     }
 }
 
-/// A thing within the structured data, with its own properties.
+/// A nested RDFa entity with its properties.
 fn rdfa_entity(
     type_of: &str,
     rdfa_property: &str,

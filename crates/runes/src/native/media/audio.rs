@@ -1,4 +1,4 @@
-//! `audio`: native because all that it is told is handed to the player as data.
+//! `audio`. Native: all arguments are passed to the player as JSON.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::content::ItemFields;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::named_element;
 use crate::expand::{Arguments, RenderContext, RootBuilder, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -17,8 +17,8 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     let description = cx.render_nodes(content.take("description"))?;
     let tracks =
         if arguments.is_truthy("src") { vec![track_data(&arguments, &chapters)] } else { Vec::new() };
-    let mut player =
-        Element::new("rf-audio").with_attr("waveform", to_text(&arguments.non_null_or("waveform", false)));
+    let mut player = Element::new("rf-audio")
+        .with_attr("waveform", to_js_string(&arguments.non_null_or("waveform", false)));
     for name in ["playlist", "chapters"] {
         if let Some(value) = arguments.truthy(name) {
             player = player.with_attr(name, value.clone());
@@ -31,7 +31,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         .build())
 }
 
-/// The recording as the player knows it.
+/// The recording as JSON for the player.
 fn track_data(arguments: &Arguments, chapters: &[ItemFields]) -> Value {
     let mut fields = Map::new();
     for (name, argument) in

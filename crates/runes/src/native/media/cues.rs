@@ -1,4 +1,4 @@
-//! Moments within a recording, written as a list below it: lines of a song, or chapters.
+//! Cues: times within a recording, written as a list below it; lyrics or chapters.
 
 use quad_markdoc::{Node as MarkdocNode, NodeType};
 
@@ -7,10 +7,10 @@ use crate::content::node_ext;
 use crate::expand::root_builder::{named_element, new_element};
 use crate::render_tree::{Element, RenderNode};
 
-/// The longest line that counts as one of a song, in units of UTF-16.
+/// Longest lyrics line, in UTF-16 units.
 const LYRIC_LENGTH_MAX: usize = 99;
 
-/// One moment.
+/// One cue.
 pub(super) struct Cue {
     time: Option<String>,
     label: Option<String>,
@@ -18,13 +18,13 @@ pub(super) struct Cue {
 }
 
 impl Cue {
-    /// The moments below a list item: of the first list within it.
+    /// The cues in the first list of a list item.
     pub fn read_all(item: &MarkdocNode) -> Vec<Cue> {
         let list = node_ext::inline_children(item).find(|node| node.kind == NodeType::List);
         list.map(|list| list.children.iter().map(Cue::parse).collect()).unwrap_or_default()
     }
 
-    /// Bold words are the label; the time is taken out of the other words.
+    /// Bold text is the label; the time is removed from the remaining text.
     fn parse(item: &MarkdocNode) -> Cue {
         let nodes: Vec<&MarkdocNode> = node_ext::inline_children(item).collect();
         let label = nodes.iter().enumerate().find_map(|(index, node)| Some((index, find_strong(node)?)));
@@ -67,7 +67,7 @@ impl Cue {
     }
 }
 
-/// Emphasis may stand alone or within a link or other emphasis.
+/// Bold text, directly or within a link or emphasis.
 fn find_strong(node: &MarkdocNode) -> Option<&MarkdocNode> {
     match node.kind {
         NodeType::Strong => Some(node),
@@ -76,7 +76,7 @@ fn find_strong(node: &MarkdocNode) -> Option<&MarkdocNode> {
     }
 }
 
-/// The list of a recording's moments. `mode` is `lyrics`, `chapters`, or `auto`: short lines that all have a time are lyrics.
+/// The list of cues. `mode` is `lyrics`, `chapters` or `auto`: short lines that all have a time are lyrics.
 pub(super) fn cue_list(cues: &[Cue], mode: &str) -> Option<RenderNode> {
     if cues.is_empty() {
         return None;
@@ -93,7 +93,7 @@ pub(super) fn cue_list(cues: &[Cue], mode: &str) -> Option<RenderNode> {
     Some(list)
 }
 
-/// The first time in a text, and the text without it and without the brackets around it.
+/// The first time in a text, and the text without it and its brackets.
 fn take_time(text: &str) -> (Option<String>, String) {
     for (index, _) in text.char_indices().filter(|(_, c)| *c == '(' || c.is_ascii_digit()) {
         let (before, rest) = text.split_at(index);
@@ -106,7 +106,7 @@ fn take_time(text: &str) -> (Option<String>, String) {
     (None, text.to_owned())
 }
 
-/// How much of a text is a time: digits, a colon, digits, and perhaps the same again.
+/// Length of a time at the start of a text: digits, a colon, digits, optionally repeated.
 fn time_length(text: &str) -> Option<usize> {
     let digits = |start: usize| {
         let count = text.bytes().skip(start).take_while(u8::is_ascii_digit).count();

@@ -1,6 +1,6 @@
-//! Lengths of recordings: `3:05` and `1:02:03` as they are read out, `PT3M5S` as machines write them.
+//! Durations: `3:05` and `1:02:03` for people, `PT3M5S` for machines.
 
-/// Seconds of a length in either form; nothing where it is none.
+/// Seconds of a duration in either form; 0 if it is none.
 pub(super) fn seconds(text: &str) -> u64 {
     match text.strip_prefix("PT") {
         Some(rest) => iso_seconds(rest).unwrap_or_default(),
@@ -30,7 +30,7 @@ fn clock_seconds(text: &str) -> Option<u64> {
     Some(total)
 }
 
-/// Seconds as they are read out.
+/// Formats seconds as `1:02:03`.
 pub(super) fn format_clock(seconds: u64) -> String {
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }

@@ -1,4 +1,4 @@
-//! The native runes of the package `media`, one file each.
+//! Native runes of the package `media`, one file each.
 
 mod audio;
 mod cues;
@@ -8,7 +8,7 @@ mod track;
 
 use super::RuneTransform;
 
-/// The transform of a rune of this package. Two have an older name each.
+/// The transform of a rune of this package. Two have an older name.
 pub(super) fn find_transform(rune: &str) -> Option<RuneTransform> {
     Some(match rune {
         "playlist" | "music-playlist" => playlist::transform,

@@ -1,4 +1,4 @@
-//! `playlist`: native because its tracks are read out of list items, once for the reader and once for the player.
+//! `playlist`. Native: tracks are parsed from list items, once for the reader and once for the player.
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,7 @@ use crate::expand::root_builder::{
     meta_element, named_element, new_element, rdfa_meta_element, set_field, set_rdfa_property,
 };
 use crate::expand::{RenderContext, RootBuilder, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -25,8 +25,8 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         set_rdfa_property(headline, "name");
     }
     let artist = arguments.truthy("artist").cloned();
-    let artist_name = artist.as_ref().map(to_text).unwrap_or_default();
-    let mode = to_text(&arguments.non_null_or("content", "auto"));
+    let artist_name = artist.as_ref().map(to_js_string).unwrap_or_default();
+    let mode = to_js_string(&arguments.non_null_or("content", "auto"));
     let items = content_fields.take_items("tracksData");
     let cues: Vec<Vec<Cue>> =
         content_fields.take("tracks").iter().flat_map(|list| &list.children).map(Cue::read_all).collect();
@@ -50,7 +50,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         .value("type", arguments.non_null_or("type", "album"))
         .value_if("artist", artist.clone())
         .value_if("id", arguments.truthy("id").cloned())
-        // The engine is not told of the player; the element is left behind, as in the original.
+        // As in npm: the player is not passed to the engine, but its `meta` stays.
         .child_if(player.as_ref().map(|_| meta_element("true")))
         .child_if(rdfa_meta_element("byArtist", artist.as_ref()))
         .child_if((!media.is_empty()).then(|| named_element("div", "media", media)))
@@ -61,7 +61,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     Ok(SplitLayout::read(&arguments).apply_to(root).build())
 }
 
-/// A part of a list item, where it has one.
+/// A non-empty part of a list item.
 fn item_field<'i>(item: &'i ItemFields, name: &str) -> Option<&'i str> {
     item.get(name).map(String::as_str)
 }
@@ -102,7 +102,7 @@ fn track_element(item: &ItemFields, artist: &str, cues: Option<RenderNode>) -> R
     track
 }
 
-/// The player, with all that it needs to know of the tracks.
+/// The player element with the data of all tracks.
 fn player_element(items: &[ItemFields], artist: &str) -> RenderNode {
     let tracks = items.iter().map(|item| {
         let mut fields = Map::new();
@@ -127,7 +127,7 @@ fn player_element(items: &[ItemFields], artist: &str) -> RenderNode {
     )
 }
 
-/// Data for a player in the page.
+/// JSON data for a player in the page.
 pub(super) fn json_script(data: &Value) -> RenderNode {
     let mut script = new_element("script", [RenderNode::from(data.to_string())]);
     script.set_attr("type", "application/json");

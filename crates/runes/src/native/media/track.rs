@@ -1,4 +1,4 @@
-//! `track`: native because its name is read out of what is written first, and lengths have two forms.
+//! `track`. Native: its name is the first text, and durations have two forms.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::expand::render_context::Result;
 use crate::expand::root_builder::{named_element, rdfa_meta_element, set_field, set_rdfa_property};
 use crate::expand::text::text_of_node;
 use crate::expand::{Arguments, RenderContext, RootBuilder, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -23,7 +23,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     let named_span = |name: &str, text: Option<String>| {
         text.map(|text| named_element("span", name, [RenderNode::from(text)]))
     };
-    let number = arguments.get("number").map(|number| Value::from(to_text(number)));
+    let number = arguments.get("number").map(|number| Value::from(to_js_string(number)));
     Ok(with_values(RootBuilder::new("track", "li"), &arguments)
         .type_of("MusicRecording")
         .value_if("position", number.clone())
@@ -50,7 +50,7 @@ fn with_values(root: RootBuilder, arguments: &Arguments) -> RootBuilder {
         .value("type", arguments.non_null_or("type", "song"))
 }
 
-/// A length as it is shown: one that is written for machines is put into words.
+/// A duration for display; the machine form is converted.
 fn format_duration(length: String) -> String {
     if length.starts_with("PT") { duration::format_clock(duration::seconds(&length)) } else { length }
 }

@@ -1,6 +1,6 @@
 //! Events.
 //!
-//! Native because parts of the header are structured data too, and the place is an element of its own within it.
+//! Native: parts of the header are structured data too, and the place is a nested entity.
 
 use crate::expand::header::SectionHeader;
 use crate::expand::media::unwrap_paragraphs;

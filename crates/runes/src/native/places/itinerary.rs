@@ -1,12 +1,12 @@
 //! Journeys by days and stops.
 //!
-//! Native because a journey takes days and nothing else, and a day takes stops and nothing else.
+//! Native: a journey keeps only days, and a day only stops.
 
 use crate::expand::header::header_element;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, new_element, set_field};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 /// The journey.
@@ -29,7 +29,7 @@ pub(super) fn transform_day(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_
     let mut stops = cx.render_nodes(rune_use.content.take("sections"))?;
     stops.retain(|node| is_rune_root(node, "li", "itinerary-stop"));
     stops.iter_mut().for_each(|node| set_field(node, "stop"));
-    let mut label = new_element("h3", [to_text(&rune_use.arguments.non_null_or("label", "")).into()]);
+    let mut label = new_element("h3", [to_js_string(&rune_use.arguments.non_null_or("label", "")).into()]);
     set_field(&mut label, "label");
     let head = (!head.is_empty()).then(|| new_element("div", head));
     let root = RootBuilder::new("itinerary-day", "article")

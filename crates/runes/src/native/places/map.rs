@@ -1,7 +1,7 @@
 //! Maps: each list item is a pin.
 //!
-//! Native because a pin is read from prose: bold text names it, italics describe it, a link leads on, two numbers place it, and
-//! what is left over is its address.
+//! Native: a pin is parsed from prose: bold text is its name, italics its description, a link its URL, two numbers its
+//! coordinates, and the remaining text its address.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::content::node_ext;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 /// Latitude and longitude: `48.8566, 2.3522`.
@@ -35,12 +35,12 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
         root = root.value(name, rune_use.arguments.non_null_or(name, default));
     }
     for (name, default) in [("interactive", true), ("route", false), ("cluster", false)] {
-        root = root.value(name, to_text(&rune_use.arguments.non_null_or(name, default)));
+        root = root.value(name, to_js_string(&rune_use.arguments.non_null_or(name, default)));
     }
     Ok(root.child(named_element("ol", "pins", pins)).build())
 }
 
-/// Lists become pins, in the group that the heading above them names.
+/// Converts list items to pins, in the group of the heading above.
 fn lists_to_pins(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     let mut group = String::new();
     let mut converted = Vec::new();
@@ -57,7 +57,7 @@ fn lists_to_pins(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
     converted
 }
 
-/// What a list item says about a place.
+/// A place, parsed from a list item.
 #[derive(Debug, Default, PartialEq)]
 struct Place {
     name: String,
@@ -104,7 +104,7 @@ impl Place {
         place
     }
 
-    /// The tag that the place becomes.
+    /// Converts the place to a tag.
     fn into_pin_node(self, group: &str) -> MarkdocNode {
         let attributes = [
             ("name", self.name),

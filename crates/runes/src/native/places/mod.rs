@@ -1,4 +1,4 @@
-//! The native runes of the package `places`, one file each.
+//! Native runes of the package `places`, one file each.
 
 mod event;
 mod itinerary;

@@ -1,7 +1,7 @@
-//! The entities of a plan: specifications, work, bugs, decisions, milestones.
+//! Plan entities: specifications, work items, bugs, decisions, milestones.
 //!
-//! Native because their dates come from the file where the author gives none, rules between paragraphs are dropped, and sections
-//! carry the name that is known for them, whatever their heading says.
+//! Native: missing dates come from the file, thematic breaks between paragraphs are dropped, and known sections get
+//! their canonical name whatever the heading says.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::expand::root_builder::{RootBuilder, named_element, new_element};
 use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
-/// A value and what holds without one.
+/// An argument and its default.
 type AttributeDefault = (&'static str, &'static str);
 
 /// A specification.
@@ -32,7 +32,7 @@ pub(super) fn transform_spec(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'
     Ok(root.child(named_element("div", "body", body)).build())
 }
 
-/// A piece of work.
+/// A work item.
 pub(super) fn transform_work(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     const VALUES: [AttributeDefault; 10] = [
         ("id", ""),
@@ -49,7 +49,7 @@ pub(super) fn transform_work(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) 
     render_sectioned("work", &VALUES, rune_use, cx)
 }
 
-/// A fault.
+/// A bug.
 pub(super) fn transform_bug(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     const VALUES: [AttributeDefault; 8] = [
         ("id", ""),
@@ -71,7 +71,7 @@ pub(super) fn transform_decision(rune_use: RuneUse<'_>, cx: &mut RenderContext<'
     render_sectioned("decision", &VALUES, rune_use, cx)
 }
 
-/// A milestone. Unlike the others it may be without a title.
+/// A milestone. Only a milestone may have no title.
 pub(super) fn transform_milestone(
     mut rune_use: RuneUse<'_>,
     cx: &mut RenderContext<'_>,
@@ -88,7 +88,7 @@ pub(super) fn transform_milestone(
     Ok(root.child(named_element("div", "body", body)).build())
 }
 
-/// An entity whose body is sections.
+/// An entity with sections as body.
 fn render_sectioned(
     rune: &str,
     values: &[AttributeDefault],
@@ -143,7 +143,7 @@ fn without_thematic_breaks(mut nodes: Vec<RenderNode>) -> Vec<RenderNode> {
     nodes
 }
 
-/// A section, with its heading in it. One that is known is named the same whatever its heading says.
+/// A section with its heading. A known section gets its canonical name.
 fn section_element(mut section: ContentFields, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let mut children = cx.render_nodes(section.take("$headingNode"))?;
     if let (Some(name), Some(heading)) = (section.text("$canonicalName"), children.first_mut()) {
@@ -155,7 +155,7 @@ fn section_element(mut section: ContentFields, cx: &mut RenderContext<'_>) -> Re
     Ok(new_element("section", children).with_attr("data-name", slug))
 }
 
-/// A name made of a heading: runs of anything but letters and digits become one hyphen, none at either end.
+/// Slug of a heading: runs of other characters than letters and digits become one hyphen, none at either end.
 fn slugify(heading: &str) -> String {
     let heading = heading.to_lowercase();
     let words = heading.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());

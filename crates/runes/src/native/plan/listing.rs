@@ -1,20 +1,20 @@
-//! Lists of a plan's entities: backlog, decision log, activity.
+//! Lists of plan entities: backlog, decision log, activity.
 //!
-//! Native because each is a `collection` whose question and template depend on the arguments. Which entities there are only a
-//! site knows; what stands here is the question, and the Markdoc that each entity is shown by.
+//! Native: each is a `collection` whose query and template depend on the arguments. A site, which knows the entities,
+//! runs the query; the output here is the query and the Markdoc template of an entity.
 
 use serde_json::Value;
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 /// Marks the element that a site fills with entities.
 const SENTINEL: &str = "__collection-sentinel";
 
-/// How a table of any entities is shown: a heading names a column, what follows fills its cells.
+/// Table template for any entity: a heading names a column, the text below fills its cells.
 const TABLE_TEMPLATE: &str = "# Identifier
 {% link href=$item.url %}{% $item.identifier %}{% /link %}
 # Type
@@ -43,7 +43,7 @@ const CHANGES_TEMPLATE: &str = "# Item
 {% date($item.data.modified) %}
 ";
 
-/// What is asked for, and how it is shown.
+/// A query and its template.
 struct Listing {
     types: String,
     filter: String,
@@ -55,7 +55,7 @@ struct Listing {
     template: String,
 }
 
-/// The template of an author who keeps the body for later, else the usual one.
+/// The author's template if the body is deferred, else the default.
 fn deferred_body_or(rune_use: &RuneUse<'_>, default_template: &str) -> String {
     let deferred = rune_use.arguments.get("__deferred-body").and_then(Value::as_str);
     deferred.filter(|body| !body.is_empty()).unwrap_or(default_template).to_owned()
@@ -63,7 +63,7 @@ fn deferred_body_or(rune_use: &RuneUse<'_>, default_template: &str) -> String {
 
 /// Work and bugs, or entities of another type.
 pub(super) fn transform_backlog(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Result<RenderNode> {
-    let argument = |name: &str, default: &str| to_text(&rune_use.arguments.non_null_or(name, default));
+    let argument = |name: &str, default: &str| to_js_string(&rune_use.arguments.non_null_or(name, default));
     let show = argument("show", "all");
     let types = if show == "all" { "work,bug".to_owned() } else { show };
     let layout = argument("layout", "cards");
@@ -73,7 +73,7 @@ pub(super) fn transform_backlog(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>
         filter: argument("filter", ""),
         sort: argument("sort", "priority"),
         group: argument("group", "status"),
-        limit: rune_use.arguments.get("limit").map(to_text).unwrap_or_default(),
+        limit: rune_use.arguments.get("limit").map(to_js_string).unwrap_or_default(),
         layout,
         group_display: argument("group-display", "headings"),
         template: deferred_body_or(&rune_use, &default_template),
@@ -81,7 +81,7 @@ pub(super) fn transform_backlog(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>
     Ok(listing.into_element())
 }
 
-/// How an entity is shown as a card. Where all are of one type, what matters most about that type stands on it.
+/// Card template. If all entities have one type, the card shows the most important fields of that type.
 fn card_template(types: &str) -> String {
     let field = match types {
         "work" => Some("priority"),
@@ -103,12 +103,12 @@ fn card_template(types: &str) -> String {
     .concat()
 }
 
-/// All decisions. `date` alone means the latest first.
+/// All decisions. `date` alone sorts the latest first.
 pub(super) fn transform_decision_log(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Result<RenderNode> {
-    let sort = to_text(&rune_use.arguments.non_null_or("sort", "date"));
+    let sort = to_js_string(&rune_use.arguments.non_null_or("sort", "date"));
     let listing = Listing {
         types: "decision".into(),
-        filter: to_text(&rune_use.arguments.non_null_or("filter", "")),
+        filter: to_js_string(&rune_use.arguments.non_null_or("filter", "")),
         sort: if sort == "date" { "-date".into() } else { sort },
         template: deferred_body_or(&rune_use, DECISIONS_TEMPLATE),
         ..Listing::empty_table()
@@ -116,12 +116,12 @@ pub(super) fn transform_decision_log(rune_use: RuneUse<'_>, _: &mut RenderContex
     Ok(listing.into_element())
 }
 
-/// What changed last, of any type.
+/// The latest changes of any type.
 pub(super) fn transform_activity(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Result<RenderNode> {
     let listing = Listing {
         types: "work,bug,spec,decision,milestone".into(),
         sort: "-modified".into(),
-        limit: to_text(&rune_use.arguments.non_null_or("limit", 10)),
+        limit: to_js_string(&rune_use.arguments.non_null_or("limit", 10)),
         template: deferred_body_or(&rune_use, CHANGES_TEMPLATE),
         ..Listing::empty_table()
     };
@@ -129,7 +129,7 @@ pub(super) fn transform_activity(rune_use: RuneUse<'_>, _: &mut RenderContext<'_
 }
 
 impl Listing {
-    /// A table that asks for nothing yet.
+    /// An empty query, shown as a table.
     fn empty_table() -> Listing {
         Listing {
             types: String::new(),

@@ -1,4 +1,4 @@
-//! The native runes of the package `plan`, one file each.
+//! Native runes of the package `plan`, one file each.
 
 mod entity;
 mod listing;

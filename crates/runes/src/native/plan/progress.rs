@@ -1,20 +1,20 @@
-//! How much of a plan is done: one `aggregate` for each type of entity.
+//! Progress of a plan: one `aggregate` for each type of entity.
 //!
-//! Native because each type has a bar of its own, with the state that counts as done for it. Only a site can count; what stands
-//! here is the question.
+//! Native: each type has its own bar and its own "done" state. A site counts the entities; the output here is the
+//! query.
 
 use serde_json::Value;
 
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 /// Marks the element that a site fills with counts.
 const SENTINEL: &str = "__aggregate-sentinel";
 
-/// All types, and those that are shown unless the author says.
+/// All types, and the default types.
 const ALL_TYPES: &str = "work,bug,spec,decision,milestone";
 const DEFAULT_TYPES: &str = "work,bug";
 
@@ -26,14 +26,14 @@ pub(super) fn transform(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Res
     let query = AggregateQuery {
         filter: argument("filter").or(milestone_filter).unwrap_or_default(),
         done_filter: argument("value"),
-        sort: to_text(&rune_use.arguments.non_null_or("sort", "")),
-        limit: to_text(&rune_use.arguments.non_null_or("limit", "")),
+        sort: to_js_string(&rune_use.arguments.non_null_or("sort", "")),
+        limit: to_js_string(&rune_use.arguments.non_null_or("limit", "")),
     };
     let bars = types.split(',').filter_map(|entity| query.progress_bar(entity.trim()));
     Ok(RootBuilder::new("plan-progress", "section").children(bars).build())
 }
 
-/// What is counted, the same for all types.
+/// The query that all types share.
 struct AggregateQuery {
     filter: String,
     done_filter: Option<String>,
@@ -42,7 +42,7 @@ struct AggregateQuery {
 }
 
 impl AggregateQuery {
-    /// The bar of one type; none for what is no type.
+    /// The bar of one type; `None` for an unknown type.
     fn progress_bar(&self, entity: &str) -> Option<RenderNode> {
         let (heading, done, done_label) = match entity {
             "work" => ("Work", "done", "Done"),
@@ -70,7 +70,7 @@ impl AggregateQuery {
     }
 }
 
-/// How the counts are shown: a bar, then a badge for each state, then what stands there without any.
+/// Template of the counts: a bar, a badge for each state, and a text for no entities.
 fn body_template(done_label: &str) -> String {
     [
         "{% progress value=$item.value max=$item.count %}",

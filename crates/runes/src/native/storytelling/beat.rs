@@ -1,6 +1,6 @@
-//! Plots and the beats that they are made of.
+//! Plots and their beats.
 //!
-//! Native because a beat reads its state from the mark that a checklist has, and because a plot takes beats and nothing else.
+//! Native: the state of a beat comes from its check box, and a plot keeps only beats.
 
 use serde_json::Value;
 
@@ -9,20 +9,20 @@ use crate::expand::root_builder::{
     RootBuilder, is_rune_root, named_element, new_element, rdfa_meta_element, set_field, set_rdfa_property,
 };
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 /// One beat.
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let arguments = &rune_use.arguments;
     let status = arguments.truthy_or("status", "planned");
-    let label = named_element("span", "label", [to_text(&arguments.non_null_or("label", "")).into()]);
+    let label = named_element("span", "label", [to_js_string(&arguments.non_null_or("label", "")).into()]);
     let mut root =
         RootBuilder::new("beat", "li").value("status", status_of_mark(&status).map_or(status, Value::from));
     for name in ["id", "track", "follows"] {
         root = root.value(name, arguments.non_null_or(name, ""));
     }
-    let description = to_text(&arguments.non_null_or("description", ""));
+    let description = to_js_string(&arguments.non_null_or("description", ""));
     let is_separator = |c: char| c.is_whitespace() || matches!(c, '—' | '–' | '-');
     let description = description.trim_start_matches(is_separator).trim();
     let mut body = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     Ok(root.child(label).child(named_element("div", "body", body)).build())
 }
 
-/// The state that a mark stands for.
+/// The state of a check box mark.
 fn status_of_mark(mark: &Value) -> Option<&'static str> {
     Some(match mark.as_str()? {
         "x" => "complete",
@@ -48,7 +48,8 @@ fn status_of_mark(mark: &Value) -> Option<&'static str> {
 pub(super) fn transform_plot(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let arguments = &rune_use.arguments;
     let kind = arguments.non_null_or("type", "arc");
-    let mut title = named_element("span", "title", [to_text(&arguments.non_null_or("title", "")).into()]);
+    let mut title =
+        named_element("span", "title", [to_js_string(&arguments.non_null_or("title", "")).into()]);
     set_rdfa_property(&mut title, "name");
     let genre = rdfa_meta_element("genre", Some(&kind));
     let root = RootBuilder::new("plot", "section")

@@ -1,7 +1,7 @@
 //! Entries of a story world: characters, places, factions.
 //!
-//! Native because each is a picture, a text and sections, where the picture is the first paragraph only if it holds one, and the
-//! text takes what would have been sections where there are none.
+//! Native: each is an image, a body and sections. The first paragraph is the image only if it contains one. Without
+//! sections, the remaining nodes belong to the body.
 
 use serde_json::Value;
 
@@ -14,10 +14,10 @@ use crate::expand::root_builder::{
     set_rdfa_property,
 };
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
-/// A person. Text before the first section is not shown, and a drawing is no portrait.
+/// A character. Text before the first section is not shown, and a placeholder is no portrait.
 pub(super) fn transform_character(
     mut rune_use: RuneUse<'_>,
     cx: &mut RenderContext<'_>,
@@ -56,7 +56,7 @@ pub(super) fn transform_realm(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>)
     with_image(rune_use, cx, root, metadata_node, "realm-section")
 }
 
-/// A group of people.
+/// A faction.
 pub(super) fn transform_faction(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let mut root = RootBuilder::new("faction", "article").type_of("Organization");
     for (name, argument) in
@@ -67,7 +67,7 @@ pub(super) fn transform_faction(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_
     with_image(rune_use, cx, root, None, "faction-section")
 }
 
-/// An entry with a picture beside or above its text.
+/// An entry with an image beside or above its body.
 fn with_image(
     mut rune_use: RuneUse<'_>,
     cx: &mut RenderContext<'_>,
@@ -97,18 +97,18 @@ fn with_image(
     Ok(root.child_if(body).child_if(sections).build())
 }
 
-/// The name at the head of an entry.
+/// The title of an entry.
 fn title_element(rune_use: &RuneUse<'_>) -> RenderNode {
     let text = rune_use.arguments.non_null_or("name", Value::from(""));
-    let mut title = new_element("span", [to_text(&text).into()]);
+    let mut title = new_element("span", [to_js_string(&text).into()]);
     set_name(&mut title, "name");
     set_rdfa_property(&mut title, "name");
     title
 }
 
-/// What stands below the text of an entry.
+/// What follows the body of an entry.
 enum EntrySections {
-    /// Its sections; other nodes are dropped.
+    /// Sections; other nodes are dropped.
     Found(Vec<RenderNode>),
     /// No section, but these nodes.
     Missing(Vec<RenderNode>),

@@ -1,4 +1,4 @@
-//! The native runes of the package `storytelling`, one file each.
+//! Native runes of the package `storytelling`, one file each.
 
 mod beat;
 mod entry;

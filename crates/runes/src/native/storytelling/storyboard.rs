@@ -1,6 +1,6 @@
-//! Storyboards: each picture opens a panel.
+//! Storyboards: each image starts a panel.
 //!
-//! Native because panels begin where a picture is, wherever in its paragraph it stands.
+//! Native: a panel starts at an image at any position in its paragraph.
 
 use quad_markdoc::{AttributeMap, Node as MarkdocNode, NodeType};
 
@@ -10,7 +10,7 @@ use crate::expand::media::is_media;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field, set_name};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_text;
+use crate::js_value::to_js_string;
 use crate::render_tree::RenderNode;
 
 /// The storyboard.
@@ -31,7 +31,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
     panels.iter_mut().for_each(|node| set_field(node, "panel"));
     let root = RootBuilder::new("storyboard", "div")
         .value("variant", rune_use.arguments.non_null_or("variant", "clean"))
-        .value("columns", to_text(&rune_use.arguments.non_null_or("columns", 3)));
+        .value("columns", to_js_string(&rune_use.arguments.non_null_or("columns", 3)));
     Ok(root.child(named_element("div", "panels", panels)).build())
 }
 
@@ -40,7 +40,7 @@ fn opens_panel(node: &MarkdocNode) -> bool {
     node.kind == NodeType::Image || node.kind == NodeType::Paragraph && contains_image()
 }
 
-/// One panel: the first picture in it is its image, the first paragraph its caption.
+/// One panel: its first image and, as caption, its first paragraph.
 pub(super) fn transform_panel(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let mut body = cx.render_nodes(rune_use.content.take("body"))?;
     if let Some(image) = first_media(&mut body) {
@@ -52,7 +52,7 @@ pub(super) fn transform_panel(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<
     Ok(RootBuilder::new("storyboard-panel", "div").child(named_element("div", "body", body)).build())
 }
 
-/// The first picture within nodes, wherever it stands.
+/// The first image within nodes, at any depth.
 fn first_media(nodes: &mut [RenderNode]) -> Option<&mut RenderNode> {
     nodes.iter_mut().find_map(|node| {
         if is_media(node) {
