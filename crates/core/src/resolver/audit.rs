@@ -8,10 +8,6 @@ use crate::scheme::RequestTarget;
 use crate::{Error, EventDraft, Kind, Principal, Receipt, Result, SideEffect};
 
 /// What one attempt at an answer computed.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly every call is a read: a box would cost it an allocation"
-)]
 pub(super) enum Computed<'k, T> {
     /// An answer that was read. It is valid if its read sets are current when its event is appended.
     Read(ReadAttempt<'k, T>),
@@ -22,7 +18,6 @@ pub(super) enum Computed<'k, T> {
 /// An answer with everything that the audit commit needs.
 pub(super) struct ReadAttempt<'k, T> {
     pub(super) answer: T,
-    pub(super) event: EventDraft,
     pub(super) read_sets: ReadSets,
     pub(super) side_effect: Option<SideEffect>,
     /// The cache entry of the answer. It is dropped when the answer proves stale.
@@ -31,8 +26,8 @@ pub(super) struct ReadAttempt<'k, T> {
 
 impl<T> Computed<'_, T> {
     /// An answer without a side effect and without a cache entry.
-    pub(super) fn read(answer: T, event: EventDraft, read_sets: ReadSets) -> Self {
-        Computed::Read(ReadAttempt { answer, event, read_sets, side_effect: None, cache_key: None })
+    pub(super) fn read(answer: T, read_sets: ReadSets) -> Self {
+        Computed::Read(ReadAttempt { answer, read_sets, side_effect: None, cache_key: None })
     }
 }
 
@@ -41,11 +36,13 @@ impl Resolver {
     /// append, computes it again, up to [`READ_ATTEMPTS_MAX`](crate::limits::READ_ATTEMPTS_MAX) times.
     /// `compute` is told whether this is the first attempt: only that one may use the cache.
     ///
-    /// `compute` is not an `AsyncFn`: the compiler could not prove that its futures are `Send`.
+    /// `make_event` is a closure of its own because an event is large: it is made where it is used, not moved
+    /// through the future of `compute`. `compute` is not an `AsyncFn`: the compiler could not prove that its futures are `Send`.
     pub(super) async fn commit_read<'k, T, F>(
         &self,
         caller: &Principal,
         compute: impl Fn(bool) -> F,
+        make_event: impl Fn(&T) -> EventDraft,
     ) -> Result<(T, Receipt)>
     where
         F: Future<Output = Result<Computed<'k, T>>> + Send,
@@ -57,7 +54,8 @@ impl Resolver {
                 Computed::Read(attempt) => attempt,
                 Computed::Committed(answer, receipt) => return Ok((answer, receipt)),
             };
-            let committed = retry.commit(attempt.event, attempt.read_sets, attempt.side_effect).await?;
+            let event = make_event(&attempt.answer);
+            let committed = retry.commit(event, attempt.read_sets, attempt.side_effect).await?;
             if let Some(receipt) = committed {
                 return Ok((attempt.answer, receipt));
             }

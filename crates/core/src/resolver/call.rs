@@ -69,11 +69,12 @@ impl Resolver {
                 AuditStatus::Committed(receipt) => Computed::Committed(result.output, receipt),
                 AuditStatus::Pending(read_set) => {
                     let read_sets = ReadSets::from_iter([Arc::new(read_set)]);
-                    Computed::read(result.output, event.clone().succeeded(), read_sets)
+                    Computed::read(result.output, read_sets)
                 }
             })
         };
-        Ok(self.commit_read(caller, compute).await?.0)
+        let (output, _) = self.commit_read(caller, compute, |_| event.clone().succeeded()).await?;
+        Ok(output)
     }
 
     /// The client capabilities that a tool needs. None for an unknown tool: the call itself reports that.

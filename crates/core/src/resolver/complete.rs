@@ -6,7 +6,7 @@ use super::audit::Computed;
 use super::{MountedScheme, Resolver, View, require_scope};
 use crate::audit_log::ReadSets;
 use crate::event::truncate_for_audit;
-use crate::scheme::{CompletionQuery, CompletionTarget};
+use crate::scheme::{Completion, CompletionQuery, CompletionTarget};
 use crate::{Error, EventDraft, Principal, Result, limits};
 
 /// The values that complete a variable.
@@ -40,20 +40,20 @@ impl Resolver {
     ) -> Result<CompletionPage> {
         let result = async {
             let mounted = self.completion_scheme(caller, view, query)?;
-            let event = &event;
             let compute = |_is_first: bool| async move {
-                let completion = mounted.scheme.complete(caller, query).await?;
-                let event = event.clone().succeeded().output("count", completion.values.len());
-                let mut values = completion.values;
-                let total = completion.total.max(values.len());
-                values.truncate(limits::COMPLETION_VALUES);
-                let read_sets = ReadSets::from_iter([Arc::new(completion.read_set)]);
-                Ok(Computed::read(CompletionPage { values, total }, event, read_sets))
+                let Completion { values, total, read_set } = mounted.scheme.complete(caller, query).await?;
+                let read_sets = ReadSets::from_iter([Arc::new(read_set)]);
+                Ok(Computed::read(CompletionPage { total: total.max(values.len()), values }, read_sets))
             };
-            self.commit_read(caller, compute).await
+            let make_event =
+                |page: &CompletionPage| event.clone().succeeded().output("count", page.values.len());
+            self.commit_read(caller, compute, make_event).await
         };
         match result.await {
-            Ok((page, _)) => Ok(page),
+            Ok((mut page, _)) => {
+                page.values.truncate(limits::COMPLETION_VALUES);
+                Ok(page)
+            }
             Err(error) => Err(self.record_refusal(caller, event, error).await),
         }
     }

@@ -56,13 +56,14 @@ impl Resolver {
     ) -> Result<ResourcePage> {
         let result = async {
             let start = cursor.map(|cursor| ListStart::decode(caller, cursor)).transpose()?;
-            let (start, event) = (start.as_ref(), &event);
+            let start = start.as_ref();
             let compute = |_is_first: bool| async move {
                 let (page, read_sets) = self.list_page(caller, view, start).await?;
-                let event = event.clone().succeeded().output("count", page.entries.len());
-                Ok(Computed::read(page, event, read_sets))
+                Ok(Computed::read(page, read_sets))
             };
-            self.commit_read(caller, compute).await
+            let make_event =
+                |page: &ResourcePage| event.clone().succeeded().output("count", page.entries.len());
+            self.commit_read(caller, compute, make_event).await
         };
         match result.await {
             Ok((page, _)) => Ok(page),

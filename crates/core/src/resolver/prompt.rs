@@ -26,13 +26,12 @@ impl Resolver {
             let (mounted, prompt) = self.find_prompt(view, name)?;
             require_scope(prompt.required_scope, caller)?;
             check_required_arguments(prompt, arguments)?;
-            let event = &event;
             let compute = |_is_first: bool| async move {
                 let (messages, read_set) = mounted.scheme.get_prompt(caller, prompt, arguments).await?;
                 let read_sets = ReadSets::from_iter([Arc::new(read_set)]);
-                Ok(Computed::read((prompt, messages), event.clone().succeeded(), read_sets))
+                Ok(Computed::read((prompt, messages), read_sets))
             };
-            self.commit_read(caller, compute).await
+            self.commit_read(caller, compute, |_| event.clone().succeeded()).await
         };
         match result.await {
             Ok((answer, _)) => Ok(answer),

@@ -47,28 +47,30 @@ impl Resolver {
                 canonical: routed.address.canonical(),
                 caller_part: &caller_part,
             };
-            let (routed, make_event) = (&routed, &make_event);
+            let routed = &routed;
             let compute = |is_first: bool| async move {
                 let cached = if is_first { self.cache.get(key, Timestamp::now()) } else { None };
                 let read = match cached {
                     Some(read) => read,
                     None => self.read_from_scheme(caller, routed, key).await?,
                 };
-                let mut event = make_event(routed.audit_uri.clone())
-                    .succeeded()
-                    .output("content_hash", read.content_hash.clone());
-                if let Some(version) = read.read_set.version {
-                    event = event.output("version", version.0);
-                }
                 Ok(Computed::Read(ReadAttempt {
-                    event,
                     read_sets: ReadSets::from_iter([read.read_set.clone()]),
                     side_effect: read.side_effect.clone(),
                     cache_key: Some(key),
                     answer: read,
                 }))
             };
-            self.commit_read(caller, compute).await
+            let make_event = |read: &Arc<SerializedRead>| {
+                let mut event = make_event(routed.audit_uri.clone())
+                    .succeeded()
+                    .output("content_hash", read.content_hash.clone());
+                if let Some(version) = read.read_set.version {
+                    event = event.output("version", version.0);
+                }
+                event
+            };
+            self.commit_read(caller, compute, make_event).await
         };
         match result.await {
             Ok((read, receipt)) => Ok(ReadAnswer { read, receipt }),
