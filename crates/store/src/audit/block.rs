@@ -89,14 +89,16 @@ pub fn blocks_up_to(sql: &mut dyn Sql, sequence: i64, limit: i64) -> Result<Vec<
 /// The records with sequence `first` to `last`, oldest first. The caller bounds the range.
 pub fn records_between(sql: &mut dyn Sql, first: i64, last: i64) -> Result<Vec<(i64, String)>> {
     let tenant = sql.tenant().as_str().to_owned();
+    let archived_through = archive::last_sequence(sql)?;
+    // From the block that contains `first`. A block has no fixed limit: one transaction may emit many events.
     let select = format!(
-        "SELECT {COLUMNS} FROM audit_block WHERE tenant_id = $1 AND first_sequence > $2 AND first_sequence <= $3 \
+        "SELECT {COLUMNS} FROM audit_block WHERE tenant_id = $1 AND first_sequence > $2 AND first_sequence <= $4 \
+         AND first_sequence >= COALESCE((SELECT MAX(first_sequence) FROM audit_block \
+           WHERE tenant_id = $1 AND first_sequence <= $3), $3) \
          ORDER BY first_sequence"
     );
-    // The block that contains `first` begins at most one batch before it.
-    let earliest = (first - crate::limits::BATCH_JOBS_MAX as i64).max(archive::last_sequence(sql)?);
     let mut records = Vec::new();
-    for row in &sql.query(&select, params![tenant, earliest, last])? {
+    for row in &sql.query(&select, params![tenant, archived_through, first, last])? {
         let block = block_from_row(row)?;
         let inside = block.records().filter(|(sequence, _)| (first..=last).contains(sequence));
         records.extend(inside.map(|(sequence, record)| (sequence, record.to_owned())));

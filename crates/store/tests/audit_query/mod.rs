@@ -1,9 +1,9 @@
 //! Audit queries with filters, by time and by id, with bounded work, on every available database.
 
 use quad_core::{TenantId, Timestamp};
-use quad_store::audit::{Filter, lookup, query, time_search};
+use quad_store::audit::{Filter, block, lookup, query, time_search};
 use quad_store::testing::{TestStore, stores};
-use quad_store::{Sql, Store, Tx, limits, params};
+use quad_store::{Sql, Store, Tx, WriteContext, limits, params};
 
 const EVENTS: i64 = 20_000;
 const START: i64 = 1_770_000_000_000;
@@ -137,5 +137,34 @@ async fn event_is_found_by_id_at_any_position() {
         {
             assert_eq!(store.read(tenant, move |sql| lookup::event_by_id(sql, &id)).await.unwrap(), None);
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn record_is_found_in_a_block_longer_than_a_batch() {
+    const EVENTS_IN_BLOCK: i64 = 2 * limits::BATCH_JOBS_MAX as i64;
+    for TestStore { store, tenant, .. } in &stores(&[]).await.unwrap() {
+        let emit_events = |tx: &mut Tx<'_>| {
+            (0..EVENTS_IN_BLOCK).for_each(|_| tx.emit_event(crate::event("step")));
+            Ok(())
+        };
+        store.write_with_events(&WriteContext::from(tenant), emit_events).await.unwrap();
+        store
+            .read(tenant, |sql| {
+                let last = block::chain_end(sql)?.sequence;
+                assert!(last > EVENTS_IN_BLOCK);
+                for sequence in [1, 2, 3, last - EVENTS_IN_BLOCK, last - 1, last] {
+                    assert!(block::record_at(sql, sequence)?.is_some(), "record {sequence} of {last}");
+                }
+                let range: Vec<i64> = block::records_between(sql, last - 2, last)?
+                    .iter()
+                    .map(|(sequence, _)| *sequence)
+                    .collect();
+                assert_eq!(range, [last - 2, last - 1, last]);
+                assert_eq!(block::record_at(sql, last + 1)?, None);
+                Ok(())
+            })
+            .await
+            .unwrap();
     }
 }
