@@ -1,4 +1,4 @@
-//! Links between nodes that exist: made, weighed anew, removed.
+//! `memory_link`: creates an edge between existing nodes, changes its weight, or removes it.
 
 use std::collections::BTreeSet;
 
@@ -8,16 +8,16 @@ use quad_store::Tx;
 use crate::edge::{self, Edge, EdgeType};
 use crate::{counters, errors, insert, limits, node, supersede, tags};
 
-/// What became of a link.
+/// What happened to the edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EdgeChange {
     Created,
-    /// It was there; it has the new weight.
+    /// It existed; its weight was replaced.
     Updated,
     Removed,
 }
 
-/// Links two nodes.
+/// Creates an edge, or changes the weight of an existing one.
 pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
     let mut counters = counters::lock(tx)?;
     if edge.source == edge.target {
@@ -52,7 +52,7 @@ pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
     Ok(if is_new { EdgeChange::Created } else { EdgeChange::Updated })
 }
 
-/// Removes a link.
+/// Removes an edge.
 pub(crate) fn unlink(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
     let mut counters = counters::lock(tx)?;
     if !edge::remove(tx, &edge)? {

@@ -1,40 +1,40 @@
-//! The refusals of this scheme: a code, a sentence, and what to do next.
+//! The errors of this scheme: a code, a sentence, and a hint.
 
 use quad_core::{Error, Kind, closest};
 
 use crate::node::NodeId;
 use crate::session::SessionId;
 
-/// No such node.
+/// The node does not exist.
 pub(crate) fn node_not_found(id: NodeId) -> Error {
     Error::new(Kind::NotFound, "NOT_FOUND", "Node not found")
         .hint("Find nodes with memory_search or memory_query, or read amem://graph/recent")
         .with_detail("node_id", id.0)
 }
 
-/// No such session.
+/// The session does not exist.
 pub(crate) fn session_not_found(id: SessionId) -> Error {
     Error::new(Kind::NotFound, "NOT_FOUND", "Session not found")
         .hint("amem://sessions has the sessions")
         .with_detail("session_id", id.0)
 }
 
-/// An argument outside its rules.
+/// An argument that breaks a rule.
 pub(crate) fn invalid_argument(argument: &str, message: impl std::fmt::Display) -> Error {
     Error::bad_input(format!("{argument}: {message}")).with_detail("field", argument)
 }
 
-/// It fits, but not with what is there.
+/// A valid request that contradicts the current state.
 pub(crate) fn conflict(message: impl Into<String>) -> Error {
     Error::new(Kind::Conflict, "CONFLICT", message)
 }
 
-/// A named limit.
+/// A request beyond a named limit.
 pub(crate) fn limit_exceeded(code: &'static str, message: impl Into<String>) -> Error {
     Error::new(Kind::Limit, code, message)
 }
 
-/// A word of a closed vocabulary that is not in it.
+/// A value that is not in a closed list.
 pub(crate) fn unknown_value(kind: &str, value: &str, allowed: &[&'static str]) -> Error {
     let error =
         Error::bad_input(format!("There is no {kind} {}", truncate_input(value))).with_detail("field", kind);
@@ -44,12 +44,12 @@ pub(crate) fn unknown_value(kind: &str, value: &str, allowed: &[&'static str]) -
     }
 }
 
-/// What a caller sent, cut to what a sentence can hold.
+/// Input of the caller, shortened for an error message.
 pub(crate) fn truncate_input(text: &str) -> String {
     truncate(text, 80)
 }
 
-/// The first so many characters, and a sign that there are more.
+/// The first `chars` characters, with an ellipsis if there are more.
 pub(crate) fn truncate(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         None => text.to_owned(),

@@ -1,7 +1,8 @@
-//! Checking: everything that is stored twice is compared, and everything that names something else is followed.
+//! The integrity check behind `quad doctor --deep`: compares everything that is stored twice, and follows every
+//! reference.
 //!
-//! All of it is read in one snapshot by primary key, page by page, and counted anew. Then the counters, the indexes of the
-//! lists, the text index and the sessions must agree with what was seen. Nothing is changed.
+//! It reads the whole graph in one snapshot by primary key, page by page, and counts it again. Then it compares the
+//! counters, the list indexes, the text index and the sessions with the counts. It changes nothing.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -17,16 +18,16 @@ use crate::search::Engine;
 use crate::search_source::SnapshotDocs;
 use crate::{Amem, decay, limits, packed_edges};
 
-/// What was looked at, and what is wrong.
+/// The result of an integrity check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntegrityReport {
-    /// Nodes that were looked at.
+    /// The number of nodes read.
     pub nodes: u64,
-    /// Edges that were looked at.
+    /// The number of edges read.
     pub edges: u64,
-    /// What is wrong with what is stored: one line each, with examples.
+    /// Violations in the stored data: one line per kind, with examples.
     pub violations: Vec<String>,
-    /// What is wrong with what searches derive from it. It can be thrown away.
+    /// Violations in the search index. The index can be deleted; it is rebuilt.
     pub index_violations: Vec<String>,
 }
 
@@ -37,13 +38,13 @@ impl Amem {
         self.store.read(tenant, move |sql| check_graph(sql, &engine)).await
     }
 
-    /// Where the indexes of a tenant's searches lie. It may be deleted at any time.
+    /// The folder of a tenant's search index. It may be deleted at any time.
     pub fn index_folder(&self, tenant: &TenantId) -> std::path::PathBuf {
         self.engine.index_folder(tenant)
     }
 }
 
-/// Faults by their kind: how many, and the first few.
+/// Violations by kind: the count and the first examples.
 #[derive(Default)]
 struct Violations {
     kinds: BTreeMap<&'static str, (u64, Vec<String>)>,
@@ -75,16 +76,16 @@ impl Violations {
 
 const PACKED_EDGES_MISMATCH: &str = "nodes that do not say of their outgoing edges what the edges say";
 
-/// What the walk saw.
+/// What the check has read so far.
 #[derive(Default)]
 struct Scan {
-    /// Ids of nodes, ascending.
+    /// The ids of all nodes, ascending.
     nodes: Vec<i64>,
-    /// What each of them says that leaves it, as a hash, until the edges have been seen to say the same.
+    /// A hash of each node's packed edges, removed when the table's edges have been compared with it.
     packed_edge_hashes: Vec<Option<u64>>,
-    /// By what each superseded node says that it is.
+    /// The superseding node of each superseded node, by the node's own row.
     superseded: BTreeMap<i64, i64>,
-    /// By what the edges say that it is, and since when.
+    /// The newest superseding node and its edge's time, by the edges.
     newest_superseding: BTreeMap<i64, (i64, i64)>,
     nodes_by_session: BTreeMap<i64, i64>,
     counters: Counters,
@@ -98,7 +99,8 @@ fn hash_packed(packed: &str) -> u64 {
 }
 
 impl Scan {
-    /// All edges that leave one node have been seen.
+    /// Compares the packed edges of a node with its edges in the table. Called after all edges of `source` were
+    /// read.
     fn check_packed_edges(&mut self, source: i64, edges: &[Edge], violations: &mut Violations) {
         let index = self.nodes.binary_search(&source).ok();
         let Some(slot) = index.and_then(|index| self.packed_edge_hashes.get_mut(index)) else { return };
@@ -107,7 +109,7 @@ impl Scan {
         violations.add_if(is_wrong, PACKED_EDGES_MISMATCH, || source.to_string());
     }
 
-    /// All edges have been seen: of those that are left none has any.
+    /// Checks that the nodes without edges in the table have no packed edges. Called after all edges were read.
     fn check_nodes_without_edges(&self, violations: &mut Violations) {
         let empty_hash = hash_packed("");
         for (id, hash) in self.nodes.iter().zip(&self.packed_edge_hashes) {
@@ -144,7 +146,7 @@ fn check_graph(sql: &mut dyn Sql, engine: &Engine) -> Result<IntegrityReport> {
     })
 }
 
-/// On SQLite the pages of the file and all indexes; PostgreSQL looks after its own.
+/// Checks pages and indexes of the SQLite file. PostgreSQL checks its own.
 fn check_file(sql: &mut dyn Sql, violations: &mut Violations) -> Result<()> {
     if sql.backend() != Backend::Sqlite {
         return Ok(());
@@ -296,7 +298,7 @@ fn check_sessions(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violation
     Ok(())
 }
 
-/// Vectors, callers' places, and what was forgotten.
+/// Checks vectors, caller states and deletions.
 fn check_vectors_positions_deletions(
     sql: &mut dyn Sql,
     scan: &mut Scan,
@@ -384,7 +386,7 @@ fn check_counters(sql: &mut dyn Sql, scan: &Scan, violations: &mut Violations) -
     Ok(())
 }
 
-/// Each list is a range of an index: as many must be in it as the walk saw.
+/// Each list is an index range: it must have as many entries as were counted.
 fn check_lists(sql: &mut dyn Sql, scan: &Scan, violations: &mut Violations) -> Result<()> {
     let tenant = sql.tenant().clone();
     let all = scan.nodes.len() as i64;
@@ -528,7 +530,7 @@ mod tests {
                 "1",
             ),
         ] {
-            // One backend is enough for what is plain SQL on both; the sound graph is tested on each.
+            // One backend is enough for corruption tests of SQL that both share; the valid graph is tested on each.
             let env = test_envs_with_data().await.remove(0);
             corrupt(&env, statement).await;
             let violations = env.violations().await;
@@ -567,7 +569,7 @@ mod tests {
             std::fs::write(&term_file, bytes).unwrap();
             let report = env.amem.check_integrity(&env.test_store.tenant).await.unwrap();
             assert!(report.index_violations[0].contains("checksum"), "{:?}", report.index_violations);
-            // What it says to do is enough.
+            // Deleting the folder is the documented repair.
             std::fs::remove_dir_all(&folder).unwrap();
             let found = env.call("memory_search", json!({"query": "1234", "mode": "text"})).await.unwrap();
             assert_eq!(found["nodes"][0]["id"], 1_234);

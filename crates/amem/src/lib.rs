@@ -1,21 +1,22 @@
-//! `amem://`: an agent's memory. A graph of facts, decisions, inferences, corrections, skills and episodes, with sessions,
-//! seven kinds of links, and scores that fade with time and rise with use.
+//! `amem://`: an agent's memory. A graph of facts, decisions, inferences, corrections, skills and episodes, with
+//! sessions, seven types of links, and scores that decay with time and rise with each read.
 //!
 //! ```text
 //! amem://graph/stats · recent · important
-//! amem://node/{id}              one memory with its links; reading it counts
-//!   └ neighborhood              what lies around it
+//! amem://node/{id}              one memory with its links; reading it counts as an access
+//!   └ neighborhood              the nodes up to five links away
 //! amem://session/{id}           the memories of one session
 //! amem://types/{type}           the memories of one type
 //! amem://sessions
-//! amem://search                 the memories that say something
+//! amem://search                 the memories that match a query
 //! ```
 //!
-//! Addresses read; tools change. What a node, an edge or a session is and how it is stored stands in the file of that name;
-//! `adding`, `correcting`, `linking`, `forgetting` and `sitting` are the ways in which the graph changes, and each is one
-//! transaction that takes the counters first and saves them last (`stats`). `list`, `query`, `walk`, `temporal`, `quality`
-//! and `resume` are the ways in which it is read; each looks at a bounded number of rows, whatever the size of the graph.
-//! `search` finds nodes by what they say and knows the graph only as a `corpus`; `finding` shows what it found.
+//! Resources read; tools write. Each concept has a file of its name: `node`, `edge`, `session`, `counters`,
+//! `caller_state`. The files `insert`, `supersede`, `edge_write`, `delete` and `session_lifecycle` change the
+//! graph. Each change is one transaction that locks and reads the counters first and saves them last. The files
+//! `list`, `query`, `traversal`, `range_diff`, `quality` and `resume` read it. Each of them reads a bounded number
+//! of rows, whatever the size of the graph. The module `search` finds nodes by their text and knows the graph only
+//! as a [`DocSnapshot`](search::DocSnapshot); `search_results` turns its hits into documents.
 //!
 //! This crate knows no other scheme, no protocol message and no socket.
 #![forbid(unsafe_code)]
@@ -95,14 +96,14 @@ pub use migrations::COMPONENT;
 pub use node::NodeId;
 pub use session::SessionId;
 
-/// Every scope that this scheme knows.
+/// The scopes of this scheme.
 pub const SCOPES: &[&str] = &["memory:read", "memory:write"];
 
 const INSTRUCTIONS: &str = "amem:// is your memory. Call memory_session_resume first; read amem://graph/important and \
     amem://graph/recent; find memories with memory_search, check claims with memory_ground. Store what you learn with memory_add (fact, decision, inference, skill) and link it to what it rests \
     on; put wrong memories right with memory_correct; end with session_end and a summary.";
 
-/// The provider of `amem://`.
+/// The `amem://` scheme.
 pub struct Amem {
     store: Store,
     engine: Arc<Engine>,
@@ -111,15 +112,15 @@ pub struct Amem {
 }
 
 impl Amem {
-    /// A memory on this store. What searches derive from it lies under `folder`, can be deleted at any time, and is made anew.
-    /// Must be called on a tokio runtime.
+    /// A scheme over this store. Search indexes are kept under `folder`; they can be deleted at any time and are
+    /// rebuilt. Must be called on a tokio runtime.
     pub fn new(store: Store, folder: impl Into<PathBuf>) -> Amem {
         let source = StoreDocs { store: store.clone(), runtime: Handle::current() };
         let engine = Arc::new(Engine::new(folder, Arc::new(source)));
         Amem { store, engine, graph_cache: Arc::default(), link_index: None }
     }
 
-    /// The same, whose neighborhoods show what cites their node and what it cites.
+    /// Adds a link index: neighborhoods then list the resources that cite their node and that it cites.
     pub fn with_link_index(self, link_index: Arc<dyn LinkIndex>) -> Amem {
         Amem { link_index: Some(link_index), ..self }
     }
@@ -217,7 +218,7 @@ impl Scheme for Amem {
     }
 }
 
-/// What is missing is missing under the address that was asked for.
+/// Replaces the URI of a not-found error by the URI as the caller wrote it.
 fn with_requested_uri(error: Error, address: &Address) -> Error {
     match error.kind() {
         Kind::NotFound => Error::not_found(address.requested()),

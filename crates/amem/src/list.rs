@@ -1,4 +1,4 @@
-//! The lists of the graph: the newest, the most important, a session's, a type's.
+//! The lists of the graph: newest nodes, most important nodes, nodes of a session, nodes of a type.
 
 use std::ops::ControlFlow;
 
@@ -74,8 +74,9 @@ fn nodes_with_count(nodes: &[Node<impl AsRef<str>>], fields: &[OutputField], now
     document
 }
 
-/// The nodes that nothing supersedes, by falling score at one moment, equal ones by falling effective access and then by id:
-/// three ordered runs of one index, merged. A run is opened only when the ones before it fall to what it could score.
+/// The nodes that nothing supersedes, by descending score at `now`, then by descending effective access, then by
+/// id. Merges three sorted ranges of one index, one per score class. A class is read only when the scores of the
+/// classes before it fall to its base score.
 #[derive(Clone, Debug)]
 pub(crate) struct ImportanceIter {
     now: i64,
@@ -84,7 +85,7 @@ pub(crate) struct ImportanceIter {
 
 #[derive(Clone, Debug, Default)]
 struct ClassCursor {
-    /// What has been read and not yet given out, the next one last.
+    /// Nodes read but not yet returned, the next one last.
     buffered: Vec<Node>,
     /// The key of the last node that was read.
     last_key: Option<(i64, i64)>,
@@ -96,7 +97,7 @@ impl ImportanceIter {
         ImportanceIter { now, classes: Default::default() }
     }
 
-    /// From the keys on that [`ImportanceIter::keys`] gave.
+    /// Continues from the keys of [`ImportanceIter::resume_keys`].
     pub(crate) fn resume(now: i64, keys: [Option<(i64, i64)>; 3]) -> ImportanceIter {
         ImportanceIter {
             now,
@@ -104,16 +105,16 @@ impl ImportanceIter {
         }
     }
 
-    /// How far each run was given out.
+    /// The position in each class.
     pub(crate) fn resume_keys(&self) -> [Option<(i64, i64)>; 3] {
         std::array::from_fn(|class| match self.classes[class].buffered.last() {
             None => self.classes[class].last_key,
-            // The first that is still ahead: its key, as if it were just before.
+            // The next node is not returned yet: its key, with an id just before it.
             Some(next) => Some((next.effective_access, next.id.0 - 1)),
         })
     }
 
-    /// The next node; `step` says how many rows to read at a time.
+    /// The next node; reads `batch_size` rows at a time.
     pub(crate) fn next(&mut self, sql: &mut dyn Sql, batch_size: usize) -> Result<Option<Node>> {
         let mut best: Option<(usize, f64, i64, NodeId)> = None;
         for class in 0..self.classes.len() {
@@ -148,7 +149,8 @@ impl ImportanceIter {
                 ),
                 params![tenant.as_str(), class as i64, batch_size as i64],
             )?,
-            // The rest of those with the same key, then what comes after; as one range it would not be one of the index.
+            // First the rest of the nodes with the same effective access, then the nodes below it. One combined
+            // condition would not be a range of the index.
             Some((effective, id)) => sql.query(
                 &format!(
                     "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND tier = $2 AND superseded_by IS NULL \
@@ -178,7 +180,7 @@ impl ImportanceIter {
     }
 }
 
-/// A part of a list by rising id.
+/// A page of a list by ascending id.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page {
     pub after: Option<NodeId>,
@@ -219,17 +221,17 @@ pub(crate) fn nodes_of_type(
     Ok(document)
 }
 
-/// The name under which cursors of a session are sealed.
+/// The cursor scope of a session's list.
 pub(crate) fn session_cursor_scope(id: SessionId) -> String {
     format!("amem session {id}")
 }
 
-/// The name under which cursors of a type are sealed.
+/// The cursor scope of a type's list.
 pub(crate) fn type_cursor_scope(event_type: EventType) -> String {
     format!("amem type {}", event_type.as_str())
 }
 
-/// The id inside such a cursor.
+/// The id in a cursor of this scope.
 pub(crate) fn decode_cursor(scope: &str, cursor: Option<&str>) -> Result<Option<NodeId>> {
     let Some(cursor) = cursor else { return Ok(None) };
     let key = cursor::decode(scope, cursor)?;
@@ -237,23 +239,23 @@ pub(crate) fn decode_cursor(scope: &str, cursor: Option<&str>) -> Result<Option<
     Ok(Some(NodeId(id)))
 }
 
-/// A document with room for a page of so many nodes.
+/// A document with capacity for a page of `count` nodes.
 fn new_document(count: i64, page: Page) -> JsonObjectWriter {
-    // Most say one sentence.
+    // The typical content is one sentence.
     const NODE_BYTES: usize = 256;
     let nodes = usize::try_from(count).map_or(0, |count| count.min(page.limit));
     JsonObjectWriter::with_capacity((nodes * NODE_BYTES).min(limits::PAGE_BYTES))
 }
 
-/// Says how to go on, where there is more.
+/// Writes the cursor of the next page, if there is one.
 fn put_cursor(document: &mut JsonObjectWriter, last_id: Option<NodeId>, scope: &str) {
     if let Some(last) = last_id {
         document.put("next_cursor", cursor::encode(scope, &last.to_string()));
     }
 }
 
-/// Puts the nodes that have some value in a column, by rising id, as many as one document should hold; the last of them, if there
-/// are more.
+/// Writes the nodes with `value` in `column`, by ascending id, up to the page limits. Returns the last node if
+/// there are more.
 fn write_nodes(
     document: &mut JsonObjectWriter,
     fields: &[OutputField],
@@ -271,7 +273,7 @@ fn write_nodes(
     let mut last = page.after;
     document.put_array_with("nodes", |list| {
         loop {
-            // One more than there is room for tells whether there are more.
+            // One more row than fits shows whether there are more.
             let batch_size = limits::PAGE_BATCH_ROWS.min(budget.nodes + 1);
             let after = last.map_or(-1, |id| id.0);
             let cells: [Cell; 4] =
@@ -299,7 +301,7 @@ fn write_nodes(
     })
 }
 
-/// How much more a document holds.
+/// The number of nodes and bytes that a page may still take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageBudget {
     nodes: usize,
@@ -312,7 +314,7 @@ impl PageBudget {
         PageBudget { nodes, bytes: limits::PAGE_BYTES, is_empty: true }
     }
 
-    /// Makes place for a node; the first one always has it.
+    /// Takes room for a node if there is enough; the first node always fits.
     pub(crate) fn try_take(&mut self, node: &Node<impl AsRef<str>>) -> bool {
         const NODE_OVERHEAD_BYTES: usize = 160;
         let bytes = node.content.as_ref().len() + NODE_OVERHEAD_BYTES;

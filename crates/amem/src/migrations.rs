@@ -1,7 +1,7 @@
 //! The tables of the graph.
 //!
-//! One node a row, under an integer that only grows. The indexes are the lists: each address and each order of a query is a
-//! range of one of them. Edges lie in their primary key, by source; one index finds them by target.
+//! One row per node, with an integer id that only grows. Each list and each query order is a range of an index.
+//! Edges are stored in their primary key, by source; one more index finds them by target.
 
 use quad_store::Component;
 

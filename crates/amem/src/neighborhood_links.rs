@@ -1,5 +1,5 @@
-//! A neighborhood with the links of its node: what cites it and what it cites, across all schemes. Whoever keeps these links is
-//! known as [`LinkIndex`](quad_core::Citations) only.
+//! A neighborhood with the links of its center: the resources of all schemes that cite it and that it cites. The
+//! links come from a [`LinkIndex`](quad_core::LinkIndex).
 
 use quad_core::{Content, JsonObjectWriter, Principal, ReadOutput, ReadSet, Result};
 use quad_store::Sql as _;
@@ -9,8 +9,8 @@ use crate::node::NodeId;
 use crate::traversal::Neighborhood;
 use crate::{Amem, micros};
 
-/// `amem://node/{id}/neighborhood` with its links. It depends on what else its reader can read, and on things whose coming back no
-/// tag tells; so it is not kept.
+/// `amem://node/{id}/neighborhood` with its links. Not cacheable: it depends on what else the caller may read, and
+/// a resource that exists again invalidates no tag.
 pub(crate) async fn read_neighborhood(
     amem: &Amem,
     caller: &Principal,
@@ -22,7 +22,7 @@ pub(crate) async fn read_neighborhood(
     Ok(ReadOutput { cacheable: false, ..reading })
 }
 
-/// A page of what lies around a node. Its links, if the caller sees any, stand on the first.
+/// A page of a neighborhood. The first page has the links that the caller may see.
 pub(crate) async fn read_with_links(
     amem: &Amem,
     caller: &Principal,
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::testing::test_envs_with_data;
 
-    /// One link of node 0 for whoever is named so, and how often it was asked.
+    /// Returns one link of node 0 to `agent_1`, and counts its calls.
     #[derive(Default)]
     struct FakeLinkIndex(AtomicUsize);
 
@@ -115,7 +115,7 @@ mod tests {
             let context =
                 resolver.call_tool(&env.caller, View::All, "memory_context", arguments, &NoProgress).await;
             assert_eq!(context.unwrap().structured_value().unwrap(), neighborhood);
-            // Whether it is there is asked of the graph alone.
+            // An existence check reads the graph only.
             let calls_before = link_index.0.load(Ordering::Relaxed);
             resolver.check_readable(&env.caller, "amem://node/0/neighborhood").await.unwrap();
             assert!(resolver.check_readable(&env.caller, "amem://node/99/neighborhood").await.is_err());

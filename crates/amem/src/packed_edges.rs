@@ -1,11 +1,13 @@
 //! A node's outgoing edges, packed into the node's own row.
 //!
-//! `amem_edge` is the truth, and this says the same again: a walk needs a node and where it leads, and so finds both in one place and
-//! not in two, which at a million nodes is the difference between being ahead of a graph in memory and not. Whoever changes edges
-//! does so in [`edge`], which packs them anew in the same transaction; `quad doctor --deep` compares. Where a row says
-//! nothing (it is older than this, or has too many edges) the edges are where they always were.
+//! The table `amem_edge` is the source of truth; the column `amem_node.outgoing` repeats it. A traversal needs a
+//! node and its outgoing edges, and reads both with one row lookup instead of two. The functions of [`edge`] that
+//! change edges pack them again in the same transaction; `quad doctor --deep` compares both. The column is null in
+//! rows written before it existed and for nodes with more than [`limits::MAX_PACKED_EDGES`] edges; readers then use
+//! the table.
 //!
-//! Packed they are words: target, number of the type and weight of each edge, in the order of [`edge::of_node`].
+//! The format is text: target, type number and weight of each edge, separated by spaces, in the order of
+//! [`edge::for_node`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,10 +19,10 @@ use crate::edge::{self, Direction, Edge, EdgeType, EdgeTypeSet};
 use crate::limits;
 use crate::node::NodeId;
 
-/// Edges by their sources.
+/// Edges grouped by source.
 pub(crate) type EdgesBySource = BTreeMap<NodeId, Vec<Edge>>;
 
-/// Puts edges under their sources.
+/// Groups edges by source.
 pub(crate) fn group_by_source<'e>(edges: impl IntoIterator<Item = &'e Edge>) -> EdgesBySource {
     let mut by_source = EdgesBySource::new();
     for edge in edges {
@@ -29,7 +31,7 @@ pub(crate) fn group_by_source<'e>(edges: impl IntoIterator<Item = &'e Edge>) -> 
     by_source
 }
 
-/// Packs all edges that leave one node, unless they are too many.
+/// Packs all outgoing edges of one node; `None` if there are too many.
 pub(crate) fn encode(edges: &[Edge]) -> Option<String> {
     if edges.len() > limits::MAX_PACKED_EDGES {
         return None;
@@ -45,7 +47,7 @@ pub(crate) fn encode(edges: &[Edge]) -> Option<String> {
     Some(packed)
 }
 
-/// The edges that leave `source`.
+/// Unpacks the outgoing edges of `source`.
 pub(crate) fn decode(source: NodeId, packed: &str) -> Result<Vec<Edge>> {
     let mut words = packed.split_ascii_whitespace();
     let mut edges = Vec::new();
@@ -65,17 +67,18 @@ pub(crate) fn decode(source: NodeId, packed: &str) -> Result<Vec<Edge>> {
     Ok(edges)
 }
 
-/// Packs anew what leaves these nodes, after some of it has changed.
+/// Packs the outgoing edges of these nodes again, after some of them changed.
 pub(crate) fn rebuild(tx: &mut Tx<'_>, sources: &BTreeSet<NodeId>) -> Result<()> {
     match tx.backend() {
         Backend::Sqlite => sources.iter().try_for_each(|source| rebuild_one(tx, *source)),
-        // Each statement is a journey. SQLite would look at every node there is for those of a list.
+        // PostgreSQL: one statement for all, since each costs a round trip. SQLite would scan all nodes for the
+        // join with a list.
         Backend::Postgres => rebuild_many(tx, &sources.iter().copied().collect::<Vec<_>>()),
     }
 }
 
 fn rebuild_one(tx: &mut Tx<'_>, source: NodeId) -> Result<()> {
-    // One that has very many is asked for no more than it takes to see that.
+    // One more than fit is enough to see that there are too many.
     let limit = limits::MAX_PACKED_EDGES + 1;
     let edges = edge::for_node(tx, source, Direction::Outgoing, EdgeTypeSet::ALL, limit)?;
     let tenant = tx.tenant().clone();

@@ -1,4 +1,4 @@
-//! Prompts: ready-made questions that carry what the memory holds. They read and change nothing.
+//! Prompts: message templates that include data from the memory. They change nothing.
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
 use quad_core::tool::ContentBlock;
@@ -57,7 +57,7 @@ pub(crate) static PROMPTS: [Prompt; 4] = [
     },
 ];
 
-/// The messages of a prompt, and what they rest on.
+/// The messages of a prompt, and what they depend on.
 pub(crate) async fn messages(
     amem: &Amem,
     caller: &Principal,
@@ -106,7 +106,7 @@ pub(crate) async fn messages(
     }
 }
 
-/// The arguments of a prompt: text by the protocol, although some clients send numbers.
+/// The arguments of a prompt. The protocol sends them as text; `node_id` and `session_id` are parsed here.
 struct PromptArguments<'a>(&'a Map<String, Value>);
 
 impl<'a> PromptArguments<'a> {

@@ -1,4 +1,4 @@
-//! `memory_quality`: how much of the graph can be relied on. Superseded nodes are not judged: they have been dealt with.
+//! `memory_quality`: a report on doubtful memories. Superseded nodes are left out, since they have been corrected.
 
 use quad_core::{Error, Result, cursor};
 use quad_store::{Row, Sql, params};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::event_type::EventType;
 use crate::{counters, decay, limits};
 
-/// What counts as doubtful.
+/// What counts as doubtful, and the number of examples.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thresholds {
     pub low_confidence: f64,
@@ -15,10 +15,10 @@ pub(crate) struct Thresholds {
     pub examples: usize,
 }
 
-/// The name under which its cursors are sealed.
+/// The scope of its cursors.
 const CURSOR_SCOPE: &str = "amem quality";
 
-/// The report over the nodes of one page, by rising id.
+/// The report on one page of nodes by ascending id.
 pub(crate) fn report(
     sql: &mut dyn Sql,
     thresholds: Thresholds,
@@ -61,7 +61,7 @@ pub(crate) fn report(
          AND NOT EXISTS (SELECT 1 FROM amem_edge e WHERE e.tenant_id = $1 AND e.target_id = n.id) ORDER BY n.id",
         bounds,
     )?)?;
-    // A decision stands on what caused it or on what is evidence for it.
+    // A decision is supported by a cause of its own or by evidence for it.
     let unsupported = ids(&sql.query(
         "SELECT n.id FROM amem_node n WHERE n.tenant_id = $1 AND n.id > $2 AND n.id <= $3 AND n.superseded_by IS NULL \
          AND n.event_type = 1 \

@@ -1,5 +1,5 @@
-//! How the databases find what is asked for: every list and every order of a query is a range of an index, on both. A list
-//! that was sorted or scanned would answer the same, and be slow at a million nodes; so the plans themselves are tested.
+//! Query plans: on both databases, every list and every query order must be a range of an index. A scan or a sort
+//! would give the same result and be slow with a million nodes, so the plans themselves are tested.
 
 use quad_core::{TenantId, Version};
 use quad_store::{Backend, DbError, Row, Sql, Value as Cell, params};
@@ -18,7 +18,6 @@ use crate::testing::test_envs_with_data;
 use crate::traversal::EdgeFilter;
 use crate::{completion, edge, list, quality, query, range_diff, resume, session, supersede, traversal};
 
-/// Explains every query before it runs it.
 struct ExplainSql<'s> {
     sql: &'s mut dyn Sql,
     plans: Vec<(String, String)>,
@@ -67,7 +66,8 @@ async fn every_list_and_order_uses_an_index() {
     for env in test_envs_with_data().await {
         let result = env.test_store.store.read(&env.test_store.tenant, |sql| {
             if sql.backend() == Backend::Postgres {
-                // Of four nodes everything is a scan; the question is whether the index can do it.
+                // PostgreSQL scans a table of four rows; with scans disabled, the plan shows whether the index can
+                // be used.
                 for setting in ["enable_seqscan", "enable_bitmapscan", "enable_sort"] {
                     sql.query(&format!("SELECT set_config('{setting}', 'off', true)"), params![])?;
                 }
@@ -84,8 +84,8 @@ async fn every_list_and_order_uses_an_index() {
                 Backend::Sqlite => (plan.contains("USING"), &["SCAN", "TEMP B-TREE"]),
                 Backend::Postgres => (plan.contains("Index"), &["Seq Scan", "Sort"]),
             };
-            // The edges of several nodes at once are few, and may be put in order after they are found; so may be the
-            // corrections of one node.
+            // The edges of several nodes are few, and may be sorted after the lookup; so may the corrections of one
+            // node.
             let is_edge_query = query.contains("FROM amem_edge");
             let has_scan_or_sort = forbidden.iter().any(|step| {
                 plan.contains(step) && !(is_edge_query && matches!(*step, "TEMP B-TREE" | "Sort"))
@@ -106,7 +106,7 @@ async fn every_list_and_order_uses_an_index() {
     }
 }
 
-/// Asks everything that is asked of a graph of any size.
+/// Runs each query that must be fast on a graph of any size.
 fn run_all_queries(sql: &mut dyn Sql) -> quad_core::Result<()> {
     let now = crate::micros::now();
     list::recent(sql, now)?;

@@ -1,4 +1,4 @@
-//! Reads: what each address holds, and what that rests on.
+//! Reads: the document of each resource, and what it depends on.
 
 use quad_core::{
     Address, Content, Error, JsonObjectWriter, JsonText, Kind, ReadOutput, ReadSet, Result, cursor,
@@ -18,7 +18,7 @@ use crate::session::{self, SessionId};
 use crate::traversal::{self, Neighborhood};
 use crate::{counters, errors, limits, micros, tags};
 
-/// An address, taken apart into values that a closure can keep.
+/// A read request: the resource and its typed variables, owned so that a closure can move it.
 #[derive(Clone, Debug)]
 pub(crate) enum ReadRequest {
     Stats,
@@ -119,10 +119,10 @@ impl ReadRequest {
     }
 }
 
-/// The name under which cursors of the list of sessions are sealed.
+/// The cursor scope of the list of sessions.
 const SESSIONS_CURSOR_SCOPE: &str = "amem sessions";
 
-/// Reads what an address names.
+/// Reads a resource.
 pub(crate) fn read_resource(
     sql: &mut dyn Sql,
     engine: &Engine,
@@ -153,7 +153,8 @@ pub(crate) fn read_resource(
         ),
         ReadRequest::Sessions { before, limit } => {
             let mut basis = basis.with_tag(tags::sessions());
-            // Each session shows how many nodes it has.
+            // Each entry shows its number of nodes. A new node makes the list stale but does not notify
+            // subscribers.
             basis.silent_tags.insert(tags::nodes());
             (sessions_json(sql, *before, *limit)?.into(), basis)
         }
@@ -164,8 +165,9 @@ pub(crate) fn read_resource(
     Ok(ReadOutput::new(Content::from_json_text(document), basis))
 }
 
-/// Whether an address is there, and what that rests on. A node and what lies around it are there if the node is, so neither its
-/// edges nor its links are looked at; a link of it may lead to another neighborhood, and from there back.
+/// Checks that a resource exists, and returns what that depends on. For a node and its neighborhood the node's row
+/// is enough. Links are not followed here: a link can lead to another neighborhood and back to this one, without
+/// end.
 pub(crate) fn check_exists(
     sql: &mut dyn Sql,
     engine: &Engine,
@@ -181,7 +183,8 @@ pub(crate) fn check_exists(
     }
 }
 
-/// `amem://node/{id}`. Reading it is an access, which it shows already and which is written with the read's audit event.
+/// `amem://node/{id}`. Reading it is an access. The document already counts it, and a side effect of the read's
+/// audit event stores it.
 fn read_node(sql: &mut dyn Sql, id: NodeId, now: i64, basis: ReadSet) -> Result<ReadOutput> {
     const FIELDS: [OutputField; 10] = [
         OutputField::Id,
@@ -220,7 +223,7 @@ fn read_node(sql: &mut dyn Sql, id: NodeId, now: i64, basis: ReadSet) -> Result<
     Ok(ReadOutput { cacheable: false, side_effect: Some(side_effect), ..output })
 }
 
-/// `amem://sessions`, by falling id.
+/// `amem://sessions`, by descending id.
 fn sessions_json(sql: &mut dyn Sql, before: Option<SessionId>, limit: usize) -> Result<Value> {
     let count = counters::read(sql)?.sessions;
     let mut page = session::page(sql, before, limit + 1)?;

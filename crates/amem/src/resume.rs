@@ -1,4 +1,4 @@
-//! `memory_session_resume`: what a caller should know when it comes back. It reads and changes nothing.
+//! `memory_session_resume`: the context that a caller loads at the start. It changes nothing.
 
 use quad_core::Result;
 use quad_store::{Sql, params};
@@ -8,8 +8,8 @@ use crate::event_type::EventType;
 use crate::node::{self, Node, OutputField};
 use crate::{caller_state, limits, session};
 
-/// Loads the last episode and the newest of what is still believed: a third of `limit` each of decisions, facts and
-/// inferences that are sure enough, the rest skills and corrections.
+/// Loads the last episode and the newest memories that nothing supersedes: a third of `limit` each for decisions,
+/// facts and inferences above a minimum confidence, the rest for skills and corrections.
 pub(crate) fn resume(sql: &mut dyn Sql, subject: &str, limit: usize, now: i64) -> Result<Value> {
     const FIELDS: [OutputField; 4] =
         [OutputField::Id, OutputField::Content, OutputField::Confidence, OutputField::Session];
@@ -61,7 +61,7 @@ pub(crate) fn last_episode(sql: &mut dyn Sql) -> Result<Value> {
     }))
 }
 
-/// The newest nodes of a type that nothing supersedes and that are at least so sure.
+/// The newest nodes of a type that nothing supersedes, with at least this confidence.
 fn newest_of_type(
     sql: &mut dyn Sql,
     event_type: EventType,
@@ -70,7 +70,7 @@ fn newest_of_type(
 ) -> Result<Vec<Node>> {
     let tenant = sql.tenant().clone();
     let (mut found, mut before_id, mut visited) = (Vec::new(), i64::MAX, 0);
-    // Most are sure enough; where they are not, ever more are looked at.
+    // Starts with a small batch, which is usually enough, and reads larger ones after that.
     let mut batch_size = limit.clamp(4, limits::PAGE_BATCH_ROWS);
     while found.len() < limit && visited < limits::MAX_RESUME_ROWS_SCANNED {
         let rows = sql.query(

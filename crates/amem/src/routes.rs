@@ -1,10 +1,10 @@
-//! The addresses of this scheme.
+//! The routes of this scheme.
 
 use quad_core::{Error, Grammar, Result, Route, RouteSpec, ScopeRequirement};
 
 use crate::event_type;
 
-/// What an address names.
+/// The resource that a URI names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resource {
     Stats,
@@ -21,7 +21,6 @@ pub(crate) enum Resource {
 pub(crate) const MEMORY_READ: ScopeRequirement = ScopeRequirement(&["memory:read"]);
 pub(crate) const MEMORY_WRITE: ScopeRequirement = ScopeRequirement(&["memory:write"]);
 
-/// One line of the table of routes.
 pub(crate) struct RouteDef {
     pub resource: Resource,
     pub template: &'static str,
@@ -40,7 +39,6 @@ macro_rules! route {
     };
 }
 
-/// All of them; the three of the graph are what `resources/list` shows.
 pub(crate) const ROUTES: [RouteDef; 9] = [
     route!(
         Stats,
@@ -93,7 +91,6 @@ pub(crate) const ROUTES: [RouteDef; 9] = [
     ),
 ];
 
-/// All routes, in the order of [`noun`].
 pub(crate) fn all() -> Vec<Route> {
     ROUTES.iter().filter_map(|def| parse_spec(def).map(|spec| build_route(def, spec)).ok()).collect()
 }
@@ -129,7 +126,6 @@ fn build_route(def: &RouteDef, spec: RouteSpec) -> Route {
     }
 }
 
-/// What route number so-and-so names.
 pub(crate) fn resource_at(index: usize) -> Result<Resource> {
     ROUTES
         .get(index)

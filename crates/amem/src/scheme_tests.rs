@@ -1,4 +1,4 @@
-//! What the graph does beyond what a conversation shows: access counts, paging by size, hubs, restarts, two processes.
+//! The scheme as a whole: access counts, paging by size, hubs, restarts, two processes.
 
 use quad_core::resolver::View;
 use quad_store::{Sql, Store};
@@ -21,7 +21,7 @@ async fn reading_node_counts_access_and_keeps_version() {
             assert_eq!(node["access_count"], count);
             assert!(node["last_accessed"].as_i64() > node["created_at"].as_i64());
         }
-        // Neither a subscription nor anything else that looks at it is an access.
+        // Subscriptions and existence checks are not accesses.
         env.read_set("amem://node/1").await;
         env.read("amem://node/1/neighborhood").await.unwrap();
         assert_eq!(env.read_set("amem://graph/stats").await.version, before);
@@ -89,7 +89,7 @@ async fn page_stops_at_byte_limit_and_cursor_continues() {
         }
         assert_eq!(found, (0..40).collect::<Vec<_>>());
         assert!(pages > 1);
-        // A query is cut in the same way.
+        // A query page has the same size limit.
         let page = env.call("memory_query", json!({"max_results": 40})).await.unwrap();
         assert!(page["count"].as_u64().unwrap() < 40 && page["next_cursor"].is_string());
     }
@@ -110,7 +110,7 @@ async fn list_above_page_limit_has_cursor() {
         assert_eq!((&page["node_count"], page["nodes"].as_array().unwrap().len()), (&json!(1_001), 1_000));
         let rest = format!("amem://session/1?cursor={}", page["next_cursor"].as_str().unwrap());
         assert_eq!(env.read(&rest).await.unwrap()["nodes"][0]["id"], 1_000);
-        // 11. Twenty, newest first; of one moment by falling id.
+        // The twenty newest nodes; nodes of the same time by descending id.
         let recent = env.read("amem://graph/recent").await.unwrap();
         let ids: Vec<i64> =
             recent["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_i64().unwrap()).collect();
@@ -265,7 +265,7 @@ async fn id_completions_match_prefix_digits() {
     }
 }
 
-/// 35. An add is found by the very next search: here, from another process, and after everything derived was thrown away.
+/// A new node is found by the next search: in this process, in another process, and after the indexes were deleted.
 #[tokio::test(flavor = "multi_thread")]
 async fn added_node_is_searchable_at_once_in_all_processes() {
     for env in test_envs().await {
@@ -293,7 +293,8 @@ async fn added_node_is_searchable_at_once_in_all_processes() {
     }
 }
 
-/// The same once there is an index: in the process that writes it, in one that shares its folder, and on another machine.
+/// A new node is found by the next search while an index exists: in the process that writes it, in one that shares
+/// its folder, and on another machine.
 #[tokio::test(flavor = "multi_thread")]
 async fn added_node_is_searchable_at_once_with_index() {
     for env in test_envs().await {
@@ -305,7 +306,7 @@ async fn added_node_is_searchable_at_once_with_index() {
                 .collect();
             env.call("memory_add_many", json!({"nodes": nodes})).await.unwrap();
         }
-        // The index is written off the path of any search; each search is right before, during and after.
+        // The index is written in the background; each search is complete before, during and after.
         let mut number = 2_700;
         while number < 2_720 || !processes.iter().all(|process| process.has_index()) {
             assert!(number < 4_000, "no index was written");
@@ -363,7 +364,7 @@ async fn user_vector_is_found_by_similar_vector() {
     }
 }
 
-/// 42. Text of any kind and length can be looked for, grounded and found.
+/// Text of any kind and length can be searched for and grounded.
 #[tokio::test(flavor = "multi_thread")]
 async fn searches_accept_any_text() {
     for env in test_envs().await {

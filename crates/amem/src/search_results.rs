@@ -1,4 +1,4 @@
-//! Finding memories by what they say: the engine's hits as nodes, evidence for a claim, and the document of a search.
+//! Search results as documents: hits with their nodes, and evidence for a claim.
 
 use quad_core::{Result, TenantId, cursor};
 use quad_store::Sql;
@@ -11,7 +11,7 @@ use crate::search::{Engine, Evidence, Filter, Grounding, Page, Query, Similarity
 use crate::search_source::SnapshotDocs;
 use crate::supersede;
 
-/// What a search shows of a node.
+/// The fields of a node in search results.
 const HIT_FIELDS: [OutputField; 7] = [
     OutputField::Id,
     OutputField::EventType,
@@ -22,17 +22,17 @@ const HIT_FIELDS: [OutputField; 7] = [
     OutputField::SupersededBy,
 ];
 
-/// A search in words.
+/// A text search.
 #[derive(Clone, Debug)]
 pub(crate) struct SearchRequest {
     pub text: String,
     pub filter: Filter,
     pub limit: usize,
-    /// Whether what is superseded is found too.
+    /// Whether superseded nodes are included.
     pub include_superseded: bool,
 }
 
-/// A hit as it is shown, beside the node's own fields.
+/// A hit with its fields beside the node's own fields.
 struct Hit {
     id: u64,
     fields: Map<String, Value>,
@@ -46,7 +46,7 @@ fn to_hit(id: u64, value: Value) -> Hit {
     Hit { id, fields }
 }
 
-/// A number as it is shown.
+/// Rounds to four places, for output.
 fn round4(number: impl Into<f64>) -> f64 {
     (number.into() * 1e4).round() / 1e4
 }
@@ -56,7 +56,7 @@ impl SearchRequest {
         format!("amem search {:?} {:?} {}", self.text, self.filter, self.include_superseded)
     }
 
-    /// By words alone, in pages.
+    /// A page of results by words only.
     pub(crate) fn text_json(
         &self,
         engine: &Engine,
@@ -82,7 +82,7 @@ impl SearchRequest {
         Ok(document)
     }
 
-    /// By words and likeness together.
+    /// Results by words and similarity.
     pub(crate) fn hybrid_json(&self, engine: &Engine, sql: &mut dyn Sql, now: i64) -> Result<Value> {
         let tenant = sql.tenant().clone();
         let mut docs = SnapshotDocs { sql, include_superseded: self.include_superseded };
@@ -96,7 +96,7 @@ impl SearchRequest {
         Ok(json!({"query": self.text, "count": nodes.len(), "nodes": nodes}))
     }
 
-    /// Nodes with all that is known of them, as evidence.
+    /// The best nodes as evidence: all fields, edges, score and matched words.
     pub(crate) fn evidence_json(&self, engine: &Engine, sql: &mut dyn Sql, now: i64) -> Result<Value> {
         const EVIDENCE_FIELDS: [OutputField; 9] = [
             OutputField::EventType,
@@ -141,7 +141,7 @@ impl SearchRequest {
     }
 }
 
-/// The nodes that are most like a text or a vector.
+/// The nodes most similar to a text or a vector.
 pub(crate) fn similar_json(
     engine: &Engine,
     sql: &mut dyn Sql,
@@ -167,8 +167,8 @@ pub(crate) fn similar_json(
     Ok(json!({"mode": mode, "count": matches.len(), "matches": matches}))
 }
 
-/// Whether the memory backs a claim. What was superseded backs nothing: a claim that only an old memory makes is answered with
-/// what has replaced it.
+/// Whether the memory supports a claim. A superseded node supports nothing: if only such nodes match, the result
+/// names the node that replaced the best one.
 pub(crate) fn ground_claim(
     engine: &Engine,
     sql: &mut dyn Sql,
@@ -252,13 +252,13 @@ fn load_nodes(sql: &mut dyn Sql, ids: impl Iterator<Item = u64>) -> Result<Nodes
     node::find_many(sql, &ids)
 }
 
-/// Hits with their nodes, in the order of the hits.
+/// Hits merged with their nodes, in the order of the hits.
 fn hits_to_json(sql: &mut dyn Sql, hits: Vec<Hit>, fields: &[OutputField], now: i64) -> Result<Vec<Value>> {
     let nodes = load_nodes(sql, hits.iter().map(|hit| hit.id))?;
     let items = hits.into_iter().filter_map(|hit| {
         let mut fields_json = hit.fields;
         let node = nodes.get(&NodeId::from_u64_saturating(hit.id))?.to_json(fields, now);
-        // The node's own fields first.
+        // The node's fields come before the hit's fields.
         let hit_fields = std::mem::replace(&mut fields_json, node);
         fields_json.extend(hit_fields);
         Some(Value::Object(fields_json))

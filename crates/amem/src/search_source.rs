@@ -1,4 +1,4 @@
-//! The graph as the search engine reads it: nodes by rising id, and what was forgotten.
+//! The graph as the search engine reads it: nodes by ascending id, and deleted ids.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::search::{Doc, DocSnapshot, DocSource};
 /// The nodes of one snapshot.
 pub(crate) struct SnapshotDocs<'s> {
     pub sql: &'s mut dyn Sql,
-    /// Whether nodes that another one supersedes may be shown.
+    /// Whether superseded nodes are visible.
     pub include_superseded: bool,
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn decode_vector(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])).collect()
 }
 
-/// The store, for the engine's own thread.
+/// The store, for the engine's background thread.
 pub(crate) struct StoreDocs {
     pub store: Store,
     pub runtime: Handle,

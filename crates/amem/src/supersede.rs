@@ -1,4 +1,4 @@
-//! Corrections: a new node that supersedes an old one. The old one keeps what it said and how sure it was.
+//! Corrections: a new node supersedes an old one. The old node keeps its content and confidence.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ pub(crate) fn correct(
     Ok((id, session))
 }
 
-/// The latest node that a chain of corrections leads to.
+/// Follows a chain of corrections to the latest node.
 pub(crate) fn resolve(sql: &mut dyn Sql, id: NodeId) -> Result<Node> {
     let mut latest = node::get(sql, id)?;
     for _ in 0..limits::RESOLVE_HOPS {
@@ -66,7 +66,8 @@ pub(crate) fn resolve(sql: &mut dyn Sql, id: NodeId) -> Result<Node> {
     .hint(format!("Go on with memory_resolve of node {}", latest.id)))
 }
 
-/// Refuses a supersession that would close a circle: `target` must not supersede `source`, however indirectly.
+/// Rejects a `supersedes` edge that would close a cycle: `target` must not supersede `source`, directly or
+/// indirectly.
 pub(crate) fn check_cycle(sql: &mut dyn Sql, source: NodeId, target: NodeId) -> Result<()> {
     let supersedes = EdgeTypeSet::single(EdgeType::Supersedes);
     let mut seen = BTreeSet::from([target]);
@@ -92,7 +93,7 @@ pub(crate) fn check_cycle(sql: &mut dyn Sql, source: NodeId, target: NodeId) -> 
     Ok(())
 }
 
-/// Finds out anew by which node another is superseded, after an edge has gone.
+/// Determines the newest superseding node of `target` again, after an edge was removed.
 pub(crate) fn recompute_superseded_by(tx: &mut Tx<'_>, target: NodeId) -> Result<()> {
     let tenant = tx.tenant().clone();
     let row = tx.query_opt(

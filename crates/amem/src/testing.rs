@@ -1,4 +1,4 @@
-//! The world of this crate's tests: the scheme behind a real resolver on every backend that this machine offers.
+//! Test support: the scheme behind a real resolver on every available backend.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 
 use crate::{Amem, COMPONENT};
 
-/// One backend.
+/// The scheme on one backend, with a caller.
 pub(crate) struct TestEnv {
     pub test_store: Arc<TestStore>,
     pub resolver: Resolver,
-    /// The scheme itself, for what has no address.
+    /// The scheme itself, for functions without a URI.
     pub amem: Arc<Amem>,
     pub caller: Principal,
-    /// Where searches keep what they derive.
+    /// The folder of the search indexes.
     folder: Arc<tempfile::TempDir>,
 }
 
@@ -76,12 +76,12 @@ impl TestEnv {
         TestEnv { resolver, amem, caller, test_store: Arc::new(test_store), folder }
     }
 
-    /// The same data behind another door, as another process has it.
+    /// The same data and index folder in another process.
     pub(crate) async fn reopen_same_dir(&self) -> TestEnv {
         self.reopen_in(self.folder.clone()).await
     }
 
-    /// The same data on another machine, whose searches derive what they need in a folder of their own.
+    /// The same data on another machine, with an index folder of its own.
     pub(crate) async fn reopen_other_dir(&self) -> TestEnv {
         self.reopen_in(Arc::new(tempfile::tempdir().unwrap())).await
     }
@@ -92,18 +92,18 @@ impl TestEnv {
         TestEnv { resolver, amem, caller: self.caller.clone(), test_store: self.test_store.clone(), folder }
     }
 
-    /// What a check of all of the graph finds wrong.
+    /// The violations that the integrity check finds.
     pub(crate) async fn violations(&self) -> Vec<String> {
         let report = self.amem.check_integrity(&self.test_store.tenant).await.unwrap();
         report.violations.into_iter().chain(report.index_violations).collect()
     }
 
-    /// Whether searches have written an index.
+    /// Whether a text index has been written.
     pub(crate) fn has_index(&self) -> bool {
         self.folder.path().join(self.test_store.tenant.as_str()).join("meta.json").exists()
     }
 
-    /// Throws away what searches derived.
+    /// Deletes the search indexes.
     pub(crate) fn delete_indexes(&self) {
         for entry in std::fs::read_dir(self.folder.path()).unwrap() {
             let path = entry.unwrap().path();
@@ -118,7 +118,7 @@ impl TestEnv {
         Ok(serde_json::from_slice(answer.read.contents[0].bytes()).unwrap())
     }
 
-    /// What a read rests on.
+    /// The read set of a resource.
     pub(crate) async fn read_set(&self, uri: &str) -> ReadSet {
         let basis = self.resolver.read_set_of(&self.caller, View::All, uri).await.unwrap();
         basis.as_ref().clone()

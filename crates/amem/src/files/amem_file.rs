@@ -1,17 +1,18 @@
-//! The original's `.amem`, version 1: a header, tables of nodes and edges, compressed texts, vectors.
+//! Reads the `.amem` format of `agentic-memory`, version 1: a header, tables of nodes and edges, compressed texts,
+//! vectors.
 //!
 //! ```text
 //! header  64 bytes: "AMEM", version, dimension, flags (u32); node and edge counts (u64);
-//!                   where nodes, edges, texts and vectors begin (u64)
+//!                   offsets of nodes, edges, texts and vectors (u64)
 //! node    72 bytes: id u64 @0, type u8 @8, created u64 @12, session u32 @20, confidence f32 @24, accesses u32 @28,
 //!                   last access u64 @32, decay f32 @40, text offset u64 @44 and length u32 @52,
 //!                   first edge u64 @56 and edge count u16 @64
 //! edge    32 bytes: source u64, target u64, type u8 @16, weight f32 @20, created u64 @24; by source and target
-//! text    an LZ4 block behind its plain size (u32); vector: dimension × f32
+//! text    an LZ4 block after its uncompressed size (u32); vector: dimension × f32
 //! ```
-//! Little-endian throughout. What follows the vectors are indexes that can be made again: they are neither read nor
-//! written. The format has no place for who made a node, nor for sessions; vectors of other dimensions than ours and
-//! those that are all zeros are left out.
+//! All numbers are little-endian. After the vectors the file may have indexes; these are neither read nor written.
+//! The format has no place for the author of a node, nor for sessions. Vectors of another dimension than ours and
+//! all-zero vectors are left out.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -28,10 +29,11 @@ pub(crate) const EDGE_BYTES: u64 = 32;
 pub(crate) const MAGIC: &[u8; 4] = b"AMEM";
 pub(crate) const VERSION: u32 = 1;
 
-/// The longest compressed text: LZ4 grows what it cannot shrink by one in 255 and some bytes, and is preceded by a size.
+/// The longest compressed text: LZ4 grows incompressible data by one byte in 255 and some bytes, and a size
+/// precedes it.
 const MAX_COMPRESSED_BYTES: usize = CONTENT_BYTES + CONTENT_BYTES / 10 + 24;
 
-/// Reads a file: first all nodes, then all edges, with memory for one window of each part and for the ids.
+/// Reads a file: first all nodes, then all edges. Uses memory for one buffer per region and for the ids.
 pub struct AmemReader<R> {
     file: R,
     file_bytes: u64,
@@ -40,7 +42,7 @@ pub struct AmemReader<R> {
     edge_region: RegionReader,
     content_region: RegionReader,
     vector_region: RegionReader,
-    /// Ids of the nodes that were read, ascending, to check the edges by.
+    /// The ids of the nodes read so far, ascending, to check the ends of edges.
     ids: Vec<u64>,
     next_node: u64,
     next_edge: u64,
@@ -59,7 +61,7 @@ struct Header {
 }
 
 impl<R: Read + Seek> AmemReader<R> {
-    /// Reads and checks the header, and that all it promises fits into the file.
+    /// Reads the header, and checks that everything it promises fits into the file.
     pub fn open(mut file: R) -> Result<AmemReader<R>> {
         let file_bytes = file.seek(SeekFrom::End(0)).map_err(parse_error::io_error)?;
         let mut window = RegionReader::default();
@@ -100,18 +102,18 @@ impl<R: Read + Seek> AmemReader<R> {
         })
     }
 
-    /// How many nodes the file has.
+    /// The number of nodes in the file.
     pub fn node_count(&self) -> u64 {
         self.header.node_count
     }
 
-    /// How many edges the file has.
+    /// The number of edges in the file.
     pub fn edge_count(&self) -> u64 {
         self.header.edge_count
     }
 
-    /// How many vectors were left out so far, since they are no directions in our dimension. Zeros, which the original
-    /// writes where there is none, do not count.
+    /// The number of vectors left out so far: of another dimension, or with numbers that are not finite. All-zero
+    /// vectors, which `agentic-memory` writes for nodes without one, do not count.
     pub fn vectors_left_out(&self) -> u64 {
         self.vectors_left_out
     }
@@ -125,7 +127,7 @@ impl<R: Read + Seek> AmemReader<R> {
             NODE_BYTES as usize,
         )?);
         let id = record.u64(0);
-        // The same bound as the graph's own ids have in the database.
+        // The limit of ids in the database.
         if i64::try_from(id).is_err() {
             return Err(parse_error::at_byte(record_offset, format!("{id} is too large for a node's id")));
         }
@@ -210,7 +212,7 @@ impl<R: Read + Seek> AmemReader<R> {
 
     fn read_vector(&mut self) -> Result<Option<Vec<f32>>> {
         if self.header.dimension != DIMENSIONS as u64 {
-            // Counted only if there is something in them; but of other dimensions it is not even read.
+            // Counted if the file has vectors at all; a vector of another dimension is not read.
             self.vectors_left_out += u64::from(self.header.dimension > 0);
             return Ok(None);
         }
@@ -298,7 +300,7 @@ impl Header {
         check_fits(32, "nodes", self.nodes_offset, self.node_count, NODE_BYTES)?;
         check_fits(40, "edges", self.edges_offset, self.edge_count, EDGE_BYTES)?;
         check_fits(48, "texts", self.contents_offset, 0, 0)?;
-        // The dimension is 32 bits wide, so this product is not too large.
+        // The dimension has 32 bits, so the product cannot overflow.
         check_fits(56, "vectors", self.vectors_offset, self.node_count, self.dimension * 4)
     }
 }
@@ -311,7 +313,7 @@ fn read_time(record: &RecordView<'_>, record_offset: u64, field_offset: usize) -
     })
 }
 
-/// A number from 0 to 1. What is beyond is cut, as the original does it.
+/// A number from 0 to 1. Values outside are clamped, as `agentic-memory` does it.
 fn read_ratio(record: &RecordView<'_>, record_offset: u64, field_offset: usize) -> Result<f64> {
     let ratio = record.f32(field_offset);
     if !ratio.is_finite() {
@@ -320,6 +322,6 @@ fn read_ratio(record: &RecordView<'_>, record_offset: u64, field_offset: usize) 
             format!("{ratio} is no number from 0 to 1"),
         ));
     }
-    // The shortest decimal that means this float: 0.95, not 0.949999988079071.
+    // The shortest decimal that gives this float: 0.95, not 0.949999988079071.
     Ok(ratio.clamp(0.0, 1.0).to_string().parse().unwrap_or_else(|_| f64::from(ratio)))
 }

@@ -1,4 +1,4 @@
-//! Our own format, which loses nothing: a header line, then one node, edge or session a line.
+//! Our own format, which loses nothing: a header line, then one node, edge or session per line.
 //!
 //! ```text
 //! {"format":"quadrivium-memory","version":1}
@@ -6,7 +6,8 @@
 //! {"type":"edge","source_id":1,"target_id":0,"edge_type":"caused_by","weight":0.9,"created_at":1740700000000000}
 //! {"type":"session","session_id":1,"started_at":1740700000000000}
 //! ```
-//! Decay scores and what supersedes what are not in it: the first follows from the accesses, the second from the edges.
+//! Decay scores and `superseded_by` are not included: the first follows from the accesses, the second from the
+//! edges.
 
 use std::io::{BufRead, Write};
 
@@ -142,10 +143,11 @@ fn type_name(names: &[&str], type_number: u8) -> Result<String> {
         .ok_or_else(|| quad_core::Error::internal(format!("type number {type_number} has no name")))
 }
 
-/// Reads such a file. A line that cannot be used is reported and left out, and so is an edge at a node that was.
+/// Reads a file of this format. An invalid line is reported and left out, and so is an edge of a node that was left
+/// out.
 pub struct JsonlReader<R> {
     lines: LineReader<R>,
-    /// Ids of the nodes that were read, ascending, to check the edges by.
+    /// The ids of the nodes read so far, ascending, to check the ends of edges.
     ids: Vec<u64>,
     bad_lines: BadLines,
     failed: bool,
@@ -178,7 +180,7 @@ impl<R: BufRead> JsonlReader<R> {
         Ok(JsonlReader { lines, ids: Vec::new(), bad_lines: BadLines::default(), failed: false })
     }
 
-    /// The lines that could not be used so far.
+    /// The lines rejected so far.
     pub fn bad_lines(&self) -> &BadLines {
         &self.bad_lines
     }
@@ -203,7 +205,7 @@ impl<R: BufRead> JsonlReader<R> {
         }
     }
 
-    /// What one line alone cannot tell.
+    /// Checks an item against the items before it.
     fn check_references(&mut self, item: &Item) -> Result<(), String> {
         match item {
             Item::Node(node) => {
@@ -296,7 +298,7 @@ fn type_number(names: &[&str], name: &str, type_kind: &str) -> Result<u8, String
         .ok_or_else(|| format!("{name:?} is no {type_kind}; these are {}", names.join(", ")))
 }
 
-/// A number from 0 to 1, exactly as written: the JSON parser alone may miss a double's last bit.
+/// A number from 0 to 1, exactly as written: the JSON parser alone may lose an f64's last bit.
 fn parse_ratio(raw: &RawValue, field: &str) -> Result<f64, String> {
     match raw.get().parse::<f64>() {
         Ok(ratio) if (0.0..=1.0).contains(&ratio) => Ok(ratio),

@@ -1,4 +1,4 @@
-//! All formats: what is written is what is read, and nothing that anybody puts into a file does harm.
+//! All formats: reading returns what was written, and malformed files do no harm.
 
 use std::io::Cursor;
 
@@ -30,7 +30,7 @@ fn edge(source_id: u64, target_id: u64) -> EdgeItem {
     EdgeItem { source_id, target_id, edge_type: 1, weight: 0.7, created_at: NOW }
 }
 
-/// Random graphs. With `exact` numbers that only doubles hold, and what only our own format has.
+/// Random graphs. With `exact`, also f64 numbers and fields that only our own format can store.
 fn graphs(exact: bool) -> impl Strategy<Value = (Vec<NodeItem>, Vec<EdgeItem>)> {
     let ratio = move || {
         if exact {
@@ -190,7 +190,7 @@ fn trailing_indexes_and_other_dimensions_are_ignored() {
     let mut bytes = write_amem_bytes(&nodes, &edges);
     bytes.extend([1, 4, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9]);
     assert_eq!(read_amem(&bytes).unwrap(), items(nodes.clone(), edges));
-    // Vectors of 64 numbers: half of the block that is there.
+    // Vectors of 64 numbers: half of the stored block.
     bytes[8] = 64;
     let mut reader = AmemReader::open(Cursor::new(&bytes)).unwrap();
     let items_read: Vec<Item> = reader.by_ref().collect::<Result<_>>().unwrap();
@@ -261,13 +261,13 @@ fn truncated_amem_file_is_rejected() {
     }
     let text = write_jsonl_bytes(&items(nodes, edges));
     for length in 0..text.len() {
-        // What is whole up to there is read; what is not is an error; neither is a panic.
+        // Complete lines are read, an incomplete one is an error; nothing panics.
         let result = read_jsonl(&text[..length]);
         assert!(result.is_err() || text[length - 1] == b'\n' || text[length] == b'\n', "{length}");
     }
 }
 
-/// A generator with a fixed seed, so that what fails once fails again.
+/// A generator with a fixed seed, so that failures repeat.
 struct TestRng(u64);
 
 impl TestRng {
@@ -317,7 +317,7 @@ fn mutated_files_do_not_panic_or_exceed_limits() {
         match AmemReader::open(Cursor::new(&bytes)) {
             Err(_) => error_count += 1,
             Ok(reader) => {
-                // A header cannot promise more than the file holds.
+                // A header cannot promise more than the file contains.
                 assert!(reader.node_count() * NODE_BYTES <= bytes.len() as u64);
                 for item in reader {
                     if let Ok(Item::Node(node)) = &item {
@@ -366,7 +366,7 @@ fn jsonl_errors_name_line() {
         assert!(message.starts_with("Line 2:") && message.contains(expected), "{message}");
     }
     assert_eq!(read_jsonl(format!("{header}\r\n{valid_line}\r\n").as_bytes()).unwrap().len(), 1);
-    // Nothing but the bad line is lost, and what hangs on it.
+    // Only the bad line is lost, and the edges of its node.
     let second = valid_line.replace("\"id\":1", "\"id\":2");
     let edge =
         r#"{"type":"edge","source_id":2,"target_id":1,"edge_type":"supports","weight":1,"created_at":1}"#;

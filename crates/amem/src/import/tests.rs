@@ -1,4 +1,4 @@
-//! Files in and out of a graph, on every backend.
+//! Import and export on every backend.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -98,7 +98,7 @@ async fn export_import_round_trip() {
         for uri in ["amem://graph/stats", "amem://graph/recent", "amem://sessions", "amem://types/fact"] {
             assert_eq!(source.read(uri).await.unwrap(), target.read(uri).await.unwrap(), "{uri}");
         }
-        // The same in the original's format, but for what that has no place for; and it is known to be the same.
+        // The `.amem` format loses what it cannot store, and its nodes are recognised.
         let amem_file = export_to_file(source, FileFormat::Amem).await;
         let imported = import(&target, amem_file.path()).await;
         assert_eq!((imported.nodes, imported.edges), (0, 0));
@@ -110,7 +110,7 @@ async fn export_import_round_trip() {
 #[tokio::test(flavor = "multi_thread")]
 async fn import_is_idempotent() {
     for world in test_envs_with_data().await {
-        // What was written from this graph is in it.
+        // An export of this graph has nothing new for it.
         for format in [FileFormat::Jsonl, FileFormat::Amem] {
             let own_export = export_to_file(&world, format).await;
             let version_before = version(&world).await;
@@ -122,7 +122,7 @@ async fn import_is_idempotent() {
             );
             assert_eq!(version(&world).await, version_before, "nothing was changed");
         }
-        // What was in another graph is not, and gets other numbers where these are taken.
+        // An export of another graph is new, and its nodes get new ids where theirs are taken.
         let nodes: Vec<NodeItem> = (0..7).map(|id| node(id, &format!("their {id}"))).collect();
         let edges = [edge(1, 0, 0), edge(5, 2, 3), edge(6, 1, 6)];
         let foreign_file = jsonl(&nodes, &edges);
@@ -137,7 +137,7 @@ async fn import_is_idempotent() {
             assert_eq!((imported.nodes, imported.edges, imported.existing), (0, 0, 10));
         }
         assert_eq!(version(&world).await, version_before);
-        // A copy that has grown brings what is new, and leads to what is there.
+        // A longer copy adds what is new, linked to existing nodes.
         let mut nodes = nodes;
         nodes.push(node(7, "their newest"));
         let imported = import(&world, jsonl(&nodes, &[edge(7, 0, 1)]).path()).await;
@@ -145,7 +145,7 @@ async fn import_is_idempotent() {
         let node_json = world.read("amem://node/11").await.unwrap();
         assert_eq!(node_json["outgoing_edges"][0]["target_id"], 4);
         assert_eq!(node_json["session_id"], 4);
-        // What was forgotten stays forgotten, and so does what hangs on it.
+        // A deleted node is not imported again, nor are its edges.
         world.call("memory_forget", json!({"node_id": 11, "reason": "a test"})).await.unwrap();
         let imported = import(&world, jsonl(&nodes, &[edge(7, 0, 1)]).path()).await;
         assert_eq!((imported.nodes, imported.edges, imported.edges_left_out), (0, 0, 1));
@@ -165,7 +165,7 @@ async fn interrupted_import_can_be_resumed() {
             .collect();
         let full_file = jsonl(&nodes, &edges);
         let text = std::fs::read_to_string(full_file.path()).unwrap();
-        // As an interrupted one leaves it.
+        // A part of the file, as an interrupted import leaves it.
         let lines: Vec<&str> = text.lines().collect();
         for line_count in [1, 1_500, 2_501, 4_000] {
             import(&world, temp_file(&lines[..line_count].join("\n")).path()).await;
@@ -237,7 +237,7 @@ async fn entity_import_is_idempotent() {
         let imported = import(&world, temp_file(&fixed_text).path()).await;
         assert_eq!((imported.nodes, imported.edges, imported.bad_lines.count), (1, 0, 0));
         assert_eq!(world.violations().await, Vec::<String>::new());
-        // And out again.
+        // Exported again.
         let out =
             std::fs::read_to_string(export_to_file(&world, FileFormat::ServerMemory).await.path()).unwrap();
         let first: Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
@@ -261,7 +261,7 @@ async fn hostile_files_keep_graph_consistent() {
         nodes[2].content = "a\0b".to_owned();
         nodes[2].created_by = Some("x\0".to_owned());
         nodes[3].created_by = Some("y".repeat(100_000));
-        // A circle of corrections, and the same edge twice.
+        // A cycle of corrections, and a duplicate edge.
         let edges = [edge(0, 1, 3), edge(1, 2, 3), edge(2, 0, 3), edge(3, 0, 1), edge(3, 0, 1)];
         let file = jsonl(&nodes, &edges);
         let imported = import(&world, file.path()).await;
@@ -272,11 +272,11 @@ async fn hostile_files_keep_graph_consistent() {
         assert_eq!(world.read("amem://node/2").await.unwrap()["content"], "a\u{fffd}b");
         let newest = world.read("amem://node/4").await.unwrap();
         assert_eq!(newest["content"], "far away");
-        // Life goes on.
+        // The graph stays writable.
         let added = world.call("memory_add", json!({"event_type": "fact", "content": "next"})).await.unwrap();
         assert_eq!(added["node_id"], 5);
         assert_eq!(world.read("amem://graph/recent").await.unwrap()["nodes"][0]["id"], 5);
-        // A binary file that is wrong anywhere is refused as a whole.
+        // A binary file with any error is rejected as a whole.
         let amem_file = amem(
             &nodes[..3]
                 .iter()

@@ -1,4 +1,4 @@
-//! The comparison: everything that can be asked of the graph, asked of both.
+//! The comparison: runs each read on the model and on the graph, and compares the results.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ fn edge_json((source, target, edge_type): &(i64, i64, EdgeType), model: &Model) 
 }
 
 impl Model {
-    /// Compares all of it.
+    /// Compares everything.
     async fn check(&mut self, env: &TestEnv, tenant: &TenantId) {
         self.check_counters(env, tenant).await;
         self.check_lists(env, tenant).await;
@@ -112,7 +112,7 @@ impl Model {
         }
     }
 
-    /// A list by its address, whole and two at a time.
+    /// Reads a list whole and in pages of two.
     async fn read_in_pages(
         &self,
         env: &TestEnv,
@@ -334,7 +334,7 @@ impl Model {
         );
     }
 
-    /// Reads every node, which counts.
+    /// Reads every node, which counts as an access.
     async fn check_nodes(&mut self, env: &TestEnv, tenant: &TenantId) {
         let ids: Vec<i64> = self.nodes.keys().copied().collect();
         for id in ids {
@@ -391,7 +391,7 @@ async fn run_and_compare(envs: &[TestEnv], operations: &[Operation]) {
             operation.run(env, &tenant, &mut model).await;
         }
         model.check(env, &tenant).await;
-        // Reading all of it has changed what is important, and nothing else.
+        // The accesses above change importance and nothing else.
         model.check_lists(env, &tenant).await;
     }
 }

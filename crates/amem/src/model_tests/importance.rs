@@ -1,4 +1,4 @@
-//! Importance against the formula itself, for nodes of any age and any number of accesses.
+//! Importance compared with the formula, for nodes of any age and access count.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -89,7 +89,7 @@ async fn compare_with_formula(env: &TestEnv, nodes: &[NodeAge]) {
     for id in omitted {
         assert!(score(id, after) <= lowest_score + 2e-6, "node {id} was left out");
     }
-    // The same order in pages, whole and without doubles.
+    // The same order in pages, complete and without duplicates.
     let (mut all, mut arguments) = (Vec::new(), json!({"sort_by": "most_important", "max_results": 7}));
     loop {
         let page = call(env, &tenant, "memory_query", arguments.clone()).await;

@@ -1,4 +1,4 @@
-//! What can happen to a graph, done to the model and to the real one.
+//! Random operations, run on the model and on the real graph.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::event_type::EventType;
 use crate::testing::{TestEnv, caller};
 use quad_core::{Principal, TenantId};
 
-/// One thing that happens. Numbers choose among what is there.
+/// An operation. Numbers are indexes into what exists.
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
     Add { subject: usize, node: NodeSpec },
@@ -105,7 +105,7 @@ enum Target {
     None,
 }
 
-/// Where an edge of a new node leads: to a node that was there, or to an earlier one of the same call.
+/// The target of a new node's edge: an existing node, or an earlier node of the same call.
 fn target(choice: usize, ids: &[i64], position: Option<usize>) -> Target {
     match position {
         Some(position) if position > 0 && choice.is_multiple_of(3) => Target::BatchIndex(choice % position),
@@ -115,7 +115,7 @@ fn target(choice: usize, ids: &[i64], position: Option<usize>) -> Target {
 }
 
 impl Operation {
-    /// Does it to both, and compares what the real one answers.
+    /// Runs the operation on both, and compares the result.
     pub(super) async fn run(&self, env: &TestEnv, tenant: &TenantId, model: &mut Model) {
         let ids: Vec<i64> = model.nodes.keys().copied().collect();
         let pick = |choice: usize| (!ids.is_empty()).then(|| ids[choice % ids.len()]);

@@ -1,7 +1,7 @@
-//! The search engine: text, likeness, both fused, and evidence for a claim, for many tenants.
+//! The search engine: text search, similarity search, hybrid search and evidence for claims, for many tenants.
 //!
-//! All calls block: they read the database and the index. They are made inside a read snapshot, which they get as a
-//! [`DocSnapshot`], and they answer as of that snapshot or later. A hit is an id; whoever shows it reads the node.
+//! All calls block: they read the database and the index. The caller passes its read snapshot as a [`DocSnapshot`];
+//! results are complete for that snapshot and may be newer. A hit is an id; the caller loads the node.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -28,21 +28,21 @@ use super::vector::Vector;
 use super::vector_cache::{VectorCache, VectorSpace};
 use super::words;
 
-/// What likeness is measured to.
+/// The query of a similarity search.
 #[derive(Clone, Copy, Debug)]
 pub enum SimilarityQuery<'a> {
-    /// A text, compared with all nodes' texts by the built-in embedding.
+    /// A text, compared with the built-in embeddings of all texts.
     Text(&'a str),
-    /// A vector, compared with the vectors that callers gave; nodes without one are not found.
+    /// A vector, compared with the vectors that callers supplied; nodes without one are not found.
     Vector(&'a [f32]),
 }
 
-/// The sizes of an engine. The defaults are the named limits.
+/// The sizes of an engine; the defaults are the named limits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EngineConfig {
     pub flush_threshold: FlushThreshold,
     pub cached_vectors: usize,
-    /// Up to how many nodes a fusion compares all of them.
+    /// Up to this number of nodes, hybrid search compares the query with all of them.
     pub exact_similarity_max_docs: usize,
 }
 
@@ -77,7 +77,8 @@ struct TenantState {
 }
 
 impl Engine {
-    /// An engine whose indexes lie under `folder`, one folder a tenant. Nothing is opened or made before it is needed.
+    /// An engine with its indexes under `folder`, one folder per tenant. Creates and opens nothing before the first
+    /// use.
     pub fn new(folder: impl Into<PathBuf>, source: Arc<dyn DocSource>) -> Engine {
         Engine::with_config(folder, source, EngineConfig::default())
     }
@@ -95,7 +96,7 @@ impl Engine {
         }
     }
 
-    /// Nodes with any of the query's words, phrases and prefixes, best first.
+    /// Finds nodes with any of the query's words, phrases and prefixes, best first.
     pub fn search_text(
         &self,
         tenant: &TenantId,
@@ -107,7 +108,7 @@ impl Engine {
         let page = page.validated()?;
         let text_index = self.text_index(tenant);
         let mut ranking = self.new_ranking(tenant, &text_index, snapshot, query, filter)?;
-        // One more than wanted tells whether there is more.
+        // One more than needed shows whether there is a next page.
         let mut hits = ranking.top_visible(page.offset + page.limit + 1)?;
         let has_more = hits.len() > page.offset + page.limit;
         hits.truncate(page.offset + page.limit);
@@ -117,7 +118,7 @@ impl Engine {
         Ok(TextPage { hits: ranking.with_matched_terms(&hits)?, next_offset })
     }
 
-    /// The nodes that are most like the probe, if their cosine is at least `similarity_least`.
+    /// Finds the nodes most similar to the query, with a cosine of at least `min_similarity`.
     pub fn search_similar(
         &self,
         tenant: &TenantId,
@@ -144,8 +145,8 @@ impl Engine {
         Ok(hits.iter().map(|hit| SimilarHit { id: hit.id, similarity: hit.score.clamp(-1.0, 1.0) }).collect())
     }
 
-    /// Both: the text's words and its likeness, by reciprocal rank fusion. A node that is in one list only gets nothing
-    /// for the other. In a large memory likeness ranks the best hits by words, and not every node.
+    /// Combines text search and similarity search by reciprocal rank fusion. A node that is in one list only scores
+    /// nothing for the other. In a large memory, similarity ranks only the best text hits instead of all nodes.
     pub fn search_hybrid(
         &self,
         tenant: &TenantId,
@@ -188,7 +189,7 @@ impl Engine {
         Ok(fused)
     }
 
-    /// Those of some nodes that are like a text, the most alike first.
+    /// Those of the given nodes that are similar to a text, most similar first.
     fn rerank(
         &self,
         tenant: &TenantId,
@@ -212,7 +213,6 @@ impl Engine {
         Ok(similar)
     }
 
-    /// Whether there are no more than so many nodes.
     fn has_at_most(
         &self,
         tenant: &TenantId,
@@ -225,7 +225,7 @@ impl Engine {
         Ok(view.doc_count().is_some_and(|docs| docs <= max_docs as u64))
     }
 
-    /// The nodes that say most of what a claim says, the one that covers most first.
+    /// Finds the nodes that contain most of a claim's words, highest coverage first.
     pub fn find_evidence(
         &self,
         tenant: &TenantId,
@@ -280,7 +280,8 @@ impl Engine {
         Ok(evidence)
     }
 
-    /// Says that `newest` was added, so that a long import is indexed while it runs and not at the next search. Cheap.
+    /// Reports that nodes up to `newest_id` were added, so that a long import is indexed while it runs and not at
+    /// the next search. Cheap.
     pub fn notify_added(&self, tenant: &TenantId, newest_id: u64) {
         let text_index = self.text_index(tenant);
         if text_index.needs_flush(newest_id) {
@@ -292,18 +293,18 @@ impl Engine {
         }
     }
 
-    /// Waits until the background has nothing left to do: for commands that end, and for tests.
+    /// Waits until all background work is done: for commands that end, and for tests.
     pub fn wait_idle(&self) {
         self.indexer.wait_idle();
     }
 
-    /// Where a tenant's index lies.
+    /// The folder of a tenant's index.
     pub fn index_folder(&self, tenant: &TenantId) -> PathBuf {
         self.folder.join(folder_name(tenant))
     }
 
-    /// Compares a tenant's text index with the nodes, given by ascending id. Says what is wrong with it; nothing is if there
-    /// is none.
+    /// Compares a tenant's text index with the nodes, given by ascending id. Returns what is wrong with the index;
+    /// nothing if there is no index.
     pub(crate) fn check_index(
         &self,
         tenant: &TenantId,
@@ -326,7 +327,7 @@ impl Engine {
         Ranking::new(text_index, view, snapshot, query, filter)
     }
 
-    /// The vector of a query, in which rare words count more.
+    /// The vector of a query, in which rare words weigh more.
     fn embed_query(&self, tenant: &TenantId, snapshot: &mut dyn DocSnapshot, text: &str) -> Result<Vector> {
         if text.len() > COMPARED_TEXT_BYTES {
             return Err(Error::bad_input(format!(
@@ -344,7 +345,7 @@ impl Engine {
             None
         };
         let weight = |word: &str| match (&stats, terms.binary_search_by(|term| term.as_str().cmp(word))) {
-            // Half of a word's weight is its own and half its rarity, so that a text stays most like itself.
+            // Half of the weight is constant and half depends on rarity, so that a text is most similar to itself.
             (Some(stats), Ok(term)) => 0.5 + 0.5 * stats.idf(term) / stats.max_idf(),
             _ => 1.0,
         };
@@ -405,7 +406,7 @@ impl Engine {
         operation(entry)
     }
 
-    /// Drops the vectors of those who were asked longest ago, if all together are too many.
+    /// Drops the vectors of the least recently used tenants until the total is within the limit.
     fn evict_vectors(&self, in_use: &TenantId) {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -427,14 +428,14 @@ impl Engine {
     }
 }
 
-/// Below this cosine two texts are no more alike than any two: the built-in embedding puts strangers at 0 ± 0.1.
+/// The minimum cosine of similar texts. The built-in embedding gives unrelated texts 0 ± 0.1.
 const MIN_SIMILARITY: f32 = 0.25;
 
 fn limit_error(limit: usize) -> Error {
     Error::bad_input(format!("{limit} hits are more than a page holds: {PAGE_HITS}")).hint("Ask for fewer")
 }
 
-/// A tenant's folder. Ids are made to be file names; one that is not gets its hash.
+/// The name of a tenant's folder: its id, or a hash if the id is not a safe file name.
 fn folder_name(tenant: &TenantId) -> String {
     let id = tenant.as_str();
     let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';

@@ -1,14 +1,14 @@
-//! What a caller may ask for in words: `word`, `"an exact phrase"` and `prefix*`, any of which may match.
+//! The query language of text search: `word`, `"an exact phrase"` and `prefix*`, any of which may match.
 //!
-//! Everything else in a query separates words; there is no operator to get wrong. A quote without its partner is such a
-//! separator.
+//! Everything else separates words; there are no operators and no syntax errors. An unpaired quote is a separator
+//! too.
 
 use quad_core::{Error, Result};
 
 use super::limits::{COMPARED_TEXT_BYTES, PHRASE_WORDS, QUERY_BYTES, QUERY_CLAUSES};
 use super::words::{self, WordScanner};
 
-/// One thing to look for. Words are numbers into [`Query::terms`].
+/// A part of a query. Words are indexes into [`Query::terms`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Clause {
     Word(usize),
@@ -16,7 +16,7 @@ pub(crate) enum Clause {
     Prefix(String),
 }
 
-/// A parsed query: at least one clause.
+/// A parsed query with at least one clause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     clauses: Vec<Clause>,
@@ -24,7 +24,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// Reads a query.
+    /// Parses a query.
     pub fn parse(text: &str) -> Result<Query> {
         if text.len() > QUERY_BYTES {
             return Err(Error::bad_input(format!(
@@ -50,7 +50,7 @@ impl Query {
         query.validated()
     }
 
-    /// Takes every word of a claim as a clause of its own, the first ones if they are very many.
+    /// Makes every word of a claim a clause, up to the maximum number.
     pub fn from_claim(claim: &str) -> Result<Query> {
         if claim.len() > COMPARED_TEXT_BYTES {
             return Err(Error::bad_input(format!(
@@ -151,12 +151,12 @@ impl Query {
         &self.clauses
     }
 
-    /// The different words of words and phrases.
+    /// The distinct terms of all words and phrases.
     pub(crate) fn terms(&self) -> &[String] {
         &self.terms
     }
 
-    /// A clause as a caller would write it.
+    /// A clause in the query language.
     pub(crate) fn clause_text(&self, clause: &Clause) -> String {
         let word = |term: &usize| self.terms.get(*term).map_or("", String::as_str);
         match clause {
@@ -167,7 +167,7 @@ impl Query {
     }
 }
 
-/// What stands before, within and after the first pair of quotes.
+/// The text before, within and after the first pair of quotes.
 fn split_at_quotes(text: &str) -> Option<(&str, &str, &str)> {
     let (unquoted, rest) = text.split_once('"')?;
     let (quoted, tail) = rest.split_once('"')?;

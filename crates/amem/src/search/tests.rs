@@ -1,4 +1,4 @@
-//! The engine as a whole, against a plain scorer that knows no index.
+//! The engine as a whole, compared with a simple scorer without an index.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ fn tenant() -> TenantId {
     TenantId::new("ten_1")
 }
 
-/// An engine that writes its index after every few nodes.
+/// An engine that flushes after every few nodes.
 fn engine(folder: &Path, nodes: &SharedTestDocs, flush_docs: usize) -> Engine {
     let flush_threshold = FlushThreshold { docs: flush_docs, bytes: 1 << 20 };
     let config = EngineConfig { flush_threshold, cached_vectors: 50, exact_similarity_max_docs: 1_000 };
@@ -39,7 +39,7 @@ fn search(engine: &Engine, nodes: &SharedTestDocs, query: &str) -> Vec<u64> {
     search_page(engine, nodes, query, &Filter::default(), page).hits.iter().map(|hit| hit.id).collect()
 }
 
-/// What BM25 is, by the book and in doubles. Exact for texts of at most 40 words, whose length the index does not round.
+/// BM25 by its definition, in f64. Exact for texts of at most 40 words, whose length the index does not round.
 fn bm25_by_definition(
     nodes: &TestDocs,
     words: &[&str],
@@ -89,7 +89,7 @@ fn bm25_by_definition(
     hits
 }
 
-/// Same nodes, same scores, and in an order that these scores allow.
+/// The same nodes and scores, in an order that the scores allow.
 fn assert_matches_expected(page: &TextPage, mut expected: Vec<(u64, f64)>) {
     let found_ids: BTreeSet<u64> = page.hits.iter().map(|hit| hit.id).collect();
     assert_eq!(found_ids, expected.iter().map(|(id, _)| *id).collect(), "{page:?}");
@@ -145,7 +145,8 @@ const QUERIES: [QueryCase; 7] = [
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 60, ..ProptestConfig::default() })]
-    /// However the nodes are spread over index, tail and database, every search answers as the plain scorer does.
+    /// However the nodes are spread over index, memory and database, every search gives the result of the simple
+    /// scorer.
     #[test]
     fn results_independent_of_index_split(steps in steps(), flush_docs in 1usize..12, filtered in any::<bool>()) {
         let folder = tempfile::tempdir().unwrap();
@@ -180,7 +181,8 @@ proptest! {
                     let results = search_page(&engine, &nodes, query, &filter, page);
                     let expected = bm25_by_definition(&nodes.snapshot(), words, phrases, prefixes, &filter);
                     if has_deletions {
-                        // What was forgotten still counts in the index's statistics, until a merge.
+                        // Deleted nodes still count in the index's statistics until a merge, so only the ids are
+                        // compared.
                         let ids: BTreeSet<u64> = results.hits.iter().map(|hit| hit.id).collect();
                         prop_assert_eq!(ids, expected.iter().map(|(id, _)| *id).collect::<BTreeSet<_>>());
                     } else {
@@ -317,7 +319,7 @@ fn corrupt_index_is_rebuilt() {
         },
         |path| {
             let mut bytes = fs::read(path).unwrap();
-            // In what the file holds, not in the checksum behind it, where it has more than that.
+            // Changes the content of the file, not the checksum at its end, if the file is long enough.
             let offset = (bytes.len() / 4).min(40);
             bytes[offset] ^= 0x05;
             fs::write(path, bytes).unwrap();
@@ -351,7 +353,7 @@ fn corrupt_index_is_rebuilt() {
 fn index_of_other_database_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     build_index(folder.path(), &SharedTestDocs::default());
-    // A database that was restored from a backup and went another way: same ids, other texts.
+    // A database restored from a backup with a different history since: same ids, other texts.
     let nodes = SharedTestDocs::default();
     for n in 0..60 {
         nodes.update(|nodes| nodes.add(&format!("different matter{n}")));
@@ -369,7 +371,7 @@ fn deleted_docs_stay_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let nodes = SharedTestDocs::default();
     build_index(folder.path(), &nodes);
-    // While nobody looks, as another process would.
+    // Deleted while no engine runs, as another process would.
     for id in [0, 7, 49] {
         nodes.update(|nodes| nodes.delete(id));
     }
@@ -478,7 +480,7 @@ fn hybrid_search_fuses_by_rank() {
     assert_eq!(hits[0].id, 0);
     assert_eq!(hits[0].matched, ["postgresql", "database"]);
     assert!((hits[0].score - 2.0 / 61.0).abs() < 1e-9);
-    // Found by likeness alone: no word is the same.
+    // Found by similarity alone: no word is the same.
     let similarity_only: Vec<u64> =
         hits.iter().filter(|hit| hit.text_score.is_none()).map(|hit| hit.id).collect();
     assert!(!similarity_only.is_empty() && !similarity_only.contains(&1), "{hits:?}");
@@ -513,7 +515,7 @@ fn hybrid_reranks_text_hits_above_size_limit() {
         assert_eq!((hits[0].id, hits[1].id), (62, 61), "{hits:?}");
         assert!(hits[0].similarity.is_some_and(|similarity| similarity > 0.9));
     }
-    // Only a comparison with all finds what has no word in common.
+    // Only the comparison with all nodes finds one that shares no word.
     assert!(
         exact.iter().any(|hit| hit.id == 60) && !reranked.iter().any(|hit| hit.id == 60),
         "{exact:?} {reranked:?}"
@@ -625,11 +627,11 @@ fn concurrent_writers_find_their_own_docs() {
     }
 }
 
-/// Nodes whose reader is overtaken: while a page is on its way, other things happen.
+/// Nodes of a snapshot that calls `interrupt` while a page is being read.
 struct InterruptedSnapshot<'a> {
     nodes: TestDocs,
     interrupt: &'a dyn Fn(),
-    /// How many more pages pass undisturbed.
+    /// The number of pages before the interruption.
     pages_before_interrupt: usize,
 }
 
@@ -675,20 +677,20 @@ fn concurrent_searches_do_not_duplicate_docs() {
         InterruptedSnapshot { nodes: old_snapshot, interrupt: &interrupt, pages_before_interrupt: 1 };
     let (query, page) = (Query::parse("all").unwrap(), Page { offset: 0, limit: 10 });
     let results = engine.search_text(&tenant(), &mut snapshot, &query, &Filter::default(), page).unwrap();
-    // What its own snapshot has, each once, whatever the other did meanwhile.
+    // The nodes of its own snapshot, each once, whatever the other search did meanwhile.
     assert_eq!(results.hits.iter().map(|hit| hit.id).collect::<BTreeSet<_>>(), (0..5).collect());
     assert_eq!(search(&engine, &shared, "all").len(), 6);
 }
 
 #[test]
 fn search_complete_under_concurrent_commits() {
-    // Nothing, commits, forgetting of what is in the tail, and all of it: before each of the first pages of a search.
+    // Every combination of commits, deletions and searches, before each of the first pages of a search.
     for interruptions in 0..8_u8 {
         for pages_before_interrupt in 1..6 {
             let folder = tempfile::tempdir().unwrap();
             let shared = SharedTestDocs::default();
             let (first, second) = (engine(folder.path(), &shared, 3), engine(folder.path(), &shared, 3));
-            // The tail is full and more lies beyond it.
+            // The memory segments are full and more nodes follow in the database.
             for n in 0..40 {
                 shared.update(|nodes| nodes.add(&format!("all number{n}")));
             }
@@ -724,7 +726,7 @@ fn search_complete_under_concurrent_commits() {
                     "{interruptions} {pages_before_interrupt}: {id} is missing from {found_ids:?}"
                 );
             }
-            // And nobody who follows sees what was forgotten.
+            // Later searches do not see deleted nodes.
             let expected: BTreeSet<u64> = shared.snapshot().docs().map(|doc| doc.id).collect();
             for engine in [&first, &second] {
                 let current_ids: BTreeSet<u64> = search(engine, &shared, "all").into_iter().collect();

@@ -1,4 +1,4 @@
-//! Tools: what a caller can do. One file a kind of doing; this one has what they share and the dispatch.
+//! The tools. One file per family; this one has the table and what the families share.
 
 mod arguments;
 mod query;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Amem;
 
-/// The tools that a client sees unless it asks for all: what an agent needs to remember, to find again and to put right.
+/// The tools of the default profile: what an agent needs to store, find and correct memories.
 const CORE_TOOLS: [&str; 10] = [
     "memory_session_resume",
     "memory_add",
@@ -27,7 +27,6 @@ const CORE_TOOLS: [&str; 10] = [
     "session_end",
 ];
 
-/// All tools, in the order in which they are published.
 pub(crate) fn all() -> Vec<Tool> {
     let mut tools = write::tools();
     tools.extend(search::tools());
@@ -39,7 +38,6 @@ pub(crate) fn all() -> Vec<Tool> {
     tools
 }
 
-/// Calls one.
 pub(crate) async fn call(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
     match call.tool.name {
         "memory_add" | "memory_add_many" | "memory_correct" | "memory_link" | "memory_forget"
@@ -52,12 +50,11 @@ pub(crate) async fn call(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> 
     }
 }
 
-/// A tool that is published but that no file knows.
 fn not_implemented(name: &str) -> Error {
     Error::internal(format!("tool {name} is published but not implemented"))
 }
 
-/// Runs a tool that only reads.
+/// Runs a tool that reads and may take long: on a thread where blocking is allowed.
 async fn run_read(
     amem: &Amem,
     caller: &Principal,
@@ -67,7 +64,7 @@ async fn run_read(
     Ok(ToolResult::read_only(output, basis))
 }
 
-/// The same for one that only looks at rows, and usually at few.
+/// Runs a tool that reads few rows, on the calling thread.
 async fn read_inline(
     amem: &Amem,
     caller: &Principal,
@@ -88,12 +85,11 @@ async fn run_write(
     Ok(ToolResult::committed(output, receipt))
 }
 
-/// A result as data, and so as text.
+/// A structured result.
 fn structured(value: impl Into<JsonText>) -> ToolOutput {
     ToolOutput::structured(value)
 }
 
-/// The schema of a tool's arguments: an object with these properties and no others.
 fn input_schema(properties: &[(&str, Value)], required: &[&str]) -> Value {
     let properties: Map<String, Value> =
         properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
@@ -104,27 +100,24 @@ fn input_schema(properties: &[(&str, Value)], required: &[&str]) -> Value {
     schema
 }
 
-/// A text property.
 fn string(description: &str) -> Value {
     json!({"type": "string", "description": description})
 }
 
-/// A node's id.
+/// The schema of a node id.
 fn node_id(description: &str) -> Value {
     json!({"type": "integer", "minimum": 0, "description": description})
 }
 
-/// A whole number with bounds.
 fn integer(min: usize, max: usize, default: usize) -> Value {
     json!({"type": "integer", "minimum": min, "maximum": max, "default": default})
 }
 
-/// A share between 0 and 1.
 fn ratio(description: &str) -> Value {
     json!({"type": "number", "minimum": 0, "maximum": 1, "description": description})
 }
 
-/// A cursor of an earlier answer.
+/// The schema of a cursor.
 fn cursor() -> Value {
     string("next_cursor of the answer before")
 }

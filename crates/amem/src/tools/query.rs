@@ -1,4 +1,4 @@
-//! The tools that find memories by what they are and how they hang together.
+//! The tools that find memories by their fields and their links.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{JsonObjectWriter, Principal, ReadSet, Result, Tool, ToolOutput};
@@ -201,7 +201,7 @@ pub(super) async fn call(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> 
     .await
 }
 
-/// What an answer rests on that may show any node.
+/// The read set of a result that may show any node.
 fn node_read_set(sql: &mut dyn Sql) -> ReadSet {
     ReadSet::at_version(sql.version()).with_tag(tags::nodes())
 }
@@ -299,7 +299,7 @@ fn causal(
         max_nodes: 0,
     };
     let scope = format!("amem causal {root} {}", options.max_depth);
-    // The walk counts the root, the answer does not.
+    // The traversal counts the root; the result does not.
     let offset = traversal::decode_offset(&scope, arguments.text("cursor"))?.max(1);
     let page = traversal::traverse_page(
         &mut GraphReader::new(sql, graph_cache)?,

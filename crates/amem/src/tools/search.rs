@@ -1,4 +1,4 @@
-//! The tools that find memories by what they say.
+//! The tools that find memories by their text.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{ReadSet, Result, Tool};
@@ -11,13 +11,14 @@ use crate::search::{Filter, SimilarityQuery};
 use crate::search_results::{self, SearchRequest};
 use crate::{Amem, limits, micros, routes, tags};
 
-/// How alike vectors must be, unless the caller says otherwise.
+/// The default minimum similarity of vectors.
 const MIN_VECTOR_SIMILARITY: f64 = 0.5;
 
-/// How alike texts must be: the built-in embedding compares parts of words, of which unlike texts share few.
+/// The default minimum similarity of texts. Lower, because the built-in embedding compares parts of words, and
+/// different texts share few.
 const MIN_TEXT_SIMILARITY: f64 = 0.2;
 
-/// How much of a claim's words must be found for it to count at all.
+/// The default share of a claim's words that must be found.
 const GROUND_THRESHOLD: f64 = 0.3;
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -151,7 +152,7 @@ pub(super) async fn call(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> 
             }
             name => return Err(not_implemented(name)),
         };
-        // Every memory that is added changes how telling its words are.
+        // Every new memory changes how rare words are, and so the scores.
         let basis = ReadSet::at_version(sql.version()).with_tag(tags::nodes());
         let node_ids = top_node_ids(&result);
         let output = node_ids.into_iter().fold(structured(result), |output, id| {
@@ -178,7 +179,7 @@ fn search_request(arguments: Arguments<'_>, text: &str, limit_name: &str) -> Res
     })
 }
 
-/// The best few nodes of an answer, to be read.
+/// The first nodes of a result, to link to.
 fn top_node_ids(result: &Value) -> Vec<i64> {
     let lists = ["nodes", "matches", "evidence"].iter().filter_map(|name| result[*name].as_array());
     let ids = lists.flatten().filter_map(|node| node["id"].as_i64().or_else(|| node["node_id"].as_i64()));

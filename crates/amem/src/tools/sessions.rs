@@ -1,4 +1,4 @@
-//! The tools about sessions: start one, end one, come back.
+//! The tools about sessions: start, end, resume.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{ReadSet, Result, Tool};

@@ -16,10 +16,10 @@ use crate::event_type::EventType;
 use crate::insert::{self, InsertResult, NewEdge, NewNode, Target};
 use crate::{Amem, conversation, delete, limits, routes, supersede};
 
-/// How sure a memory is unless the caller says otherwise.
+/// The confidence of a memory unless given.
 const DEFAULT_CONFIDENCE: f64 = 0.9;
 
-/// How sure a logged turn of a conversation is.
+/// The confidence of a logged conversation turn.
 const CONVERSATION_CONFIDENCE: f64 = 0.72;
 
 const EVENT_TYPE_NAMES: &str = "fact, decision, inference, correction, skill or episode";
@@ -187,7 +187,7 @@ pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResu
                 Ok(structured(result).with_link(inserted.session.uri(), format!("Session {}", inserted.session)))
             })
             .await?;
-            // A long import is indexed while it runs, not at the next search.
+            // Starts indexing during a long series of calls instead of at the next search.
             if let Ok(last_id) = u64::try_from(last_id.load(Ordering::Relaxed)) {
                 amem.engine.notify_added(&tenant, last_id);
             }
@@ -306,7 +306,7 @@ fn new_edge(value: &Value) -> Result<NewEdge> {
     })
 }
 
-/// A vector that can be compared: of the right length, of finite numbers, not all zero.
+/// A vector that can be compared: of the right length, all numbers finite, not all zero.
 fn vector(arguments: Arguments<'_>) -> Result<Option<Vec<f32>>> {
     let numbers = arguments.list("feature_vec");
     if numbers.is_empty() {
@@ -326,7 +326,7 @@ fn vector(arguments: Arguments<'_>) -> Result<Option<Vec<f32>>> {
     }
 }
 
-/// A turn of a conversation as a node.
+/// A conversation turn as a node.
 fn conversation_node(arguments: Arguments<'_>) -> Result<NewNode> {
     let (user, agent) = (arguments.text("user_message"), arguments.text("agent_response"));
     if user.is_none() && agent.is_none() {
