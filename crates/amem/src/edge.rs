@@ -7,7 +7,7 @@ use quad_store::{Row, Sql, Tx, Value as Cell, batch, params};
 use serde_json::{Value, json};
 
 use crate::node::NodeId;
-use crate::{errors, limits, packed_edges};
+use crate::{adjacency, errors, limits};
 
 /// The seven types. Their numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -225,6 +225,18 @@ pub(crate) fn for_nodes(
     direction: Direction,
     types: EdgeTypeSet,
 ) -> Result<BTreeMap<NodeId, Vec<Edge>>> {
+    for_nodes_up_to(sql, ids, direction, types, limits::MAX_EDGES_PER_EXPANSION)
+}
+
+/// The edges of several nodes in one direction, each node's in the order of [`for_node`] and at most `limit`, which is
+/// not above [`limits::MAX_EDGES_PER_EXPANSION`].
+pub(crate) fn for_nodes_up_to(
+    sql: &mut dyn Sql,
+    ids: &[NodeId],
+    direction: Direction,
+    types: EdgeTypeSet,
+    limit: usize,
+) -> Result<BTreeMap<NodeId, Vec<Edge>>> {
     let mut edges_by_node: BTreeMap<NodeId, Vec<Edge>> = BTreeMap::new();
     if types.is_empty() {
         return Ok(edges_by_node);
@@ -246,15 +258,17 @@ pub(crate) fn for_nodes(
         if rows.len() >= limits::MAX_EDGES_PER_EXPANSION && chunk.len() > 1 {
             // The limit holds for the whole query, so a node with many edges can displace those of the others.
             for id in chunk {
-                edges_by_node
-                    .insert(*id, for_node(sql, *id, direction, types, limits::MAX_EDGES_PER_EXPANSION)?);
+                edges_by_node.insert(*id, for_node(sql, *id, direction, types, limit)?);
             }
             continue;
         }
         for row in &rows {
             let edge = Edge::from_row(row)?;
             let near_end = if direction == Direction::Outgoing { edge.source } else { edge.target };
-            edges_by_node.entry(near_end).or_default().push(edge);
+            let edges = edges_by_node.entry(near_end).or_default();
+            if edges.len() < limit {
+                edges.push(edge);
+            }
         }
     }
     Ok(edges_by_node)
@@ -276,13 +290,13 @@ pub(crate) fn upsert(tx: &mut Tx<'_>, edge: &Edge, created_at: i64) -> Result<()
             edge.weight
         ],
     )?;
-    packed_edges::rebuild(tx, &BTreeSet::from([edge.source]))
+    adjacency::rebuild(tx, &BTreeSet::from([edge.source]))
 }
 
 /// Inserts edges that do not exist yet, each with its creation time, and packs the edges of their sources again.
 pub(crate) fn insert(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> {
     insert_rows(tx, edges)?;
-    packed_edges::rebuild(tx, &edges.iter().map(|(edge, _)| edge.source).collect())
+    adjacency::rebuild(tx, &edges.iter().map(|(edge, _)| edge.source).collect())
 }
 
 /// Inserts edges into the table only, for sources whose packed edges are already up to date: see
@@ -378,7 +392,7 @@ pub(crate) fn remove_all(tx: &mut Tx<'_>, id: NodeId, sources: &BTreeSet<NodeId>
             params![tenant.as_str(), id.0],
         )?;
     }
-    packed_edges::rebuild(tx, sources)
+    adjacency::rebuild(tx, sources)
 }
 
 /// Removes existing edges.
@@ -386,14 +400,14 @@ pub(crate) fn remove_many(tx: &mut Tx<'_>, edges: &[Edge]) -> Result<()> {
     for edge in edges {
         remove_row(tx, edge)?;
     }
-    packed_edges::rebuild(tx, &edges.iter().map(|edge| edge.source).collect())
+    adjacency::rebuild(tx, &edges.iter().map(|edge| edge.source).collect())
 }
 
 /// Removes one edge; returns whether it existed.
 pub(crate) fn remove(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
     let was_there = remove_row(tx, edge)?;
     if was_there {
-        packed_edges::rebuild(tx, &BTreeSet::from([edge.source]))?;
+        adjacency::rebuild(tx, &BTreeSet::from([edge.source]))?;
     }
     Ok(was_there)
 }

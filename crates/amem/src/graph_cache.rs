@@ -15,9 +15,9 @@ use hashbrown::{DefaultHashBuilder, HashMap};
 use quad_core::{Result, Tag, TenantId, Version};
 use quad_store::{Sql, tags_changed_since};
 
-use crate::edge::{self, Direction, Edge, EdgeTypeSet};
-use crate::node::{self, Node, NodeId};
-use crate::{errors, limits, tags};
+use crate::edge::{Direction, Edge, EdgeTypeSet};
+use crate::node::{NodeId, StaticNode};
+use crate::{adjacency, errors, limits, tags};
 
 /// The cache of all tenants.
 #[derive(Default)]
@@ -40,8 +40,7 @@ struct TenantCache {
 /// The cached data of one node.
 #[derive(Clone, Default)]
 struct CachedNode {
-    /// Without access statistics.
-    node: Option<Arc<Node>>,
+    node: Option<Arc<StaticNode>>,
     /// By direction; only complete lists of all types.
     edges: [Option<Arc<[Edge]>>; 2],
 }
@@ -201,15 +200,16 @@ impl<'s> GraphReader<'s> {
         if missing.is_empty() {
             return Ok(());
         }
-        let loaded = node::find_with_edges(self.sql, &missing)?.into_iter().map(|(node, edges)| {
-            (node.id, CachedNode { node: Some(Arc::new(node)), edges: [edges.map(Arc::from), None] })
-        });
+        let loaded =
+            adjacency::nodes_with_packed_edges(self.sql, &missing)?.into_iter().map(|(node, edges)| {
+                (node.id, CachedNode { node: Some(Arc::new(node)), edges: [edges.map(Arc::from), None] })
+            });
         self.insert(loaded.collect::<Vec<_>>());
         Ok(())
     }
 
-    /// A loaded node, without access statistics.
-    pub(crate) fn node(&self, id: NodeId) -> Option<&Arc<Node>> {
+    /// A loaded node.
+    pub(crate) fn node(&self, id: NodeId) -> Option<&Arc<StaticNode>> {
         self.nodes.get(&id)?.node.as_ref()
     }
 
@@ -219,7 +219,7 @@ impl<'s> GraphReader<'s> {
         self.node(id).map(drop).ok_or_else(|| errors::node_not_found(id))
     }
 
-    /// The edges of these nodes in one direction, as [`edge::for_nodes`] returns them.
+    /// The edges of these nodes in one direction, as [`for_nodes`](crate::edge::for_nodes) returns them.
     pub(crate) fn edges(
         &mut self,
         ids: &[NodeId],
@@ -231,14 +231,17 @@ impl<'s> GraphReader<'s> {
             return Ok(edges_by_node);
         }
         let index = direction as usize;
-        let mut missing = self.misses(ids, |cached| cached.edges[index].is_some());
-        if direction == Direction::Outgoing && !missing.is_empty() {
-            let packed = node::packed_edges(self.sql, &missing)?;
-            let packed = packed
-                .into_iter()
-                .map(|(id, edges)| (id, CachedNode { node: None, edges: [Some(edges.into()), None] }));
-            self.insert(packed.collect::<Vec<_>>());
-            missing.retain(|id| self.nodes.get(id).is_none_or(|cached| cached.edges[index].is_none()));
+        let missing = self.misses(ids, |cached| cached.edges[index].is_some());
+        if !missing.is_empty() {
+            let nodes = &self.nodes;
+            let exists = |id| nodes.get(&id).is_some_and(|cached| cached.node.is_some());
+            let loaded = adjacency::load_edges(&mut *self.sql, &missing, direction, types, exists)?;
+            edges_by_node = loaded.wanted;
+            self.insert(loaded.complete.into_iter().map(|(id, edges)| {
+                let mut cached = CachedNode::default();
+                cached.edges[index] = Some(edges.into());
+                (id, cached)
+            }));
         }
         for id in ids {
             if let Some(edges) = self.nodes.get(id).and_then(|cached| cached.edges[index].as_ref()) {
@@ -246,24 +249,6 @@ impl<'s> GraphReader<'s> {
                 edges_by_node.insert(*id, edges.copied().collect());
             }
         }
-        if missing.is_empty() {
-            return Ok(edges_by_node);
-        }
-        let mut loaded = edge::for_nodes(self.sql, &missing, direction, types)?;
-        if types == EdgeTypeSet::ALL {
-            let complete = missing.iter().filter_map(|id| {
-                let edges = loaded.get(id).map(Vec::as_slice).unwrap_or_default();
-                // Not cached: a list that may be cut at the limit, and an empty list of a node that may not exist
-                // yet, because a new node invalidates no tag of its own.
-                let exists = !edges.is_empty() || self.node(*id).is_some();
-                let mut cached = CachedNode::default();
-                cached.edges[index] = Some(edges.into());
-                (exists && edges.len() < limits::MAX_EDGES_PER_EXPANSION).then_some((*id, cached))
-            });
-            let complete: Vec<(NodeId, CachedNode)> = complete.collect();
-            self.insert(complete);
-        }
-        edges_by_node.append(&mut loaded);
         Ok(edges_by_node)
     }
 }
@@ -477,7 +462,7 @@ mod tests {
         for env in test_envs_with_data().await {
             let result = env.test_store.store.read(&env.test_store.tenant, |sql| {
                 let cache = GraphCache::default();
-                let load_node = |sql: &mut dyn Sql| -> Result<Arc<Node>> {
+                let load_node = |sql: &mut dyn Sql| -> Result<Arc<StaticNode>> {
                     let mut graph = GraphReader::new(sql, &cache)?;
                     graph.ensure_exists(NodeId(0))?;
                     Ok(graph.node(NodeId(0)).unwrap().clone())
@@ -485,7 +470,7 @@ mod tests {
                 let from_db = load_node(sql)?;
                 let tenant = sql.tenant().clone();
                 let from_cache =
-                    Arc::new(Node { content: "of another version".into(), ..from_db.as_ref().clone() });
+                    Arc::new(StaticNode { content: "of another version".into(), ..from_db.as_ref().clone() });
                 let fill_cache = |version: i64| {
                     let mut tenant_cache = TenantCache::new(Version(version));
                     tenant_cache.nodes.insert(

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use quad_core::Result;
 use quad_store::{DeferredRows, Tx};
 
+use crate::adjacency::EdgesBySource;
 use crate::caller_state::{self, CallerState};
 use crate::counters::Counters;
 use crate::edge::{self, Edge};
 use crate::node::{self, Node};
-use crate::{limits, packed_edges};
+use crate::{adjacency, limits};
 
 /// The buffered inserts of a caller, with the counters and the caller state that include them.
 #[derive(Clone)]
@@ -65,12 +66,11 @@ impl InsertBuffer {
         let nodes: Vec<&Node> = self.inserts.iter().flat_map(|insert| &insert.nodes).collect();
         let edges = self.inserts.iter().flat_map(|insert| insert.edges.iter().map(|edge| (*edge, insert.at)));
         let edges: Vec<(Edge, i64)> = edges.collect();
-        let mut edges_by_source = packed_edges::group_by_source(edges.iter().map(|(edge, _)| edge));
+        let edges_by_source = EdgesBySource::new(edges.iter().map(|(edge, _)| edge));
         node::insert(tx, &self.subject, &nodes, &edges_by_source)?;
         edge::insert_rows(tx, &edges)?;
         // Only sources that existed before remain: the node that the chain continued from.
-        nodes.iter().for_each(|node| drop(edges_by_source.remove(&node.id)));
-        packed_edges::rebuild(tx, &edges_by_source.into_keys().collect())
+        adjacency::rebuild(tx, &edges_by_source.other_sources(nodes))
     }
 }
 

@@ -5,18 +5,18 @@
 //! counters, the list indexes, the text index and the sessions with the counts. It changes nothing.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use quad_core::{Result, TenantId};
 use quad_store::{Backend, Sql, params};
 
+use crate::adjacency::PackedHash;
 use crate::counters::{self, Counters};
 use crate::edge::{Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::node::NodeId;
 use crate::search::Engine;
 use crate::search_source::SnapshotDocs;
-use crate::{Amem, decay, limits, packed_edges};
+use crate::{Amem, decay, limits};
 
 /// The result of an integrity check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,7 +82,7 @@ struct Scan {
     /// The ids of all nodes, ascending.
     nodes: Vec<i64>,
     /// A hash of each node's packed edges, removed when the table's edges have been compared with it.
-    packed_edge_hashes: Vec<Option<u64>>,
+    packed_edge_hashes: Vec<Option<PackedHash>>,
     /// The superseding node of each superseded node, by the node's own row.
     superseded: BTreeMap<i64, i64>,
     /// The newest superseding node and its edge's time, by the edges.
@@ -92,12 +92,6 @@ struct Scan {
     accessed_nodes: i64,
 }
 
-fn hash_packed(packed: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    packed.hash(&mut hasher);
-    hasher.finish()
-}
-
 impl Scan {
     /// Compares the packed edges of a node with its edges in the table. Called after all edges of `source` were
     /// read.
@@ -105,15 +99,13 @@ impl Scan {
         let index = self.nodes.binary_search(&source).ok();
         let Some(slot) = index.and_then(|index| self.packed_edge_hashes.get_mut(index)) else { return };
         let Some(hash) = slot.take() else { return };
-        let is_wrong = packed_edges::encode(edges).is_none_or(|packed| hash_packed(&packed) != hash);
-        violations.add_if(is_wrong, PACKED_EDGES_MISMATCH, || source.to_string());
+        violations.add_if(!hash.matches(edges), PACKED_EDGES_MISMATCH, || source.to_string());
     }
 
     /// Checks that the nodes without edges in the table have no packed edges. Called after all edges were read.
     fn check_nodes_without_edges(&self, violations: &mut Violations) {
-        let empty_hash = hash_packed("");
         for (id, hash) in self.nodes.iter().zip(&self.packed_edge_hashes) {
-            violations.add_if(hash.is_some_and(|hash| hash != empty_hash), PACKED_EDGES_MISMATCH, || {
+            violations.add_if(hash.is_some_and(|hash| !hash.matches(&[])), PACKED_EDGES_MISMATCH, || {
                 id.to_string()
             });
         }
@@ -171,7 +163,7 @@ fn scan_nodes(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violations) -
             let id = row.int(0)?;
             after = id;
             scan.nodes.push(id);
-            scan.packed_edge_hashes.push(row.opt_text(9)?.map(hash_packed));
+            scan.packed_edge_hashes.push(row.opt_text(9)?.map(PackedHash::of_column));
             *scan.nodes_by_session.entry(row.int(2)?).or_default() += 1;
             let (accesses, last_accessed) = (row.int(4)?, row.int(5)?);
             scan.accessed_nodes += i64::from(accesses > 0);

@@ -21,6 +21,7 @@
 //! This crate knows no other scheme, no protocol message and no socket.
 #![forbid(unsafe_code)]
 
+mod adjacency;
 mod caller_state;
 mod completion;
 mod conversation;
@@ -44,9 +45,8 @@ mod micros;
 mod migrations;
 #[cfg(test)]
 mod model_tests;
-mod neighborhood_links;
+mod neighborhood;
 mod node;
-mod packed_edges;
 mod prompt;
 mod quality;
 mod query;
@@ -54,6 +54,7 @@ mod query;
 mod query_plan_tests;
 mod range_diff;
 mod read;
+mod resource;
 mod resume;
 mod routes;
 #[cfg(test)]
@@ -77,13 +78,15 @@ use quad_core::prompt::{Message, Prompt};
 use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, ResourceEntry, SchemePage};
 use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
-    Address, Error, Kind, LinkIndex, Principal, ReadOutput, ReadSet, Result, Route, Scheme, Tool,
+    Address, Error, Kind, LinkIndex, Principal, ReadOutput, ReadSet, Result, Route, RouteDef, Scheme, Tool,
+    ToolTable,
 };
 use quad_store::{Snapshot, Store};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
 use graph_cache::GraphCache;
+use resource::{ParseResource, Resource};
 use search::Engine;
 use search_source::StoreDocs;
 
@@ -109,6 +112,7 @@ pub struct Amem {
     engine: Arc<Engine>,
     graph_cache: Arc<GraphCache>,
     link_index: Option<Arc<dyn LinkIndex>>,
+    tools: ToolTable<Amem>,
 }
 
 impl Amem {
@@ -117,7 +121,7 @@ impl Amem {
     pub fn new(store: Store, folder: impl Into<PathBuf>) -> Amem {
         let source = StoreDocs { store: store.clone(), runtime: Handle::current() };
         let engine = Arc::new(Engine::new(folder, Arc::new(source)));
-        Amem { store, engine, graph_cache: Arc::default(), link_index: None }
+        Amem { store, engine, graph_cache: Arc::default(), link_index: None, tools: tools::table() }
     }
 
     /// Adds a link index: neighborhoods then list the resources that cite their node and that it cites.
@@ -141,23 +145,22 @@ impl Scheme for Amem {
     }
 
     fn routes(&self) -> Result<Vec<Route>> {
-        Ok(routes::all())
+        routes::ROUTES.routes()
     }
 
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
-        let request = read::ReadRequest::new(routes::resource_at(route)?, address)?;
-        let result = match request {
-            read::ReadRequest::Neighborhood { id, depth } if self.link_index.is_some() => {
-                neighborhood_links::read_neighborhood(self, caller, id, depth).await
+        let result = match routes::resource(route, address)? {
+            Resource::Neighborhood { id, depth } if self.link_index.is_some() => {
+                neighborhood::read_neighborhood(self, caller, id, depth).await
             }
-            request => {
+            resource => {
+                let is_cheap = resource.is_cheap();
                 let (engine, graph_cache) = (self.engine.clone(), self.graph_cache.clone());
-                let is_search = matches!(request, read::ReadRequest::Search { .. });
-                let run =
-                    move |sql: &mut Snapshot<'_>| read::read_resource(sql, &engine, &graph_cache, &request);
-                match is_search {
-                    true => self.store.read(&caller.tenant, run).await,
-                    false => self.store.read_inline(&caller.tenant, run).await,
+                let read =
+                    move |sql: &mut Snapshot<'_>| read::read_resource(sql, &engine, &graph_cache, &resource);
+                match is_cheap {
+                    true => self.store.read_inline(&caller.tenant, read).await,
+                    false => self.store.read(&caller.tenant, read).await,
                 }
             }
         };
@@ -165,18 +168,18 @@ impl Scheme for Amem {
     }
 
     async fn check_readable(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadSet> {
-        let request = read::ReadRequest::new(routes::resource_at(route)?, address)?;
+        let resource = routes::resource(route, address)?;
         let (engine, graph_cache) = (self.engine.clone(), self.graph_cache.clone());
         let result = self
             .store
-            .read(&caller.tenant, move |sql| read::check_exists(sql, &engine, &graph_cache, &request))
+            .read(&caller.tenant, move |sql| read::check_exists(sql, &engine, &graph_cache, &resource))
             .await;
         result.map_err(|error| with_requested_uri(error, address))
     }
 
     async fn list(&self, caller: &Principal, after: Option<&str>, limit: usize) -> Result<SchemePage> {
-        let visible: &[routes::RouteDef] =
-            if routes::MEMORY_READ.is_satisfied_by(&caller.scopes) { &routes::ROUTES[..3] } else { &[] };
+        let is_allowed = routes::MEMORY_READ.is_satisfied_by(&caller.scopes);
+        let visible = if is_allowed { &routes::ROUTES.rows[..routes::LISTED_ROWS] } else { &[] };
         let first = after.and_then(|after| after.parse().ok()).unwrap_or(0_usize);
         let entries: Vec<ResourceEntry> = visible.iter().skip(first).take(limit).map(to_list_entry).collect();
         let next = first + entries.len();
@@ -196,12 +199,12 @@ impl Scheme for Amem {
         self.store.read(&caller.tenant, move |sql| completion::values(sql, kind, &prefix)).await
     }
 
-    fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
-        tools::all().into_iter().map(std::sync::Arc::new).collect()
+    fn tools(&self) -> Vec<Arc<Tool>> {
+        self.tools.tools()
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
-        tools::call(self, call).await
+        self.tools.call(self, call).await
     }
 
     fn prompts(&self) -> &'static [Prompt] {
@@ -227,7 +230,7 @@ fn with_requested_uri(error: Error, address: &Address) -> Error {
 }
 
 /// An entry of `resources/list`.
-fn to_list_entry(route: &routes::RouteDef) -> ResourceEntry {
+fn to_list_entry(route: &RouteDef<ParseResource>) -> ResourceEntry {
     ResourceEntry {
         uri: route.template.to_owned(),
         name: route.name.into(),

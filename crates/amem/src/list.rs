@@ -6,43 +6,43 @@ use quad_core::{JsonObjectWriter, Result, cursor};
 use quad_store::{Sql, Value as Cell, params};
 
 use crate::event_type::EventType;
-use crate::node::{self, Node, NodeId, OutputField};
+use crate::node::{self, Node, NodeField, NodeId, StaticField, StaticNode};
 use crate::session::{self, SessionId};
 use crate::{counters, decay, limits};
 
-const RECENT_FIELDS: [OutputField; 6] = [
-    OutputField::Id,
-    OutputField::EventType,
-    OutputField::Content,
-    OutputField::Confidence,
-    OutputField::Session,
-    OutputField::Created,
+const RECENT_FIELDS: [StaticField; 6] = [
+    StaticField::Id,
+    StaticField::EventType,
+    StaticField::Content,
+    StaticField::Confidence,
+    StaticField::Session,
+    StaticField::Created,
 ];
-const IMPORTANT_FIELDS: [OutputField; 6] = [
-    OutputField::Id,
-    OutputField::EventType,
-    OutputField::Content,
-    OutputField::Confidence,
-    OutputField::Decay,
-    OutputField::Session,
+const IMPORTANT_FIELDS: [NodeField; 6] = [
+    NodeField::Static(StaticField::Id),
+    NodeField::Static(StaticField::EventType),
+    NodeField::Static(StaticField::Content),
+    NodeField::Static(StaticField::Confidence),
+    NodeField::Decay,
+    NodeField::Static(StaticField::Session),
 ];
-const SESSION_FIELDS: [OutputField; 5] = [
-    OutputField::Id,
-    OutputField::EventType,
-    OutputField::Content,
-    OutputField::Confidence,
-    OutputField::Created,
+const SESSION_FIELDS: [StaticField; 5] = [
+    StaticField::Id,
+    StaticField::EventType,
+    StaticField::Content,
+    StaticField::Confidence,
+    StaticField::Created,
 ];
-const TYPE_FIELDS: [OutputField; 5] = [
-    OutputField::Id,
-    OutputField::Content,
-    OutputField::Confidence,
-    OutputField::Session,
-    OutputField::Created,
+const TYPE_FIELDS: [StaticField; 5] = [
+    StaticField::Id,
+    StaticField::Content,
+    StaticField::Confidence,
+    StaticField::Session,
+    StaticField::Created,
 ];
 
 /// `amem://graph/recent`.
-pub(crate) fn recent(sql: &mut dyn Sql, now: i64) -> Result<JsonObjectWriter> {
+pub(crate) fn recent(sql: &mut dyn Sql) -> Result<JsonObjectWriter> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         &format!(
@@ -51,8 +51,11 @@ pub(crate) fn recent(sql: &mut dyn Sql, now: i64) -> Result<JsonObjectWriter> {
         ),
         params![tenant.as_str(), limits::TOP_NODES as i64],
     )?;
-    let nodes = rows.iter().map(Node::from_static_row).collect::<Result<Vec<_>>>()?;
-    Ok(nodes_with_count(&nodes, &RECENT_FIELDS, now))
+    let nodes = rows.iter().map(StaticNode::from_row).collect::<Result<Vec<_>>>()?;
+    let mut document = JsonObjectWriter::default();
+    document.put("count", nodes.len());
+    document.put_array("nodes", &nodes, |object, node| node.write_json(object, &RECENT_FIELDS));
+    Ok(document)
 }
 
 /// `amem://graph/important`.
@@ -64,14 +67,10 @@ pub(crate) fn important(sql: &mut dyn Sql, now: i64) -> Result<JsonObjectWriter>
     {
         nodes.push(node);
     }
-    Ok(nodes_with_count(&nodes, &IMPORTANT_FIELDS, now))
-}
-
-fn nodes_with_count(nodes: &[Node<impl AsRef<str>>], fields: &[OutputField], now: i64) -> JsonObjectWriter {
     let mut document = JsonObjectWriter::default();
     document.put("count", nodes.len());
-    document.put_array("nodes", nodes, |object, node| node.write_json(object, fields, now));
-    document
+    document.put_array("nodes", &nodes, |object, node| node.write_json(object, &IMPORTANT_FIELDS, now));
+    Ok(document)
 }
 
 /// The nodes that nothing supersedes, by descending score at `now`, then by descending effective access, then by
@@ -181,25 +180,19 @@ impl ImportanceIter {
 }
 
 /// A page of a list by ascending id.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     pub after: Option<NodeId>,
     pub limit: usize,
 }
 
 /// `amem://session/{id}`.
-pub(crate) fn nodes_of_session(
-    sql: &mut dyn Sql,
-    id: SessionId,
-    page: Page,
-    now: i64,
-) -> Result<JsonObjectWriter> {
+pub(crate) fn nodes_of_session(sql: &mut dyn Sql, id: SessionId, page: Page) -> Result<JsonObjectWriter> {
     let session = session::get(sql, id)?;
     let mut document = new_document(session.node_count, page);
     document.put("session_id", id.0);
     document.put("node_count", session.node_count);
-    let last_id =
-        write_nodes(&mut document, &SESSION_FIELDS, now, sql, ("session_id", i64::from(id.0)), page)?;
+    let last_id = write_nodes(&mut document, &SESSION_FIELDS, sql, ("session_id", i64::from(id.0)), page)?;
     put_cursor(&mut document, last_id, &session_cursor_scope(id));
     Ok(document)
 }
@@ -209,14 +202,12 @@ pub(crate) fn nodes_of_type(
     sql: &mut dyn Sql,
     event_type: EventType,
     page: Page,
-    now: i64,
 ) -> Result<JsonObjectWriter> {
     let count = counters::read(sql)?.node_count_of_type(event_type);
     let mut document = new_document(count, page);
     document.put("event_type", event_type.as_str());
     document.put("count", count);
-    let last_id =
-        write_nodes(&mut document, &TYPE_FIELDS, now, sql, ("event_type", event_type.number()), page)?;
+    let last_id = write_nodes(&mut document, &TYPE_FIELDS, sql, ("event_type", event_type.number()), page)?;
     put_cursor(&mut document, last_id, &type_cursor_scope(event_type));
     Ok(document)
 }
@@ -258,8 +249,7 @@ fn put_cursor(document: &mut JsonObjectWriter, last_id: Option<NodeId>, scope: &
 /// there are more.
 fn write_nodes(
     document: &mut JsonObjectWriter,
-    fields: &[OutputField],
-    now: i64,
+    fields: &[StaticField],
     sql: &mut dyn Sql,
     (column, value): (&'static str, i64),
     page: Page,
@@ -281,12 +271,12 @@ fn write_nodes(
             let mut written = 0;
             let mut is_full = false;
             sql.for_each_row(&query, &cells, &mut |row| {
-                let node = Node::from_static_row(row)?;
-                if !budget.try_take(&node) {
+                let node = StaticNode::from_row(row)?;
+                if !budget.try_take(node.content) {
                     is_full = true;
                     return Ok(ControlFlow::Break(()));
                 }
-                list.push(|object| node.write_json(object, fields, now));
+                list.push(|object| node.write_json(object, fields));
                 last = Some(node.id);
                 written += 1;
                 Ok(ControlFlow::Continue(()))
@@ -314,10 +304,10 @@ impl PageBudget {
         PageBudget { nodes, bytes: limits::PAGE_BYTES, is_empty: true }
     }
 
-    /// Takes room for a node if there is enough; the first node always fits.
-    pub(crate) fn try_take(&mut self, node: &Node<impl AsRef<str>>) -> bool {
+    /// Takes room for a node with this content if there is enough; the first node always fits.
+    pub(crate) fn try_take(&mut self, content: &str) -> bool {
         const NODE_OVERHEAD_BYTES: usize = 160;
-        let bytes = node.content.as_ref().len() + NODE_OVERHEAD_BYTES;
+        let bytes = content.len() + NODE_OVERHEAD_BYTES;
         if self.nodes == 0 || (bytes > self.bytes && !self.is_empty) {
             return false;
         }

@@ -7,9 +7,8 @@ use quad_core::{JsonObjectWriter, Result};
 use quad_store::{IdQuery, Row, Sql, Tx, Value as Cell, batch, params};
 use serde_json::{Map, Value};
 
-use crate::edge::Edge;
+use crate::adjacency::EdgesBySource;
 use crate::event_type::EventType;
-use crate::packed_edges::{self, EdgesBySource};
 use crate::session::SessionId;
 use crate::{decay, errors};
 
@@ -35,9 +34,9 @@ impl std::fmt::Display for NodeId {
     }
 }
 
-/// A node as stored. `Text` is `String`, or `&str` where the content is borrowed from a row.
+/// A node as stored.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Node<Text = String> {
+pub(crate) struct Node {
     pub id: NodeId,
     pub event_type: EventType,
     pub session_id: SessionId,
@@ -49,6 +48,19 @@ pub(crate) struct Node<Text = String> {
     /// See [`crate::decay`].
     pub effective_access: i64,
     /// The newest node that supersedes this one.
+    pub superseded_by: Option<NodeId>,
+    pub content: String,
+}
+
+/// A node without its access statistics: the part that a read does not change. `Text` is `&str` where the content is
+/// borrowed from a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StaticNode<Text = String> {
+    pub id: NodeId,
+    pub event_type: EventType,
+    pub session_id: SessionId,
+    pub created_at: i64,
+    pub confidence: f64,
     pub superseded_by: Option<NodeId>,
     pub content: Text,
 }
@@ -78,16 +90,16 @@ pub(crate) struct AccessUpdate {
 pub(crate) const COLUMNS: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
     effective_access, superseded_by, content";
 
-/// [`COLUMNS`] and the packed outgoing edges: see [`crate::packed_edges`].
-const COLUMNS_WITH_EDGES: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
+/// [`COLUMNS`] and the packed outgoing edges: see [`crate::adjacency`].
+pub(crate) const COLUMNS_WITH_EDGES: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
     effective_access, superseded_by, content, outgoing";
 
-/// The columns that an access does not change.
+/// The columns of a [`StaticNode`], in order.
 pub(crate) const COLUMNS_STATIC: &str =
     "id, event_type, session_id, created_at, confidence, superseded_by, content";
 
 /// [`COLUMNS_STATIC`] and the packed outgoing edges.
-const COLUMNS_STATIC_WITH_EDGES: &str =
+pub(crate) const COLUMNS_STATIC_WITH_EDGES: &str =
     "id, event_type, session_id, created_at, confidence, superseded_by, content, outgoing";
 
 /// [`COLUMNS`] with an empty content, for queries that only sort.
@@ -125,77 +137,114 @@ impl Node {
     }
 }
 
-impl<'r> Node<&'r str> {
-    /// Reads a row of [`COLUMNS_STATIC`]; the access statistics are zero.
-    pub(crate) fn from_static_row(row: &'r Row) -> Result<Node<&'r str>> {
-        Ok(Node {
-            id: NodeId(row.int(0)?),
-            event_type: EventType::from_db(row.int(1)?)?,
-            session_id: SessionId::from_db(row.int(2)?)?,
-            created_at: row.int(3)?,
-            confidence: row.real(4)?,
-            access_count: 0,
-            last_accessed: 0,
-            effective_access: 0,
-            superseded_by: row.opt_int(5)?.map(NodeId),
-            content: row.text(6)?,
-        })
-    }
-
-    /// Copies the borrowed content.
-    fn into_owned(self) -> Node {
-        Node {
+impl Node {
+    /// The part that a read does not change.
+    pub(crate) fn as_static(&self) -> StaticNode<&str> {
+        StaticNode {
             id: self.id,
             event_type: self.event_type,
             session_id: self.session_id,
             created_at: self.created_at,
             confidence: self.confidence,
-            access_count: self.access_count,
-            last_accessed: self.last_accessed,
-            effective_access: self.effective_access,
             superseded_by: self.superseded_by,
-            content: self.content.to_owned(),
+            content: &self.content,
         }
     }
-}
 
-impl<Text: AsRef<str>> Node<Text> {
     /// The score at `now`.
     pub(crate) fn score(&self, now: i64) -> f64 {
         decay::score(self.event_type.score_class(), self.effective_access, now)
     }
 
     /// These fields in this order, as a JSON map that goes into a larger tree.
-    pub(crate) fn to_json(&self, fields: &[OutputField], now: i64) -> Map<String, Value> {
+    pub(crate) fn to_json(&self, fields: &[NodeField], now: i64) -> Map<String, Value> {
         let values = fields.iter().filter_map(|field| self.field_value(*field, now));
         values.map(|(name, value)| (name.to_owned(), Value::from(value))).collect()
     }
 
     /// These fields in this order, written into an object.
-    pub(crate) fn write_json(&self, object: &mut JsonObjectWriter, fields: &[OutputField], now: i64) {
+    pub(crate) fn write_json(&self, object: &mut JsonObjectWriter, fields: &[NodeField], now: i64) {
         for (name, value) in fields.iter().filter_map(|field| self.field_value(*field, now)) {
-            match value {
-                FieldValue::Integer(number) => object.put(name, number),
-                FieldValue::Real(number) => object.put(name, number),
-                FieldValue::Text(text) => object.put_str(name, text),
-            }
+            value.write(object, name);
+        }
+    }
+
+    fn field_value(&self, field: NodeField, now: i64) -> Option<(&'static str, FieldValue<'_>)> {
+        Some(match field {
+            NodeField::Static(field) => return self.as_static().field_value(field),
+            NodeField::Accesses => ("access_count", FieldValue::Integer(self.access_count)),
+            NodeField::LastAccessed => ("last_accessed", FieldValue::Integer(self.last_accessed)),
+            NodeField::Decay => ("decay_score", FieldValue::Real(decay::round_score(self.score(now)))),
+        })
+    }
+}
+
+impl<'r> StaticNode<&'r str> {
+    /// Reads a row of [`COLUMNS_STATIC`].
+    pub(crate) fn from_row(row: &'r Row) -> Result<StaticNode<&'r str>> {
+        Ok(StaticNode {
+            id: NodeId(row.int(0)?),
+            event_type: EventType::from_db(row.int(1)?)?,
+            session_id: SessionId::from_db(row.int(2)?)?,
+            created_at: row.int(3)?,
+            confidence: row.real(4)?,
+            superseded_by: row.opt_int(5)?.map(NodeId),
+            content: row.text(6)?,
+        })
+    }
+
+    /// Copies the borrowed content.
+    pub(crate) fn into_owned(self) -> StaticNode {
+        StaticNode {
+            id: self.id,
+            event_type: self.event_type,
+            session_id: self.session_id,
+            created_at: self.created_at,
+            confidence: self.confidence,
+            superseded_by: self.superseded_by,
+            content: self.content.to_owned(),
         }
     }
 
     /// The name and value of a field; `None` for `superseded_by` of a node that nothing supersedes.
-    fn field_value(&self, field: OutputField, now: i64) -> Option<(&'static str, FieldValue<'_>)> {
+    fn field_value(self, field: StaticField) -> Option<(&'static str, FieldValue<'r>)> {
         Some(match field {
-            OutputField::Id => ("id", FieldValue::Integer(self.id.0)),
-            OutputField::EventType => ("event_type", FieldValue::Text(self.event_type.as_str())),
-            OutputField::Content => ("content", FieldValue::Text(self.content.as_ref())),
-            OutputField::Confidence => ("confidence", FieldValue::Real(self.confidence)),
-            OutputField::Session => ("session_id", FieldValue::Integer(self.session_id.0.into())),
-            OutputField::Created => ("created_at", FieldValue::Integer(self.created_at)),
-            OutputField::Accesses => ("access_count", FieldValue::Integer(self.access_count)),
-            OutputField::LastAccessed => ("last_accessed", FieldValue::Integer(self.last_accessed)),
-            OutputField::Decay => ("decay_score", FieldValue::Real(decay::round_score(self.score(now)))),
-            OutputField::SupersededBy => ("superseded_by", FieldValue::Integer(self.superseded_by?.0)),
+            StaticField::Id => ("id", FieldValue::Integer(self.id.0)),
+            StaticField::EventType => ("event_type", FieldValue::Text(self.event_type.as_str())),
+            StaticField::Content => ("content", FieldValue::Text(self.content)),
+            StaticField::Confidence => ("confidence", FieldValue::Real(self.confidence)),
+            StaticField::Session => ("session_id", FieldValue::Integer(self.session_id.0.into())),
+            StaticField::Created => ("created_at", FieldValue::Integer(self.created_at)),
+            StaticField::SupersededBy => ("superseded_by", FieldValue::Integer(self.superseded_by?.0)),
         })
+    }
+}
+
+impl<Text: AsRef<str>> StaticNode<Text> {
+    /// The same node with a borrowed content.
+    fn borrowed(&self) -> StaticNode<&str> {
+        StaticNode {
+            id: self.id,
+            event_type: self.event_type,
+            session_id: self.session_id,
+            created_at: self.created_at,
+            confidence: self.confidence,
+            superseded_by: self.superseded_by,
+            content: self.content.as_ref(),
+        }
+    }
+
+    /// These fields in this order, as a JSON map that goes into a larger tree.
+    pub(crate) fn to_json(&self, fields: &[StaticField]) -> Map<String, Value> {
+        let values = fields.iter().filter_map(|field| self.borrowed().field_value(*field));
+        values.map(|(name, value)| (name.to_owned(), Value::from(value))).collect()
+    }
+
+    /// These fields in this order, written into an object.
+    pub(crate) fn write_json(&self, object: &mut JsonObjectWriter, fields: &[StaticField]) {
+        for (name, value) in fields.iter().filter_map(|field| self.borrowed().field_value(*field)) {
+            value.write(object, name);
+        }
     }
 }
 
@@ -204,6 +253,16 @@ enum FieldValue<'n> {
     Integer(i64),
     Real(f64),
     Text(&'n str),
+}
+
+impl FieldValue<'_> {
+    fn write(self, object: &mut JsonObjectWriter, name: &'static str) {
+        match self {
+            FieldValue::Integer(number) => object.put(name, number),
+            FieldValue::Real(number) => object.put(name, number),
+            FieldValue::Text(text) => object.put_str(name, text),
+        }
+    }
 }
 
 impl From<FieldValue<'_>> for Value {
@@ -216,20 +275,26 @@ impl From<FieldValue<'_>> for Value {
     }
 }
 
-/// The fields that documents can show.
+/// The fields of a [`StaticNode`] that documents can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OutputField {
+pub(crate) enum StaticField {
     Id,
     EventType,
     Content,
     Confidence,
     Session,
     Created,
+    /// Left out if nothing supersedes the node.
+    SupersededBy,
+}
+
+/// The fields of a [`Node`] that documents can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeField {
+    Static(StaticField),
     Accesses,
     LastAccessed,
     Decay,
-    /// Left out if nothing supersedes the node.
-    SupersededBy,
 }
 
 pub(crate) fn find(sql: &mut dyn Sql, id: NodeId) -> Result<Option<Node>> {
@@ -246,41 +311,6 @@ pub(crate) fn find_many(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<BTreeMap<No
     static NODES_BY_ID: IdQuery = IdQuery::new("amem_node", "id", COLUMNS);
     let nodes = rows_by_ids(sql, &NODES_BY_ID, ids)?.into_iter().map(|row| Node::from_row(&row));
     nodes.map(|node| node.map(|node| (node.id, node))).collect()
-}
-
-/// The nodes with these ids, without access statistics, each with its outgoing edges if its row has them packed.
-/// Missing ids are skipped.
-pub(crate) fn find_with_edges(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Vec<(Node, Option<Vec<Edge>>)>> {
-    static STATIC_WITH_EDGES_BY_ID: IdQuery = IdQuery::new("amem_node", "id", COLUMNS_STATIC_WITH_EDGES);
-    let decode = |row: &Row| {
-        let node = Node::from_static_row(row)?.into_owned();
-        let edges = unpack_column(row, 7, node.id)?;
-        Ok((node, edges))
-    };
-    rows_by_ids(sql, &STATIC_WITH_EDGES_BY_ID, ids)?.iter().map(decode).collect()
-}
-
-/// The node with this id and its outgoing edges if its row has them packed, or a not-found error.
-pub(crate) fn get_with_edges(sql: &mut dyn Sql, id: NodeId) -> Result<(Node, Option<Vec<Edge>>)> {
-    static WITH_EDGES_BY_ID: IdQuery = IdQuery::new("amem_node", "id", COLUMNS_WITH_EDGES);
-    let rows = rows_by_ids(sql, &WITH_EDGES_BY_ID, &[id])?;
-    let row = rows.first().ok_or_else(|| errors::node_not_found(id))?;
-    Ok((Node::from_row(row)?, unpack_column(row, 10, id)?))
-}
-
-/// Decodes the packed edges in this column; `None` where the column is null.
-fn unpack_column(row: &Row, column: usize, id: NodeId) -> Result<Option<Vec<Edge>>> {
-    row.opt_text(column)?.map(|packed| packed_edges::decode(id, packed)).transpose()
-}
-
-/// The packed outgoing edges of these nodes. Missing nodes and null columns are skipped.
-pub(crate) fn packed_edges(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Vec<(NodeId, Vec<Edge>)>> {
-    static EDGES_BY_ID: IdQuery = IdQuery::new("amem_node", "id", "id, outgoing");
-    let decode = |row: &Row| -> Result<Option<(NodeId, Vec<Edge>)>> {
-        let id = NodeId(row.int(0)?);
-        Ok(unpack_column(row, 1, id)?.map(|edges| (id, edges)))
-    };
-    rows_by_ids(sql, &EDGES_BY_ID, ids)?.iter().filter_map(|row| decode(row).transpose()).collect()
 }
 
 pub(crate) fn existing(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<BTreeSet<NodeId>> {
@@ -300,7 +330,7 @@ pub(crate) fn session_of(sql: &mut dyn Sql, id: NodeId) -> Result<Option<Session
     rows_by_ids(sql, &SESSION_BY_ID, &[id])?.first().map(|row| SessionId::from_db(row.int(0)?)).transpose()
 }
 
-fn rows_by_ids(sql: &mut dyn Sql, columns: &IdQuery, ids: &[NodeId]) -> Result<Vec<Row>> {
+pub(crate) fn rows_by_ids(sql: &mut dyn Sql, columns: &IdQuery, ids: &[NodeId]) -> Result<Vec<Row>> {
     let raw_ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
     Ok(sql.rows_by_id(columns, &raw_ids)?)
 }
@@ -337,7 +367,7 @@ pub(crate) fn insert(
                 node.effective_access.into(),
                 node.superseded_by.map(|id| id.0).into(),
                 node.content.as_str().into(),
-                packed_edges::encode(edges_by_source.get(&node.id).map_or(&[], Vec::as_slice)).into(),
+                edges_by_source.packed(node.id).into(),
             ]);
         }
         tx.execute(&INSERT.for_row_count(chunk.len()), &cells)?;

@@ -9,7 +9,7 @@ use quad_store::{Row, Sql, Value as Cell, batch, params};
 
 use crate::event_type::EventType;
 use crate::list::{ImportanceIter, PageBudget};
-use crate::node::{self, Node, NodeId, OutputField};
+use crate::node::{self, Node, NodeField, NodeId, StaticField};
 use crate::session::SessionId;
 use crate::{counters, errors, limits};
 
@@ -160,16 +160,16 @@ pub(crate) fn run(
     cursor: Option<&str>,
     now: i64,
 ) -> Result<JsonObjectWriter> {
-    const FIELDS: [OutputField; 9] = [
-        OutputField::Id,
-        OutputField::EventType,
-        OutputField::Content,
-        OutputField::Confidence,
-        OutputField::Session,
-        OutputField::Created,
-        OutputField::Decay,
-        OutputField::Accesses,
-        OutputField::SupersededBy,
+    const FIELDS: [NodeField; 9] = [
+        NodeField::Static(StaticField::Id),
+        NodeField::Static(StaticField::EventType),
+        NodeField::Static(StaticField::Content),
+        NodeField::Static(StaticField::Confidence),
+        NodeField::Static(StaticField::Session),
+        NodeField::Static(StaticField::Created),
+        NodeField::Decay,
+        NodeField::Accesses,
+        NodeField::Static(StaticField::SupersededBy),
     ];
     let scope = query.cursor_scope();
     let start = match cursor {
@@ -283,7 +283,7 @@ fn sort_in_memory(
     let mut by_id = node::find_many(sql, &ids)?;
     for (key, node) in matching {
         let Some(node) = by_id.remove(&node.id) else { continue };
-        if !budget.try_take(&node) {
+        if !budget.try_take(&node.content) {
             page.next = last;
             break;
         }
@@ -311,7 +311,7 @@ fn scan_index(sql: &mut dyn Sql, query: &Query, mut position: Option<SortKey>) -
                 SortKey::for_node(query.order, &node)
             };
             if query.matches(&node) && !(in_zero_access_range && node.access_count > 0) {
-                if !budget.try_take(&node) {
+                if !budget.try_take(&node.content) {
                     page.next = position;
                     return Ok(page);
                 }
@@ -409,7 +409,9 @@ fn important_page(sql: &mut dyn Sql, query: &Query, start: Option<SortKey>, now:
     for visited in 0.. {
         let keys = ranked.resume_keys();
         let Some(node) = ranked.next(sql, limits::PAGE_BATCH_ROWS)? else { break };
-        if visited >= limits::MAX_QUERY_ROWS_SCANNED || (query.matches(&node) && !budget.try_take(&node)) {
+        if visited >= limits::MAX_QUERY_ROWS_SCANNED
+            || (query.matches(&node) && !budget.try_take(&node.content))
+        {
             page.next = Some(SortKey::Important(now, keys));
             break;
         }

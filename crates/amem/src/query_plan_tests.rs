@@ -16,7 +16,9 @@ use crate::search_source::SnapshotDocs;
 use crate::session::SessionId;
 use crate::testing::test_envs_with_data;
 use crate::traversal::EdgeFilter;
-use crate::{completion, edge, list, quality, query, range_diff, resume, session, supersede, traversal};
+use crate::{
+    completion, edge, list, neighborhood, quality, query, range_diff, resume, session, supersede, traversal,
+};
 
 struct ExplainSql<'s> {
     sql: &'s mut dyn Sql,
@@ -109,11 +111,11 @@ async fn every_list_and_order_uses_an_index() {
 /// Runs each query that must be fast on a graph of any size.
 fn run_all_queries(sql: &mut dyn Sql) -> quad_core::Result<()> {
     let now = crate::micros::now();
-    list::recent(sql, now)?;
+    list::recent(sql)?;
     list::important(sql, now)?;
     let page = Page { after: Some(NodeId(0)), limit: 2 };
-    list::nodes_of_session(sql, SessionId(1), page, now)?;
-    list::nodes_of_type(sql, EventType::Fact, page, now)?;
+    list::nodes_of_session(sql, SessionId(1), page)?;
+    list::nodes_of_type(sql, EventType::Fact, page)?;
     session::page(sql, Some(SessionId(5)), 10)?;
     edge::for_node(sql, NodeId(0), Direction::Incoming, EdgeTypeSet::ALL, 10)?;
     edge::for_node(sql, NodeId(0), Direction::Outgoing, EdgeTypeSet::ALL, 10)?;
@@ -138,12 +140,12 @@ fn run_all_queries(sql: &mut dyn Sql) -> quad_core::Result<()> {
     }
     let graph_cache = GraphCache::default();
     let mut graph = GraphReader::new(sql, &graph_cache)?;
-    traversal::Neighborhood::load(&mut graph, NodeId(0), 2, 0)?;
+    neighborhood::Neighborhood::load(&mut graph, NodeId(0), 2, 0)?;
     traversal::shortest_path(&mut graph, NodeId(3), NodeId(2), EdgeFilter::ALL, 5)?;
     supersede::resolve(sql, NodeId(0))?;
     let window = Range::Window { start: 0, end: i64::MAX };
     range_diff::diff(sql, &window, &Range::Sessions(vec![SessionId(1)]), None, now)?;
-    resume::resume(sql, "agent_1", 15, now)?;
+    resume::resume(sql, "agent_1", 15)?;
     let thresholds = quality::Thresholds { low_confidence: 0.45, stale_decay: 0.2, examples: 5 };
     quality::report(sql, thresholds, None, now)?;
     let mut nodes = SnapshotDocs { sql: &mut *sql, include_superseded: false };

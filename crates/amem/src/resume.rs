@@ -5,20 +5,20 @@ use quad_store::{Sql, params};
 use serde_json::{Value, json};
 
 use crate::event_type::EventType;
-use crate::node::{self, Node, OutputField};
+use crate::node::{self, Node, StaticField};
 use crate::{caller_state, limits, session};
 
 /// Loads the last episode and the newest memories that nothing supersedes: a third of `limit` each for decisions,
 /// facts and inferences above a minimum confidence, the rest for skills and corrections.
-pub(crate) fn resume(sql: &mut dyn Sql, subject: &str, limit: usize, now: i64) -> Result<Value> {
-    const FIELDS: [OutputField; 4] =
-        [OutputField::Id, OutputField::Content, OutputField::Confidence, OutputField::Session];
-    const WITH_TYPE: [OutputField; 5] = [
-        OutputField::Id,
-        OutputField::EventType,
-        OutputField::Content,
-        OutputField::Confidence,
-        OutputField::Session,
+pub(crate) fn resume(sql: &mut dyn Sql, subject: &str, limit: usize) -> Result<Value> {
+    const FIELDS: [StaticField; 4] =
+        [StaticField::Id, StaticField::Content, StaticField::Confidence, StaticField::Session];
+    const WITH_TYPE: [StaticField; 5] = [
+        StaticField::Id,
+        StaticField::EventType,
+        StaticField::Content,
+        StaticField::Confidence,
+        StaticField::Session,
     ];
     let current = caller_state::current_session(sql, subject)?;
     let previous = session::newest_except(sql, current)?;
@@ -32,8 +32,8 @@ pub(crate) fn resume(sql: &mut dyn Sql, subject: &str, limit: usize, now: i64) -
     others.sort_by_key(|node| std::cmp::Reverse((node.created_at, node.id)));
     others.truncate(rest);
     let loaded = decisions.len() + facts.len() + inferences.len() + others.len();
-    let to_json = |nodes: &[Node], fields: &[OutputField]| -> Vec<Value> {
-        nodes.iter().map(|node| Value::Object(node.to_json(fields, now))).collect()
+    let to_json = |nodes: &[Node], fields: &[StaticField]| -> Vec<Value> {
+        nodes.iter().map(|node| Value::Object(node.as_static().to_json(fields))).collect()
     };
     let message = match loaded {
         0 => "There is nothing to resume: the memory is empty".to_owned(),

@@ -3,11 +3,11 @@
 use quad_core::Result;
 use quad_store::{Sql, Tx, params};
 
+use crate::adjacency::EdgesBySource;
 use crate::edge::{self, Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::insert::NewNode;
 use crate::node::{self, NodeId};
-use crate::packed_edges::EdgesBySource;
 use crate::session::{self, SessionId};
 use crate::{caller_state, counters, errors, limits, tags};
 
@@ -90,7 +90,7 @@ pub(crate) fn end(
         let episode = NodeId(counters.next_id);
         counters.next_id += 1;
         let new = NewNode::new(EventType::Episode, summary.as_str(), 1.0).to_node(episode, id, at);
-        node::insert(tx, subject, &[new], &EdgesBySource::new())?;
+        node::insert(tx, subject, &[new], &EdgesBySource::default())?;
         let part_of = |member: &NodeId| Edge {
             source: *member,
             target: episode,

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use quad_core::Result;
 use quad_store::{Sql, Tx, params};
 
+use crate::adjacency::EdgesBySource;
 use crate::edge::{self, Direction, Edge, EdgeType, EdgeTypeSet};
 use crate::event_type::EventType;
 use crate::insert::{self, NewNode};
 use crate::node::{self, Node, NodeId};
 use crate::session::SessionId;
-use crate::{caller_state, errors, limits, packed_edges, tags};
+use crate::{caller_state, errors, limits, tags};
 
 /// Corrects a node. The correction belongs to the caller's session but not to its chain.
 pub(crate) fn correct(
@@ -30,7 +31,7 @@ pub(crate) fn correct(
     let session = caller_state.ensure_session(tx, &mut counters, subject)?;
     let new = NewNode::new(EventType::Correction, content, confidence).to_node(id, session, at);
     let supersedes = Edge { source: id, target: old, edge_type: EdgeType::Supersedes, weight: 1.0 };
-    node::insert(tx, subject, &[new], &packed_edges::group_by_source([&supersedes]))?;
+    node::insert(tx, subject, &[new], &EdgesBySource::new([&supersedes]))?;
     edge::insert_rows(tx, &[(supersedes, at)])?;
     insert::set_superseded_by(tx, old, Some(id))?;
     counters.count_nodes(EventType::Correction, 1);

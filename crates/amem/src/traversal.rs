@@ -13,11 +13,8 @@ use crate::edge::{Direction, Edge, EdgeType, EdgeTypeSet};
 use crate::event_type::EventType;
 use crate::graph_cache::GraphReader;
 use crate::list::PageBudget;
-use crate::node::{Node, NodeId, OutputField};
+use crate::node::{NodeId, StaticField, StaticNode};
 use crate::{errors, limits, tags};
-
-/// The default depth of a neighborhood.
-pub(crate) const DEFAULT_DEPTH: usize = 2;
 
 /// The edges that a traversal follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +47,7 @@ impl EdgeFilter {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct VisitedNode {
     /// Without access statistics.
-    pub node: Arc<Node>,
+    pub node: Arc<StaticNode>,
     pub depth: usize,
     /// The edge to it; `None` for the start.
     pub via: Option<Edge>,
@@ -183,8 +180,12 @@ pub(crate) fn traverse_page(
     options.max_nodes = (offset + limit).min(limits::MAX_TRAVERSAL_NODES);
     let traversal = traverse(graph, &options)?;
     let mut budget = PageBudget::new(limit);
-    let page_len =
-        traversal.visited.iter().skip(offset).take_while(|visited| budget.try_take(&visited.node)).count();
+    let page_len = traversal
+        .visited
+        .iter()
+        .skip(offset)
+        .take_while(|visited| budget.try_take(&visited.node.content))
+        .count();
     let end = (offset + page_len).min(traversal.visited.len());
     let is_cut = end < traversal.visited.len();
     let exhausted = traversal.has_more && !is_cut && end >= limits::MAX_TRAVERSAL_NODES;
@@ -236,117 +237,17 @@ pub(crate) fn decode_offset(scope: &str, cursor: Option<&str>) -> Result<usize> 
     key.parse().map_err(|_| errors::invalid_argument("cursor", "is not of this walk"))
 }
 
-/// A node, the nodes around it, and the edges between them.
-#[derive(Clone, Debug)]
-pub(crate) struct Neighborhood {
-    center: NodeId,
-    depth: usize,
-    page: TraversalPage,
-    edges: Vec<Edge>,
-}
-
-impl Neighborhood {
-    /// The scope of its cursors.
-    pub(crate) fn cursor_scope(center: NodeId, depth: usize) -> String {
-        format!("amem context {center} {depth}")
-    }
-
-    /// The page from `offset` on. An edge belongs to the page of its later end.
-    pub(crate) fn load(
-        graph: &mut GraphReader<'_>,
-        center: NodeId,
-        depth: usize,
-        offset: usize,
-    ) -> Result<Neighborhood> {
-        let options = TraversalOptions {
-            start: center,
-            edge_filter: EdgeFilter::ALL,
-            max_depth: depth,
-            min_confidence: 0.0,
-            max_nodes: 0,
-        };
-        let page = traverse_page(
-            graph,
-            options,
-            &Neighborhood::cursor_scope(center, depth),
-            offset,
-            limits::NEIGHBORHOOD_PAGE_NODES,
-        )?;
-        let positions: BTreeMap<NodeId, usize> = page
-            .traversal
-            .visited
-            .iter()
-            .enumerate()
-            .map(|(position, visited)| (visited.node.id, position))
-            .collect();
-        let page_ids: Vec<NodeId> = page.nodes().iter().map(|visited| visited.node.id).collect();
-        let mut edges: BTreeMap<(NodeId, NodeId, EdgeType), Edge> = BTreeMap::new();
-        let mut edges_of_page = |direction| -> Result<BTreeMap<NodeId, Vec<Edge>>> {
-            let mut edges = BTreeMap::new();
-            for chunk in page_ids.chunks(limits::EXPANSION_CHUNK_NODES) {
-                edges.extend(graph.edges(chunk, direction, EdgeTypeSet::ALL)?);
-            }
-            Ok(edges)
-        };
-        let outgoing = edges_of_page(Direction::Outgoing)?;
-        // On the first page, the source of every edge between its nodes is on the page too, so the outgoing edges
-        // are enough unless a list was cut at the limit.
-        let sources_have_all_edges =
-            offset == 0 && outgoing.values().all(|edges| edges.len() < limits::MAX_EDGES_PER_EXPANSION);
-        let incoming =
-            if sources_have_all_edges { BTreeMap::new() } else { edges_of_page(Direction::Incoming)? };
-        for (direction, edges_by_node) in [(Direction::Outgoing, outgoing), (Direction::Incoming, incoming)] {
-            for (id, node_edges) in edges_by_node {
-                let end_of_own = positions.get(&id).map_or(0, |position| position + 1);
-                let end = if sources_have_all_edges { page.end } else { end_of_own };
-                let ends_here = |edge: &Edge| {
-                    positions.get(&direction.far_end(edge)).is_some_and(|position| *position < end)
-                };
-                edges.extend(node_edges.into_iter().filter(ends_here).map(|edge| (edge.key(), edge)));
-            }
-        }
-        Ok(Neighborhood { center, depth, page, edges: edges.into_values().collect() })
-    }
-
-    /// The document of the page.
-    pub(crate) fn document(&self, now: i64) -> JsonObjectWriter {
-        const FIELDS: [OutputField; 6] = [
-            OutputField::Id,
-            OutputField::EventType,
-            OutputField::Content,
-            OutputField::Confidence,
-            OutputField::Session,
-            OutputField::SupersededBy,
-        ];
-        let nodes = self.page.nodes();
-        let mut document = JsonObjectWriter::default();
-        document.put("center_id", self.center.0);
-        document.put("depth", self.depth);
-        document.put("node_count", nodes.len());
-        document.put("edge_count", self.edges.len());
-        document.put_array("nodes", nodes, |object, visited| visited.node.write_json(object, &FIELDS, now));
-        document.put_array("edges", &self.edges, |object, edge| edge.write_json(object));
-        self.page.put_cursor(&mut document);
-        document
-    }
-
-    /// Adds what the page depends on.
-    pub(crate) fn add_dependencies(&self, basis: ReadSet) -> ReadSet {
-        self.page.add_dependencies(basis)
-    }
-}
-
 /// The result of `memory_traverse`.
-pub(crate) fn traversal_document(start: NodeId, page: &TraversalPage, now: i64) -> JsonObjectWriter {
-    const FIELDS: [OutputField; 4] =
-        [OutputField::Id, OutputField::EventType, OutputField::Content, OutputField::Confidence];
+pub(crate) fn traversal_document(start: NodeId, page: &TraversalPage) -> JsonObjectWriter {
+    const FIELDS: [StaticField; 4] =
+        [StaticField::Id, StaticField::EventType, StaticField::Content, StaticField::Confidence];
     let mut document = JsonObjectWriter::default();
     document.put("start_id", start.0);
     document.put("visited_count", page.nodes().len());
     document.put_array("visited", page.nodes(), |object, visited| {
-        visited.node.write_json(object, &FIELDS, now);
+        visited.node.write_json(object, &FIELDS);
         object.put("depth", visited.depth);
-        visited.node.write_json(object, &[OutputField::SupersededBy], now);
+        visited.node.write_json(object, &[StaticField::SupersededBy]);
     });
     let edges = page.nodes().iter().filter_map(|visited| visited.via.as_ref());
     document.put_array("edges_traversed", edges, |object, edge| edge.write_json(object));
@@ -355,9 +256,9 @@ pub(crate) fn traversal_document(start: NodeId, page: &TraversalPage, now: i64) 
 }
 
 /// The result of `memory_causal`: all visited nodes but the root.
-pub(crate) fn causal_document(root: NodeId, page: &TraversalPage, now: i64) -> JsonObjectWriter {
-    const FIELDS: [OutputField; 4] =
-        [OutputField::Id, OutputField::EventType, OutputField::Content, OutputField::Confidence];
+pub(crate) fn causal_document(root: NodeId, page: &TraversalPage) -> JsonObjectWriter {
+    const FIELDS: [StaticField; 4] =
+        [StaticField::Id, StaticField::EventType, StaticField::Content, StaticField::Confidence];
     let dependents: Vec<&VisitedNode> = page.nodes().iter().filter(|visited| visited.depth > 0).collect();
     let of_type =
         |event_type| dependents.iter().filter(|visited| visited.node.event_type == event_type).count();
@@ -367,7 +268,7 @@ pub(crate) fn causal_document(root: NodeId, page: &TraversalPage, now: i64) -> J
     document.put("affected_decisions", of_type(EventType::Decision));
     document.put("affected_inferences", of_type(EventType::Inference));
     document.put_array("dependents", dependents, |object, visited| {
-        visited.node.write_json(object, &FIELDS, now);
+        visited.node.write_json(object, &FIELDS);
         object.put("depth", visited.depth);
     });
     page.put_cursor(&mut document);

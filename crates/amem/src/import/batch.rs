@@ -7,12 +7,12 @@ use quad_store::{Sql, Tx, Value as Cell, batch, params};
 
 use super::ACTOR;
 use super::node_id_map::NodeIdMap;
+use crate::adjacency::EdgesBySource;
 use crate::counters::{self, Counters};
 use crate::edge::{self, Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::files::{EdgeItem, FileFormat, Item, MemoryFile, NodeItem, SessionItem};
 use crate::node::{self, Node, NodeId};
-use crate::packed_edges::EdgesBySource;
 use crate::session::{self, SessionId};
 use crate::{decay, insert, limits, supersede, tags};
 
@@ -308,7 +308,7 @@ impl ImportBatch {
             let made_by = group.first().map_or(ACTOR, |(_, made_by)| *made_by);
             let group_nodes: Vec<Node> = group.iter().map(|(node, _)| node.clone()).collect();
             // The edges are inserted later and packed then.
-            node::insert(tx, made_by, &group_nodes, &EdgesBySource::new())?;
+            node::insert(tx, made_by, &group_nodes, &EdgesBySource::default())?;
         }
         insert::insert_vectors(tx, &vectors)?;
         insert_digests(tx, &digests)?;
