@@ -6,7 +6,7 @@ use quad_core::Result;
 use quad_store::Tx;
 
 use crate::edge::{self, Edge, EdgeType};
-use crate::{counters, errors, insert, limits, node, supersede, tags};
+use crate::{counters, errors, limits, node, supersede, tags};
 
 /// What happened to the edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) enum EdgeChange {
 pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
     let mut counters = counters::lock(tx)?;
     if edge.source == edge.target {
-        return Err(insert::self_edge());
+        return Err(errors::self_edge());
     }
     if let Some(missing) = node::first_missing(tx, &[edge.source, edge.target])? {
         return Err(errors::node_not_found(missing));
@@ -39,7 +39,7 @@ pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
         }
         if edge.edge_type == EdgeType::Supersedes {
             supersede::check_cycle(tx, edge.source, edge.target)?;
-            insert::set_superseded_by(tx, edge.target, Some(edge.source))?;
+            supersede::set_superseded_by(tx, edge.target, Some(edge.source))?;
             tx.invalidate(tags::nodes());
         }
         counters.count_edges(edge.edge_type, 1);

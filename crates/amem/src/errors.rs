@@ -1,9 +1,13 @@
 //! The errors of this scheme: a code, a sentence, and a hint.
 
+use quad_core::text::truncate;
 use quad_core::{Error, Kind, closest};
 
 use crate::node::NodeId;
 use crate::session::SessionId;
+
+/// Characters of a caller's input that an error message repeats.
+const INPUT_CHARS: usize = 80;
 
 /// The node does not exist.
 pub(crate) fn node_not_found(id: NodeId) -> Error {
@@ -36,23 +40,22 @@ pub(crate) fn limit_exceeded(code: &'static str, message: impl Into<String>) -> 
 
 /// A value that is not in a closed list.
 pub(crate) fn unknown_value(kind: &str, value: &str, allowed: &[&'static str]) -> Error {
-    let error =
-        Error::bad_input(format!("There is no {kind} {}", truncate_input(value))).with_detail("field", kind);
+    let error = Error::bad_input(format!("There is no {kind} {}", truncate(value, INPUT_CHARS)))
+        .with_detail("field", kind);
     match closest(value, allowed.iter().copied()) {
         Some(nearest) => error.hint(format!("The nearest is {nearest}; there are {}", allowed.join(", "))),
         None => error.hint(format!("There are {}", allowed.join(", "))),
     }
 }
 
-/// Input of the caller, shortened for an error message.
-pub(crate) fn truncate_input(text: &str) -> String {
-    truncate(text, 80)
+/// An edge from a node to itself.
+pub(crate) fn self_edge() -> Error {
+    invalid_argument("edges", "a node cannot have an edge to itself")
 }
 
-/// The first `chars` characters, with an ellipsis if there are more.
-pub(crate) fn truncate(text: &str, chars: usize) -> String {
-    match text.char_indices().nth(chars) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
+/// An edge that would close a cycle of corrections.
+pub(crate) fn supersede_cycle() -> Error {
+    conflict("The node already supersedes the one that is to supersede it")
+        .hint("memory_resolve shows which node is the latest")
+        .with_code("SUPERSEDES_CYCLE")
 }

@@ -268,27 +268,18 @@ impl GraphCache {
 
 #[cfg(test)]
 mod tests {
+    use quad_store::testing::TestRng;
     use quad_store::{Tx, params};
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::testing::{TestEnv, test_envs_with_data};
-
-    /// A generator with a fixed sequence.
-    struct TestRng(u64);
-
-    impl TestRng {
-        fn below(&mut self, end: i64) -> i64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) as i64 % end
-        }
-    }
+    use crate::testing::{MemoryEnv, test_envs_with_data};
 
     /// A random write to the graph.
-    fn random_write(rng: &mut TestRng, nodes: i64) -> (&'static str, Value) {
+    fn random_write(rng: &mut TestRng, nodes: usize) -> (&'static str, Value) {
         let (a, b) = (rng.below(nodes), rng.below(nodes));
         let types = ["caused_by", "supports", "contradicts", "related_to", "part_of"];
-        let edge_type = types[rng.below(5) as usize];
+        let edge_type = types[rng.below(5)];
         match rng.below(12) {
             0..4 => (
                 "memory_add",
@@ -319,7 +310,7 @@ mod tests {
         }
     }
 
-    async fn traversal_answers(env: &TestEnv, start: i64, to: i64) -> Vec<Value> {
+    async fn traversal_answers(env: &MemoryEnv, start: usize, to: usize) -> Vec<Value> {
         let mut all = Vec::new();
         for (tool, arguments) in [
             ("memory_traverse", json!({"start_id": start, "direction": "both", "max_results": 30})),
@@ -338,17 +329,17 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn graph_cache_matches_database() {
         for env in test_envs_with_data().await {
-            let mut rng = TestRng(7);
+            let mut rng = TestRng::new(7);
             let processes = [env.reopen_same_dir().await, env.reopen_same_dir().await];
             for round in 0..60 {
                 let stats = env.read("amem://graph/stats").await.unwrap();
-                let nodes = stats["node_count"].as_i64().unwrap().clamp(4, 90);
+                let nodes = (stats["node_count"].as_u64().unwrap() as usize).clamp(4, 90);
                 let (tool, arguments) = random_write(&mut rng, nodes);
-                let writer = &processes[rng.below(2) as usize];
+                let writer = &processes[rng.below(2)];
                 // A write may fail; it must then change nothing.
                 let _ = writer.call(tool, arguments.clone()).await;
                 let (start, to) = (rng.below(nodes), rng.below(nodes));
-                env.amem.graph_cache.clear();
+                env.scheme.graph_cache.clear();
                 let expected = traversal_answers(&env, start, to).await;
                 for process in &processes {
                     let found = traversal_answers(process, start, to).await;
@@ -358,15 +349,15 @@ mod tests {
                     );
                 }
             }
-            let has_cached_nodes = |process: &TestEnv| {
-                process.amem.graph_cache.lock().by_tenant.values().any(|part| !part.nodes.is_empty())
+            let has_cached_nodes = |process: &MemoryEnv| {
+                process.scheme.graph_cache.lock().by_tenant.values().any(|part| !part.nodes.is_empty())
             };
             assert!(processes.iter().all(has_cached_nodes), "otherwise nothing was tried");
         }
     }
 
     /// The packed edges of all nodes.
-    async fn packed_columns(env: &TestEnv) -> Vec<Option<String>> {
+    async fn packed_columns(env: &MemoryEnv) -> Vec<Option<String>> {
         let columns = env.test_store.store.read(&env.test_store.tenant, |sql| {
             let tenant = sql.tenant().to_string();
             let rows = sql
@@ -391,10 +382,10 @@ mod tests {
                     .unwrap(),
                 4
             );
-            env.amem.graph_cache.clear();
+            env.scheme.graph_cache.clear();
             assert_eq!(traversal_answers(&env, 0, 3).await, expected);
             assert_eq!(
-                env.amem.check_integrity(&env.test_store.tenant).await.unwrap().violations,
+                env.scheme.check_integrity(&env.test_store.tenant).await.unwrap().violations,
                 Vec::<String>::new()
             );
         }
@@ -415,11 +406,11 @@ mod tests {
             let assert_reached = async |expected: usize| {
                 let walk = json!({"start_id": hub, "max_results": 100});
                 assert_eq!(env.call("memory_traverse", walk).await.unwrap()["visited_count"], expected);
-                env.amem.graph_cache.clear();
+                env.scheme.graph_cache.clear();
                 let context = env.call("memory_context", json!({"node_id": hub, "depth": 1})).await.unwrap();
                 assert_eq!(context["node_count"], expected);
                 assert_eq!(
-                    env.amem.check_integrity(&env.test_store.tenant).await.unwrap().violations,
+                    env.scheme.check_integrity(&env.test_store.tenant).await.unwrap().violations,
                     Vec::<String>::new()
                 );
             };

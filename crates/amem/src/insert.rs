@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use quad_core::Result;
-use quad_store::{Sql, Tx, Value as Cell, batch, params};
+use quad_store::{Sql, Tx, Value as Cell, batch};
 
 use crate::edge::{Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::insert_buffer::{BufferedInsert, InsertBuffer};
 use crate::node::{self, Node, NodeId};
 use crate::session::SessionId;
-use crate::{errors, limits, tags};
+use crate::{errors, limits, supersede, tags};
 
 /// A node to insert.
 #[derive(Clone, Debug)]
@@ -151,17 +151,13 @@ fn collect_edges(new_nodes: &[NewNode], ids: &[NodeId], chain: Vec<Edge>) -> Res
                 })?,
             };
             if target == *source {
-                return Err(self_edge());
+                return Err(errors::self_edge());
             }
             let edge = Edge { source: *source, target, edge_type: edge.edge_type, weight: edge.weight };
             edges.insert(edge.key(), edge);
         }
     }
     Ok(edges.into_values().collect())
-}
-
-pub(crate) fn self_edge() -> quad_core::Error {
-    errors::invalid_argument("edges", "a node cannot have an edge to itself")
 }
 
 /// Buffers nodes and edges for the next flush, and counts them. Each edge has at least one new end, so none exists
@@ -205,7 +201,7 @@ fn buffer_rows(
     for (target, by) in &superseded {
         match usize::try_from(target.0 - first.0).ok().and_then(|position| nodes.get_mut(position)) {
             Some(node) => node.superseded_by = Some(*by),
-            None => set_superseded_by(tx, *target, Some(*by))?,
+            None => supersede::set_superseded_by(tx, *target, Some(*by))?,
         }
     }
     insert_vectors(tx, vectors)?;
@@ -250,7 +246,7 @@ fn superseded_nodes(edges: &[Edge], first: NodeId) -> Result<BTreeMap<NodeId, No
             let target = targets.get(*next).copied();
             *next += 1;
             match target {
-                Some(target) if on_path.contains(&target) => return Err(supersede_cycle()),
+                Some(target) if on_path.contains(&target) => return Err(errors::supersede_cycle()),
                 Some(target) if !done.contains(&target) => {
                     on_path.insert(target);
                     path.push((target, 0));
@@ -265,22 +261,6 @@ fn superseded_nodes(edges: &[Edge], first: NodeId) -> Result<BTreeMap<NodeId, No
         }
     }
     Ok(superseded)
-}
-
-pub(crate) fn supersede_cycle() -> quad_core::Error {
-    errors::conflict("The node already supersedes the one that is to supersede it")
-        .hint("memory_resolve shows which node is the latest")
-        .with_code("SUPERSEDES_CYCLE")
-}
-
-/// Sets the node that supersedes `target`.
-pub(crate) fn set_superseded_by(tx: &mut Tx<'_>, target: NodeId, by: Option<NodeId>) -> Result<()> {
-    let tenant = tx.tenant().clone();
-    tx.execute(
-        "UPDATE amem_node SET superseded_by = $3 WHERE tenant_id = $1 AND id = $2",
-        params![tenant.as_str(), target.0, by.map(|id| id.0)],
-    )?;
-    Ok(())
 }
 
 /// Inserts the vectors of nodes.

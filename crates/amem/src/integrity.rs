@@ -424,9 +424,9 @@ fn check_lists(sql: &mut dyn Sql, scan: &Scan, violations: &mut Violations) -> R
 mod tests {
     use serde_json::json;
 
-    use crate::testing::{TestEnv, test_envs, test_envs_with_data};
+    use crate::testing::{MemoryEnv, test_envs, test_envs_with_data};
 
-    async fn corrupt(env: &TestEnv, statement: &'static str) {
+    async fn corrupt(env: &MemoryEnv, statement: &'static str) {
         env.test_store
             .store
             .write_unaudited(&env.test_store.tenant, move |tx| {
@@ -446,7 +446,7 @@ mod tests {
             env.read("amem://node/1").await.unwrap();
             env.call("memory_forget", json!({"node_id": 2, "reason": "a test"})).await.unwrap();
             env.call("session_end", json!({})).await.unwrap();
-            let report = env.amem.check_integrity(&env.test_store.tenant).await.unwrap();
+            let report = env.scheme.check_integrity(&env.test_store.tenant).await.unwrap();
             assert_eq!((report.nodes, report.violations), (4, Vec::new()));
         }
     }
@@ -541,16 +541,16 @@ mod tests {
                     .collect();
                 env.call("memory_add_many", json!({"nodes": nodes, "chain": false})).await.unwrap();
             }
-            env.amem.wait_for_index().await.unwrap();
+            env.scheme.wait_for_index().await.unwrap();
             assert!(env.has_index());
             env.call("memory_forget", json!({"node_id": 7, "reason": "not yet out of the index"}))
                 .await
                 .unwrap();
             assert_eq!(env.violations().await, Vec::<String>::new());
             corrupt(&env, "DELETE FROM amem_node WHERE id = 8").await;
-            let report = env.amem.check_integrity(&env.test_store.tenant).await.unwrap();
+            let report = env.scheme.check_integrity(&env.test_store.tenant).await.unwrap();
             assert_eq!(report.index_violations, ["1 nodes are in it that do not exist, the first is 8"]);
-            let folder = env.amem.index_folder(&env.test_store.tenant);
+            let folder = env.scheme.index_folder(&env.test_store.tenant);
             let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
             let term_file = files
                 .into_iter()
@@ -559,15 +559,15 @@ mod tests {
             let mut bytes = std::fs::read(&term_file).unwrap();
             bytes[10] ^= 1;
             std::fs::write(&term_file, bytes).unwrap();
-            let report = env.amem.check_integrity(&env.test_store.tenant).await.unwrap();
+            let report = env.scheme.check_integrity(&env.test_store.tenant).await.unwrap();
             assert!(report.index_violations[0].contains("checksum"), "{:?}", report.index_violations);
             // Deleting the folder is the documented repair.
             std::fs::remove_dir_all(&folder).unwrap();
             let found = env.call("memory_search", json!({"query": "1234", "mode": "text"})).await.unwrap();
             assert_eq!(found["nodes"][0]["id"], 1_234);
-            env.amem.wait_for_index().await.unwrap();
+            env.scheme.wait_for_index().await.unwrap();
             assert_eq!(
-                env.amem.check_integrity(&env.test_store.tenant).await.unwrap().index_violations,
+                env.scheme.check_integrity(&env.test_store.tenant).await.unwrap().index_violations,
                 Vec::<String>::new()
             );
         }

@@ -47,6 +47,7 @@ mod migrations;
 mod model_tests;
 mod neighborhood;
 mod node;
+mod page_budget;
 mod prompt;
 mod quality;
 mod query;

@@ -4,7 +4,7 @@
 pub const CONTENT_BYTES: usize = 65_536;
 
 /// Numbers in a feature vector.
-pub const DIMENSION: usize = 128;
+pub const DIMENSION: usize = crate::search::limits::DIMENSIONS;
 
 /// Outgoing edges of one node, without the temporal chain. Incoming edges are not limited.
 pub const MAX_OUTGOING_EDGES: usize = 4_096;

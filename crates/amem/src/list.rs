@@ -7,6 +7,7 @@ use quad_store::{Sql, Value as Cell, params};
 
 use crate::event_type::EventType;
 use crate::node::{self, Node, NodeField, NodeId, StaticField, StaticNode};
+use crate::page_budget::PageBudget;
 use crate::session::{self, SessionId};
 use crate::{counters, decay, limits};
 
@@ -230,6 +231,13 @@ pub(crate) fn decode_cursor(scope: &str, cursor: Option<&str>) -> Result<Option<
     Ok(Some(NodeId(id)))
 }
 
+/// The offset in a cursor.
+pub(crate) fn decode_offset(scope: &str, cursor: Option<&str>) -> Result<usize> {
+    let Some(cursor) = cursor else { return Ok(0) };
+    let key = cursor::decode(scope, cursor)?;
+    key.parse().map_err(|_| crate::errors::invalid_argument("cursor", "is not of this result"))
+}
+
 /// A document with capacity for a page of `count` nodes.
 fn new_document(count: i64, page: Page) -> JsonObjectWriter {
     // The typical content is one sentence.
@@ -289,31 +297,4 @@ fn write_nodes(
             }
         }
     })
-}
-
-/// The number of nodes and bytes that a page may still take.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PageBudget {
-    nodes: usize,
-    bytes: usize,
-    is_empty: bool,
-}
-
-impl PageBudget {
-    pub(crate) fn new(nodes: usize) -> PageBudget {
-        PageBudget { nodes, bytes: limits::PAGE_BYTES, is_empty: true }
-    }
-
-    /// Takes room for a node with this content if there is enough; the first node always fits.
-    pub(crate) fn try_take(&mut self, content: &str) -> bool {
-        const NODE_OVERHEAD_BYTES: usize = 160;
-        let bytes = content.len() + NODE_OVERHEAD_BYTES;
-        if self.nodes == 0 || (bytes > self.bytes && !self.is_empty) {
-            return false;
-        }
-        self.nodes -= 1;
-        self.bytes = self.bytes.saturating_sub(bytes);
-        self.is_empty = false;
-        true
-    }
 }

@@ -1,6 +1,7 @@
 //! Prompts: message templates that include data from the memory. They change nothing.
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
+use quad_core::text::truncate;
 use quad_core::tool::ContentBlock;
 use quad_core::{Error, Principal, ReadSet, Result};
 use quad_store::{Sql, params};
@@ -193,10 +194,5 @@ fn summarize(sql: &mut dyn Sql, subject: &str, id: Option<SessionId>) -> Result<
 /// A node as one line of a list.
 fn summary_line(node: &Node) -> String {
     let content = node.content.split_whitespace().collect::<Vec<_>>().join(" ");
-    format!(
-        "- [#{} {}] {}\n",
-        node.id,
-        node.event_type.as_str(),
-        errors::truncate(&content, limits::PROMPT_CHARS)
-    )
+    format!("- [#{} {}] {}\n", node.id, node.event_type.as_str(), truncate(&content, limits::PROMPT_CHARS))
 }

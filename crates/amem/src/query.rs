@@ -8,8 +8,9 @@ use quad_core::{Error, JsonObjectWriter, Result, canonical, cursor};
 use quad_store::{Row, Sql, Value as Cell, batch, params};
 
 use crate::event_type::EventType;
-use crate::list::{ImportanceIter, PageBudget};
+use crate::list::ImportanceIter;
 use crate::node::{self, Node, NodeField, NodeId, StaticField};
+use crate::page_budget::PageBudget;
 use crate::session::SessionId;
 use crate::{counters, errors, limits};
 

@@ -1,8 +1,8 @@
 //! Query plans: on both databases, every list and every query order must be a range of an index. A scan or a sort
 //! would give the same result and be slow with a million nodes, so the plans themselves are tested.
 
-use quad_core::{TenantId, Version};
-use quad_store::{Backend, DbError, Row, Sql, Value as Cell, params};
+use quad_store::testing::ExplainSql;
+use quad_store::{Backend, Sql, params};
 
 use crate::edge::{Direction, EdgeTypeSet};
 use crate::event_type::EventType;
@@ -20,49 +20,6 @@ use crate::{
     completion, edge, list, neighborhood, quality, query, range_diff, resume, session, supersede, traversal,
 };
 
-struct ExplainSql<'s> {
-    sql: &'s mut dyn Sql,
-    plans: Vec<(String, String)>,
-}
-
-impl ExplainSql<'_> {
-    fn explain(&mut self, sql: &str, params: &[Cell]) -> Result<(), DbError> {
-        let prefix = match self.sql.backend() {
-            Backend::Sqlite => "EXPLAIN QUERY PLAN",
-            Backend::Postgres => "EXPLAIN (COSTS OFF)",
-        };
-        let column = if self.sql.backend() == Backend::Sqlite { 3 } else { 0 };
-        let lines = self.sql.query(&format!("{prefix} {sql}"), params)?;
-        let plan: Vec<&str> = lines.iter().map(|line| line.text(column)).collect::<Result<_, _>>()?;
-        self.plans.push((sql.to_owned(), plan.join("\n")));
-        Ok(())
-    }
-}
-
-impl Sql for ExplainSql<'_> {
-    fn backend(&self) -> Backend {
-        self.sql.backend()
-    }
-
-    fn tenant(&self) -> &TenantId {
-        self.sql.tenant()
-    }
-
-    fn version(&self) -> Version {
-        self.sql.version()
-    }
-
-    fn query(&mut self, sql: &str, params: &[Cell]) -> Result<Vec<Row>, DbError> {
-        self.explain(sql, params)?;
-        self.sql.query(sql, params)
-    }
-
-    fn query_opt(&mut self, sql: &str, params: &[Cell]) -> Result<Option<Row>, DbError> {
-        self.explain(sql, params)?;
-        self.sql.query_opt(sql, params)
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn every_list_and_order_uses_an_index() {
     for env in test_envs_with_data().await {
@@ -74,7 +31,7 @@ async fn every_list_and_order_uses_an_index() {
                     sql.query(&format!("SELECT set_config('{setting}', 'off', true)"), params![])?;
                 }
             }
-            let mut sql = ExplainSql { sql, plans: Vec::new() };
+            let mut sql = ExplainSql::new(sql);
             run_all_queries(&mut sql)?;
             Ok((sql.plans, sql.sql.backend()))
         });
@@ -119,6 +76,7 @@ fn run_all_queries(sql: &mut dyn Sql) -> quad_core::Result<()> {
     session::page(sql, Some(SessionId(5)), 10)?;
     edge::for_node(sql, NodeId(0), Direction::Incoming, EdgeTypeSet::ALL, 10)?;
     edge::for_node(sql, NodeId(0), Direction::Outgoing, EdgeTypeSet::ALL, 10)?;
+    edge::for_nodes_up_to(sql, &[NodeId(0), NodeId(2)], Direction::Incoming, EdgeTypeSet::ALL, 10)?;
     for order in [Order::MostRecent, Order::HighestConfidence, Order::MostAccessed, Order::MostImportant] {
         let query = Query {
             event_types: Vec::new(),
@@ -151,6 +109,7 @@ fn run_all_queries(sql: &mut dyn Sql) -> quad_core::Result<()> {
     let mut nodes = SnapshotDocs { sql: &mut *sql, include_superseded: false };
     nodes.docs_after(Some(0), 10)?;
     nodes.deleted_after(0, 10)?;
+    nodes.get(&[0, 2])?;
     nodes.visible(&[0, 1, 2])?;
     completion::values(sql, completion::VariableKind::Node, "")?;
     completion::values(sql, completion::VariableKind::Session, "1")?;

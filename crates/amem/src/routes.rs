@@ -121,7 +121,7 @@ mod tests {
         check("amem://graph/important", Resource::Important);
         check("amem://node/0", Resource::Node(NodeId(0)));
         check("amem://node/%31", Resource::Node(NodeId(1)));
-        check("amem://node/18446744073709551616", Resource::Node(NodeId(i64::MAX)));
+        check("amem://node/18446744073709551615", Resource::Node(NodeId(i64::MAX)));
         check("amem://node/7/neighborhood?depth=1", Resource::Neighborhood { id: NodeId(7), depth: 1 });
         check("amem://node/7/neighborhood", Resource::Neighborhood { id: NodeId(7), depth: 2 });
         check(

@@ -4,10 +4,10 @@ use quad_core::resolver::View;
 use quad_store::{Sql, Store};
 use serde_json::{Value, json};
 
-use crate::testing::{TestEnv, test_envs, test_envs_with_data};
+use crate::testing::{MemoryEnv, test_envs, test_envs_with_data};
 use crate::{COMPONENT, limits};
 
-async fn add(env: &TestEnv, content: &str) -> i64 {
+async fn add(env: &MemoryEnv, content: &str) -> i64 {
     let added = env.call("memory_add", json!({"event_type": "fact", "content": content})).await.unwrap();
     added["node_id"].as_i64().unwrap()
 }
@@ -15,16 +15,16 @@ async fn add(env: &TestEnv, content: &str) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn reading_node_counts_access_and_keeps_version() {
     for env in test_envs_with_data().await {
-        let before = env.read_set("amem://graph/stats").await.version;
+        let before = env.read_set("amem://graph/stats").await.unwrap().version;
         for count in 1..=3 {
             let node = env.read("amem://node/1").await.unwrap();
             assert_eq!(node["access_count"], count);
             assert!(node["last_accessed"].as_i64() > node["created_at"].as_i64());
         }
         // Subscriptions and existence checks are not accesses.
-        env.read_set("amem://node/1").await;
+        env.read_set("amem://node/1").await.unwrap();
         env.read("amem://node/1/neighborhood").await.unwrap();
-        assert_eq!(env.read_set("amem://graph/stats").await.version, before);
+        assert_eq!(env.read_set("amem://graph/stats").await.unwrap().version, before);
         let reopened = Store::open(env.test_store.location.clone(), &[COMPONENT]).await.unwrap();
         let stored = reopened
             .read(&env.test_store.tenant, |sql| crate::node::get(sql, crate::NodeId(1)))
@@ -254,14 +254,25 @@ async fn id_completions_match_prefix_digits() {
         let nodes = vec![json!({"event_type": "fact", "content": "x"}); 130];
         env.call("memory_add_many", json!({"nodes": nodes, "chain": false})).await.unwrap();
         assert_eq!(
-            env.complete("amem://node/{id}", "id", "12").await,
+            env.complete("amem://node/{id}", "id", "12", json!({})).await.unwrap(),
             ["12", "120", "121", "122", "123", "124", "125", "126", "127", "128", "129"]
         );
-        assert_eq!(env.complete("amem://node/{id}", "id", "0").await, ["0"]);
-        assert!(env.complete("amem://node/{id}", "id", "00").await.is_empty());
-        assert!(env.complete("amem://node/{id}", "id", "99999999999999999999").await.is_empty());
-        assert_eq!(env.complete("amem://node/{id}", "id", "").await.len(), 100);
-        assert_eq!(env.complete("amem://node/{id}/neighborhood{?depth}", "depth", "").await.len(), 5);
+        assert_eq!(env.complete("amem://node/{id}", "id", "0", json!({})).await.unwrap(), ["0"]);
+        assert!(env.complete("amem://node/{id}", "id", "00", json!({})).await.unwrap().is_empty());
+        assert!(
+            env.complete("amem://node/{id}", "id", "99999999999999999999", json!({}))
+                .await
+                .unwrap()
+                .is_empty()
+        );
+        assert_eq!(env.complete("amem://node/{id}", "id", "", json!({})).await.unwrap().len(), 100);
+        assert_eq!(
+            env.complete("amem://node/{id}/neighborhood{?depth}", "depth", "", json!({}))
+                .await
+                .unwrap()
+                .len(),
+            5
+        );
     }
 }
 

@@ -10,7 +10,7 @@ use crate::edge::{self, Direction, Edge, EdgeTypeSet};
 use crate::node::{self, Node, NodeField, NodeId, StaticField};
 use crate::search::{Engine, Evidence, Filter, Grounding, Page, Query, SimilarityQuery};
 use crate::search_source::SnapshotDocs;
-use crate::{limits, supersede, traversal};
+use crate::{limits, list, supersede};
 
 /// The fields of a node in search results.
 const HIT_FIELDS: [StaticField; 7] = [
@@ -77,7 +77,7 @@ impl SearchRequest {
         cursor: Option<&str>,
     ) -> Result<SearchResult> {
         let scope = self.cursor_scope();
-        let offset = traversal::decode_offset(&scope, cursor)?;
+        let offset = list::decode_offset(&scope, cursor)?;
         let query = Query::parse(&self.text)?;
         let tenant = sql.tenant().clone();
         let page = Page { offset, limit: self.limit };

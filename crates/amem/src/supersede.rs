@@ -8,7 +8,7 @@ use quad_store::{Sql, Tx, params};
 use crate::adjacency::EdgesBySource;
 use crate::edge::{self, Direction, Edge, EdgeType, EdgeTypeSet};
 use crate::event_type::EventType;
-use crate::insert::{self, NewNode};
+use crate::insert::NewNode;
 use crate::node::{self, Node, NodeId};
 use crate::session::SessionId;
 use crate::{caller_state, errors, limits, tags};
@@ -33,7 +33,7 @@ pub(crate) fn correct(
     let supersedes = Edge { source: id, target: old, edge_type: EdgeType::Supersedes, weight: 1.0 };
     node::insert(tx, subject, &[new], &EdgesBySource::new([&supersedes]))?;
     edge::insert_rows(tx, &[(supersedes, at)])?;
-    insert::set_superseded_by(tx, old, Some(id))?;
+    set_superseded_by(tx, old, Some(id))?;
     counters.count_nodes(EventType::Correction, 1);
     counters.count_edges(EdgeType::Supersedes, 1);
     caller_state.count_nodes(&mut counters, 1);
@@ -77,7 +77,7 @@ pub(crate) fn check_cycle(sql: &mut dyn Sql, source: NodeId, target: NodeId) -> 
         let mut next = Vec::new();
         for edge in edge::for_nodes(sql, &level, Direction::Outgoing, supersedes)?.into_values().flatten() {
             if edge.target == source {
-                return Err(insert::supersede_cycle());
+                return Err(errors::supersede_cycle());
             }
             if seen.insert(edge.target) {
                 next.push(edge.target);
@@ -94,6 +94,16 @@ pub(crate) fn check_cycle(sql: &mut dyn Sql, source: NodeId, target: NodeId) -> 
     Ok(())
 }
 
+/// Sets the node that supersedes `target`.
+pub(crate) fn set_superseded_by(tx: &mut Tx<'_>, target: NodeId, by: Option<NodeId>) -> Result<()> {
+    let tenant = tx.tenant().clone();
+    tx.execute(
+        "UPDATE amem_node SET superseded_by = $3 WHERE tenant_id = $1 AND id = $2",
+        params![tenant.as_str(), target.0, by.map(|id| id.0)],
+    )?;
+    Ok(())
+}
+
 /// Determines the newest superseding node of `target` again, after an edge was removed.
 pub(crate) fn recompute_superseded_by(tx: &mut Tx<'_>, target: NodeId) -> Result<()> {
     let tenant = tx.tenant().clone();
@@ -103,5 +113,5 @@ pub(crate) fn recompute_superseded_by(tx: &mut Tx<'_>, target: NodeId) -> Result
         params![tenant.as_str(), target.0],
     )?;
     let by = row.map(|row| row.int(0)).transpose()?.map(NodeId);
-    insert::set_superseded_by(tx, target, by)
+    set_superseded_by(tx, target, by)
 }

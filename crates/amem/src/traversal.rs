@@ -12,8 +12,8 @@ use quad_core::{JsonObjectWriter, ReadSet, Result, cursor};
 use crate::edge::{Direction, Edge, EdgeType, EdgeTypeSet};
 use crate::event_type::EventType;
 use crate::graph_cache::GraphReader;
-use crate::list::PageBudget;
 use crate::node::{NodeId, StaticField, StaticNode};
+use crate::page_budget::PageBudget;
 use crate::{errors, limits, tags};
 
 /// The edges that a traversal follows.
@@ -228,13 +228,6 @@ fn depend_on_nodes(mut basis: ReadSet, ids: impl ExactSizeIterator<Item = NodeId
     }
     basis.tags.extend(ids.map(tags::node));
     basis.with_tag(tags::any_node())
-}
-
-/// The offset in a cursor.
-pub(crate) fn decode_offset(scope: &str, cursor: Option<&str>) -> Result<usize> {
-    let Some(cursor) = cursor else { return Ok(0) };
-    let key = cursor::decode(scope, cursor)?;
-    key.parse().map_err(|_| errors::invalid_argument("cursor", "is not of this walk"))
 }
 
 /// The result of `memory_traverse`.

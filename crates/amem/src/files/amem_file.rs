@@ -19,7 +19,7 @@ use std::io::{Read, Seek, SeekFrom};
 use quad_core::Result;
 
 use super::item::{self, EDGE_TYPES, EVENT_TYPES, EdgeItem, Item, NodeItem};
-use super::limits::{CONTENT_BYTES, DIMENSIONS};
+use super::limits::{CONTENT_BYTES, DIMENSION};
 use super::parse_error;
 use super::region_reader::{RecordView, RegionReader};
 
@@ -211,12 +211,12 @@ impl<R: Read + Seek> AmemReader<R> {
     }
 
     fn read_vector(&mut self) -> Result<Option<Vec<f32>>> {
-        if self.header.dimension != DIMENSIONS as u64 {
+        if self.header.dimension != DIMENSION as u64 {
             // Counted if the file has vectors at all; a vector of another dimension is not read.
             self.vectors_left_out += u64::from(self.header.dimension > 0);
             return Ok(None);
         }
-        let length = DIMENSIONS * 4;
+        let length = DIMENSION * 4;
         let offset = self.header.vectors_offset + self.next_node * length as u64;
         let bytes = self.vector_region.read_range(&mut self.file, self.file_bytes, offset, length)?;
         let (numbers, _) = bytes.as_chunks::<4>();

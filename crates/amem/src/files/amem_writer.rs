@@ -6,7 +6,7 @@ use quad_core::Result;
 
 use super::amem_file::{EDGE_BYTES, HEADER_BYTES, MAGIC, NODE_BYTES, VERSION};
 use super::item::{self, EdgeItem, NodeItem};
-use super::limits::DIMENSIONS;
+use super::limits::DIMENSION;
 use super::parse_error;
 
 /// Writes a file. `nodes` and `edges` return a new iterator on each call, one call for each part of the file: items
@@ -62,7 +62,7 @@ where
         out.write_all(&compressed).map_err(parse_error::io_error)?;
     }
     for node in nodes()? {
-        let mut bytes = [0_u8; DIMENSIONS * 4];
+        let mut bytes = [0_u8; DIMENSION * 4];
         if let Some(vector) = node?.vector.filter(|vector| item::is_valid_vector(vector)) {
             for (slot, number) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(vector) {
                 *slot = number.to_le_bytes();
@@ -73,7 +73,7 @@ where
     let mut header = [0_u8; HEADER_BYTES as usize];
     put(&mut header, 0, *MAGIC);
     put(&mut header, 4, VERSION.to_le_bytes());
-    put(&mut header, 8, (DIMENSIONS as u32).to_le_bytes());
+    put(&mut header, 8, (DIMENSION as u32).to_le_bytes());
     put(&mut header, 16, node_count.to_le_bytes());
     put(&mut header, 24, edge_count.to_le_bytes());
     put(&mut header, 32, HEADER_BYTES.to_le_bytes());

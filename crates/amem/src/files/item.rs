@@ -3,12 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The names of the event types, in the order of their numbers.
-pub const EVENT_TYPES: [&str; 6] = ["fact", "decision", "inference", "correction", "skill", "episode"];
-
 /// The names of the edge types, in the order of their numbers.
-pub const EDGE_TYPES: [&str; 7] =
-    ["caused_by", "supports", "contradicts", "supersedes", "related_to", "part_of", "temporal_next"];
+pub use crate::edge::NAMES as EDGE_TYPES;
+/// The names of the event types, in the order of their numbers.
+pub use crate::event_type::NAMES as EVENT_TYPES;
 
 /// One part of a memory. A stream has each node before the edges and sessions that refer to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,7 +84,7 @@ pub struct SessionItem {
 
 /// Whether a vector can be stored: the graph's dimension, finite numbers, not all zero.
 pub(crate) fn is_valid_vector(vector: &[f32]) -> bool {
-    vector.len() == super::limits::DIMENSIONS
+    vector.len() == super::limits::DIMENSION
         && vector.iter().all(|number| number.is_finite())
         && vector.iter().any(|number| *number != 0.0)
 }

@@ -1,10 +1,6 @@
 //! The limits of the file formats, with the reason for each.
 
-/// Bytes of a node's text; the graph's own limit.
-pub const CONTENT_BYTES: usize = 65_536;
-
-/// Numbers in a vector; the graph's only dimension. Vectors of other lengths are left out.
-pub const DIMENSIONS: usize = crate::search::limits::DIMENSIONS;
+pub use crate::limits::{CONTENT_BYTES, DIMENSION};
 
 /// Bytes per read of one region of a file: enough to make the cost of the system call negligible.
 pub const READ_BUFFER_BYTES: usize = 256 * 1024;

@@ -4,6 +4,7 @@ use std::io::Cursor;
 
 use proptest::prelude::*;
 use quad_core::Result;
+use quad_store::testing::TestRng;
 
 use super::amem_file::{EDGE_BYTES, HEADER_BYTES, NODE_BYTES};
 use super::limits::{CONTENT_BYTES, LINE_BYTES};
@@ -267,31 +268,21 @@ fn truncated_amem_file_is_rejected() {
     }
 }
 
-/// A generator with a fixed seed, so that failures repeat.
-struct TestRng(u64);
-
-impl TestRng {
-    fn next(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % below.max(1)
-    }
-}
-
 fn mutate(original: &[u8], rng: &mut TestRng) -> Vec<u8> {
     let mut bytes = original.to_vec();
-    for _ in 0..=rng.next(4) {
-        let at = rng.next(bytes.len());
-        match rng.next(6) {
-            0 => bytes[at] ^= 1 << rng.next(8),
-            1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][rng.next(5)],
+    for _ in 0..=rng.below(4) {
+        let at = rng.below(bytes.len());
+        match rng.below(6) {
+            0 => bytes[at] ^= 1 << rng.below(8),
+            1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][rng.below(5)],
             2 => bytes.truncate(at.max(1)),
             3 => {
                 let end = (at + 8).min(bytes.len());
-                bytes[at..end].fill([0, 0xff][rng.next(2)]);
+                bytes[at..end].fill([0, 0xff][rng.below(2)]);
             }
-            4 => bytes.insert(at, rng.next(256) as u8),
+            4 => bytes.insert(at, rng.below(256) as u8),
             _ => {
-                let from = rng.next(bytes.len());
+                let from = rng.below(bytes.len());
                 let end = (from + 40).min(bytes.len());
                 let copied = bytes[from..end].to_vec();
                 bytes.splice(at..at, copied);
@@ -310,7 +301,7 @@ fn mutated_files_do_not_panic_or_exceed_limits() {
         br#"{"type":"entity","name":"Ada","entityType":"person","observations":["wrote","thought"]}
 {"type":"relation","from":"Ada","to":"Acme","relationType":"works_at"}
 "#;
-    let mut rng = TestRng(42);
+    let mut rng = TestRng::new(42);
     let mut error_count = 0;
     for _ in 0..20_000 {
         let bytes = mutate(&binary, &mut rng);

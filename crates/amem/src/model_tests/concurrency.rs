@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use quad_core::resolver::View;
+use quad_store::testing::agent;
 use serde_json::{Value, json};
 
-use crate::testing::{TestEnv, caller, test_envs};
+use crate::testing::{MemoryEnv, test_envs};
 
 const WRITERS: usize = 64;
 const ROUNDS: usize = 6;
@@ -57,7 +58,7 @@ async fn concurrent_calls_of_one_caller_lose_nothing() {
         let calls = (0..CALLS).map(|number| {
             let (env, content) = (env.clone(), format!("memory {number}"));
             tokio::spawn(async move {
-                let second_caller = caller(&env.test_store.tenant, "agent_2", "*:*");
+                let second_caller = agent(&env.test_store.tenant, "agent_2", "*:*");
                 let caller_of_call = if number % 50 == 49 { &second_caller } else { &env.caller };
                 let add = |edges: Value| json!({"event_type": "fact", "content": content, "edges": edges});
                 let (tool, arguments) = match number % 9 {
@@ -149,8 +150,8 @@ async fn two_processes_share_ids_and_chain() {
 }
 
 /// One writer: adds a node linked to the root and one without links, and reads the root.
-async fn run_writer(env: Arc<TestEnv>, number: usize) -> (Vec<i64>, u64) {
-    let writer = caller(&env.test_store.tenant, &format!("writer_{number}"), "*:*");
+async fn run_writer(env: Arc<MemoryEnv>, number: usize) -> (Vec<i64>, u64) {
+    let writer = agent(&env.test_store.tenant, &format!("writer_{number}"), "*:*");
     let (mut ids, mut edges) = (Vec::new(), 0);
     for round in 0..ROUNDS {
         let linked: Value = json!([{"target_id": 0, "edge_type": "supports", "weight": 0.5}]);

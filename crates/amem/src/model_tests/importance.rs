@@ -6,7 +6,7 @@ use quad_store::{Sql, params, tenant};
 use serde_json::{Value, json};
 
 use super::comparison::{call, read};
-use crate::testing::{TestEnv, test_envs};
+use crate::testing::{MemoryEnv, test_envs};
 
 /// A node's type, days since its last access, and accesses.
 type NodeAge = (usize, f64, u32);
@@ -32,7 +32,7 @@ fn important_list_is_ordered_by_score() {
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-async fn compare_with_formula(env: &TestEnv, nodes: &[NodeAge]) {
+async fn compare_with_formula(env: &MemoryEnv, nodes: &[NodeAge]) {
     const DAY: f64 = 86_400e6;
     const BASES: [f64; 6] = [1.0, 1.0, 0.8, 1.0, 0.8, 0.6];
     let name = format!("i-{}", quad_core::id::ulid().unwrap().to_lowercase());

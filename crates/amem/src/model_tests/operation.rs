@@ -1,12 +1,13 @@
 //! Random operations, run on the model and on the real graph.
 
 use proptest::prelude::*;
+use quad_store::testing::agent;
 use serde_json::{Value, json};
 
 use super::{Model, ModelSession};
 use crate::edge::EdgeType;
 use crate::event_type::EventType;
-use crate::testing::{TestEnv, caller};
+use crate::testing::MemoryEnv;
 use quad_core::{Principal, TenantId};
 
 /// An operation. Numbers are indexes into what exists.
@@ -64,7 +65,7 @@ pub(super) fn operations() -> impl Strategy<Value = Vec<Operation>> {
 
 /// A caller of the model.
 pub(super) fn principal(tenant: &TenantId, subject: usize) -> Principal {
-    caller(tenant, &format!("agent_{subject}"), "*:*")
+    agent(tenant, &format!("agent_{subject}"), "*:*")
 }
 
 impl NodeSpec {
@@ -116,7 +117,7 @@ fn target(choice: usize, ids: &[i64], position: Option<usize>) -> Target {
 
 impl Operation {
     /// Runs the operation on both, and compares the result.
-    pub(super) async fn run(&self, env: &TestEnv, tenant: &TenantId, model: &mut Model) {
+    pub(super) async fn run(&self, env: &MemoryEnv, tenant: &TenantId, model: &mut Model) {
         let ids: Vec<i64> = model.nodes.keys().copied().collect();
         let pick = |choice: usize| (!ids.is_empty()).then(|| ids[choice % ids.len()]);
         match self {

@@ -171,7 +171,7 @@ impl IndexJob<'_> {
         let bytes: usize = pages.iter().flat_map(|page| &page.docs).map(|doc| doc.content.len()).sum();
         let deletion_count: usize = pages.iter().map(|page| page.deleted.len()).sum();
         if !self.threshold.is_reached(doc_count.max(deletion_count), bytes) {
-            return Ok(Some(watermark.next));
+            return Ok(Some(watermark.next_id));
         }
         let (index, fields) = match index {
             Some(index) => index,
@@ -212,7 +212,8 @@ impl IndexJob<'_> {
     /// Reads pages until there is enough to write, or nothing more.
     fn read_pending(&self, watermark: &Watermark) -> Result<Vec<DocPage>> {
         let mut pages = Vec::new();
-        let (mut next_id, mut position, mut doc_count, mut bytes) = (watermark.next, watermark.mark, 0, 0);
+        let (mut next_id, mut position, mut doc_count, mut bytes) =
+            (watermark.next_id, watermark.deletions_seen, 0, 0);
         loop {
             let page = self.read_page(next_id, position)?;
             doc_count += page.docs.len();
@@ -257,7 +258,7 @@ impl IndexJob<'_> {
         loop {
             let page = match pages.next() {
                 Some(page) => page,
-                None => self.read_page(watermark.next, watermark.mark)?,
+                None => self.read_page(watermark.next_id, watermark.deletions_seen)?,
             };
             let is_last = pages.len() == 0 && page.is_last();
             self.add_page(&writer, fields, &mut watermark, &page).map_err(internal_error)?;
@@ -270,7 +271,7 @@ impl IndexJob<'_> {
             }
             if written - last_logged >= PROGRESS_DOCS {
                 last_logged = written;
-                tracing::info!(tenant = %self.tenant, nodes = written, up_to = watermark.next, "the text index is being written");
+                tracing::info!(tenant = %self.tenant, nodes = written, up_to = watermark.next_id, "the text index is being written");
             }
             if is_last || closing {
                 break;
@@ -279,10 +280,10 @@ impl IndexJob<'_> {
         // Waits for running merges, which keep the number of segments small.
         catch_panic(|| Ok(writer.wait_merging_threads()?)).map_err(internal_error)?;
         tracing::debug!(
-            tenant = %self.tenant, nodes = written, up_to = watermark.next, ms = started_at.elapsed().as_millis() as u64,
+            tenant = %self.tenant, nodes = written, up_to = watermark.next_id, ms = started_at.elapsed().as_millis() as u64,
             "the text index was written"
         );
-        Ok(watermark.next)
+        Ok(watermark.next_id)
     }
 
     fn add_page(
@@ -302,18 +303,19 @@ impl IndexJob<'_> {
             writer.add_document(document)?;
         }
         if let Some(last) = page.docs.last() {
-            watermark.anchor = Some(LastDoc::from_doc(last));
+            watermark.last_doc = Some(LastDoc::from_doc(last));
         }
         for (_, id) in &page.deleted {
             // Deleted nodes above this id were never added: the page's nodes are from the same snapshot.
-            if *id < watermark.next {
+            if *id < watermark.next_id {
                 writer.delete_term(Term::from_field_u64(fields.id, *id));
             }
-            if watermark.anchor.as_ref().is_some_and(|anchor| anchor.id == *id) {
-                watermark.anchor = None;
+            if watermark.last_doc.as_ref().is_some_and(|doc| doc.id == *id) {
+                watermark.last_doc = None;
             }
         }
-        (watermark.next, watermark.mark) = page.watermark_after(watermark.next, watermark.mark);
+        (watermark.next_id, watermark.deletions_seen) =
+            page.watermark_after(watermark.next_id, watermark.deletions_seen);
         Ok(())
     }
 }

@@ -37,6 +37,16 @@ pub trait DocSnapshot {
     /// that there are no more.
     fn docs_after(&mut self, id: Option<u64>, limit: usize) -> Result<Vec<Doc>>;
 
+    /// The nodes with these ids, in any order; missing ids are skipped.
+    fn get(&mut self, ids: &[u64]) -> Result<Vec<Doc>> {
+        let mut docs = Vec::with_capacity(ids.len());
+        for id in ids {
+            let next = self.docs_after(id.checked_sub(1), 1)?;
+            docs.extend(next.into_iter().filter(|doc| doc.id == *id));
+        }
+        Ok(docs)
+    }
+
     /// The deleted nodes as (position, id), for positions above `after_position`, ascending, at most `limit`. Each
     /// deletion has its own position; positions are assigned in commit order.
     fn deleted_after(&mut self, after_position: i64, limit: usize) -> Result<Vec<(i64, u64)>>;

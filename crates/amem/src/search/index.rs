@@ -68,28 +68,31 @@ pub(crate) fn catch_panic<T>(operation: impl FnOnce() -> IndexResult<T>) -> Inde
 pub(crate) struct Watermark {
     format: u32,
     /// All nodes below this id are in the index, except deleted ones.
-    pub next: u64,
+    #[serde(rename = "next")]
+    pub next_id: u64,
     /// All nodes deleted up to this position are removed from it.
-    pub mark: i64,
+    #[serde(rename = "mark")]
+    pub deletions_seen: i64,
     /// The last node added. It shows whether the index belongs to another database, or to another history of this
     /// one.
-    pub anchor: Option<LastDoc>,
+    #[serde(rename = "anchor")]
+    pub last_doc: Option<LastDoc>,
 }
 
 impl Watermark {
     pub fn empty() -> Watermark {
-        Watermark { format: FORMAT, next: 0, mark: i64::MIN, anchor: None }
+        Watermark { format: FORMAT, next_id: 0, deletions_seen: i64::MIN, last_doc: None }
     }
 
     /// Whether the index was built from the nodes of this database.
     pub fn matches_database(&self, snapshot: &mut dyn DocSnapshot) -> quad_core::Result<bool> {
-        let Some(last_doc) = &self.anchor else { return Ok(true) };
+        let Some(last_doc) = &self.last_doc else { return Ok(true) };
         let docs = snapshot.docs_after(last_doc.id.checked_sub(1), 1)?;
         match docs.first() {
             Some(doc) if doc.id == last_doc.id => Ok(LastDoc::from_doc(doc) == *last_doc),
             // The node may have been deleted since.
             _ => {
-                let mut position = self.mark;
+                let mut position = self.deletions_seen;
                 loop {
                     let deleted = snapshot.deleted_after(position, super::limits::PAGE_DELETIONS)?;
                     if deleted.iter().any(|(_, id)| *id == last_doc.id) {
@@ -454,7 +457,7 @@ pub(crate) fn check(
     };
     if !searcher.watermark.matches_database(snapshot)? {
         // A commit newer than this snapshot contains nodes that the snapshot does not have.
-        let is_newer = nodes.last().is_none_or(|last| searcher.watermark.next > last.unsigned_abs() + 1);
+        let is_newer = nodes.last().is_none_or(|last| searcher.watermark.next_id > last.unsigned_abs() + 1);
         let message = "it was built from other nodes than the database has".to_owned();
         return Ok(if is_newer { Vec::new() } else { vec![message] });
     }
@@ -463,7 +466,7 @@ pub(crate) fn check(
         Err(damage) => return Ok(vec![damage.to_string()]),
     };
     let mut violations = Vec::new();
-    let indexed = nodes.iter().take_while(|id| id.unsigned_abs() < searcher.watermark.next);
+    let indexed = nodes.iter().take_while(|id| id.unsigned_abs() < searcher.watermark.next_id);
     let missing: Vec<&i64> = indexed.filter(|id| ids.binary_search(id).is_err()).collect();
     if let Some(first) = missing.first() {
         violations.push(format!("{} nodes are not in it, the first is {first}", missing.len()));
@@ -473,7 +476,7 @@ pub(crate) fn check(
         violations.push(format!("{duplicates} nodes are in it twice"));
     }
     let mut deleted_ids = BTreeSet::new();
-    let mut position = searcher.watermark.mark;
+    let mut position = searcher.watermark.deletions_seen;
     loop {
         let deleted = snapshot.deleted_after(position, super::limits::PAGE_DELETIONS)?;
         let Some((newest, _)) = deleted.last() else { break };

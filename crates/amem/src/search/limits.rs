@@ -1,6 +1,6 @@
 //! The limits of the search engine, with the reason for each.
 
-/// Numbers in a vector; the graph's only dimension.
+/// Numbers in a vector: the dimension of the built-in embedding and of vectors that callers supply.
 pub const DIMENSIONS: usize = 128;
 
 /// Vectors cached for one tenant and kind: 100 MiB, which an exact scan reads in a few milliseconds. Nodes beyond

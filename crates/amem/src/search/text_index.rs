@@ -104,9 +104,9 @@ struct SharedState {
 impl SharedState {
     /// The state of a commit without newer nodes; empty without a commit.
     fn new(searcher: Option<IndexSearcher>, index_stat: Option<IndexFileStat>) -> SharedState {
-        let (next_id, deletions_seen) = searcher
-            .as_ref()
-            .map_or((0, i64::MIN), |searcher| (searcher.watermark.next, searcher.watermark.mark));
+        let (next_id, deletions_seen) = searcher.as_ref().map_or((0, i64::MIN), |searcher| {
+            (searcher.watermark.next_id, searcher.watermark.deletions_seen)
+        });
         SharedState {
             index_stat,
             is_corrupt: false,
@@ -120,7 +120,7 @@ impl SharedState {
 
     /// The first node id that is not in the commit.
     fn next_id(&self) -> u64 {
-        self.searcher.as_ref().map_or(0, |searcher| searcher.watermark.next)
+        self.searcher.as_ref().map_or(0, |searcher| searcher.watermark.next_id)
     }
 
     fn is_ahead_of(&self, other: &SharedState) -> bool {
@@ -391,15 +391,12 @@ impl TextView {
     ) -> Result<std::result::Result<Vec<Vec<bool>>, IndexError>> {
         let mut addresses = Vec::new();
         let mut memory_ids = Vec::new();
-        let mut database_segment = MemorySegment::default();
+        let mut database_ids = Vec::new();
         for hit in hits {
             match hit.location {
                 HitLocation::Index(address) => addresses.push(address),
                 HitLocation::Memory => memory_ids.push(hit.id),
-                HitLocation::Database => {
-                    let docs = snapshot.docs_after(hit.id.checked_sub(1), 1)?;
-                    docs.iter().for_each(|doc| database_segment.push(doc));
-                }
+                HitLocation::Database => database_ids.push(hit.id),
             }
         }
         let in_index = match &self.state.searcher {
@@ -409,6 +406,10 @@ impl TextView {
             },
             _ => HashMap::new(),
         };
+        let mut database_segment = MemorySegment::default();
+        for ids in database_ids.chunks(PAGE_DOCS) {
+            snapshot.get(ids)?.iter().for_each(|doc| database_segment.push(doc));
+        }
         let in_memory = self.state.memory.matched_clauses(query, &memory_ids);
         let in_database = database_segment.matched_clauses_unsorted(query);
         let matched = hits.iter().map(|hit| match hit.location {

@@ -110,9 +110,10 @@ fn cursor() -> Value {
 mod tests {
     use quad_core::tool::ToolEffect;
     use quad_core::{Kind, Tool};
+    use quad_store::testing::agent;
 
     use super::*;
-    use crate::testing::{caller, test_envs_with_data};
+    use crate::testing::test_envs_with_data;
 
     #[test]
     fn tool_scope_matches_its_effect() {
@@ -173,7 +174,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn read_scope_cannot_call_write_tools() {
         let mut env = test_envs_with_data().await.remove(0);
-        env.caller = caller(&env.test_store.tenant, "agent_1", "memory:read");
+        env.caller = agent(&env.test_store.tenant, "agent_1", "memory:read");
         let result = env.call("memory_add", json!({"event_type": "fact", "content": "x"})).await;
         assert_eq!(result.unwrap_err().code(), "SCOPE_INSUFFICIENT");
         assert!(env.call("memory_stats", json!({})).await.is_ok());

@@ -16,7 +16,7 @@ use crate::quality::{self, Thresholds};
 use crate::query::{self, Order, Query};
 use crate::range_diff::{self, Range};
 use crate::traversal::{self, EdgeFilter, PathResult, TraversalOptions};
-use crate::{Amem, caller_state, counters, limits, micros, routes, supersede, tags};
+use crate::{Amem, caller_state, counters, limits, list, micros, routes, supersede, tags};
 
 pub(super) fn entries() -> Vec<ToolEntry<Amem>> {
     vec![
@@ -163,7 +163,7 @@ fn traverse(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)>
         max_nodes: 0,
     };
     let scope = format!("amem traverse {options:?}");
-    let offset = traversal::decode_offset(&scope, arguments.text("cursor"))?;
+    let offset = list::decode_offset(&scope, arguments.text("cursor"))?;
     let limit = arguments.usize_or("max_results", limits::RESULTS_DEFAULT);
     let page = traversal::traverse_page(
         &mut GraphReader::new(sql, &call.graph_cache)?,
@@ -201,8 +201,7 @@ async fn context(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments(&call.arguments);
     let center = arguments.node("node_id")?;
     let depth = arguments.usize_or("depth", neighborhood::DEFAULT_DEPTH);
-    let offset =
-        traversal::decode_offset(&Neighborhood::cursor_scope(center, depth), arguments.text("cursor"))?;
+    let offset = list::decode_offset(&Neighborhood::cursor_scope(center, depth), arguments.text("cursor"))?;
     let (document, basis) = neighborhood::read_with_links(amem, call.caller, center, depth, offset).await?;
     let uri = format!("{}/neighborhood?depth={depth}", center.uri());
     let output = structured(document).with_link(uri, format!("Neighborhood of node {center}"));
@@ -239,7 +238,7 @@ fn causal(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> {
     };
     let scope = format!("amem causal {root} {}", options.max_depth);
     // The traversal counts the root; the result does not.
-    let offset = traversal::decode_offset(&scope, arguments.text("cursor"))?.max(1);
+    let offset = list::decode_offset(&scope, arguments.text("cursor"))?.max(1);
     let page = traversal::traverse_page(
         &mut GraphReader::new(sql, &call.graph_cache)?,
         options,
