@@ -61,7 +61,7 @@ pub(crate) fn lock_with_counters(tx: &mut Tx<'_>, subject: &str) -> Result<(Coun
     // A buffered node is written after its own job, possibly within a job of another caller. A duplicate id is
     // detected here, so that no other job fails with it.
     if row.int(18)? != 0 {
-        return Err(Error::internal(format!("node {} is the next and is there already", counters.next_id)));
+        return Err(Error::internal(format!("next_id {} is already in use", counters.next_id)));
     }
     Ok((counters, CallerState { session, session_node_count, last_node: row.opt_int(17)?.map(NodeId) }))
 }

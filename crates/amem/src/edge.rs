@@ -74,7 +74,7 @@ impl EdgeType {
         usize::try_from(number)
             .ok()
             .and_then(|number| EdgeType::ALL.get(number).copied())
-            .ok_or_else(|| Error::internal(format!("there is no edge type {number}")))
+            .ok_or_else(|| Error::internal(format!("the stored edge type {number} is unknown")))
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn unlink(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
     let mut counters = counters::lock(tx)?;
     if !edge::remove(tx, &edge)? {
         return Err(quad_core::Error::new(quad_core::Kind::NotFound, "NOT_FOUND", "There is no such edge")
-            .hint(format!("{} shows the edges of the source", edge.source.uri())));
+            .hint(format!("Read {} for the edges of the source", edge.source.uri())));
     }
     if edge.edge_type == EdgeType::Supersedes {
         supersede::recompute_superseded_by(tx, edge.target)?;

@@ -19,7 +19,7 @@ pub(crate) fn node_not_found(id: NodeId) -> Error {
 /// The session does not exist.
 pub(crate) fn session_not_found(id: SessionId) -> Error {
     Error::new(Kind::NotFound, "NOT_FOUND", "Session not found")
-        .hint("amem://sessions has the sessions")
+        .hint("List the sessions with amem://sessions")
         .with_detail("session_id", id.0)
 }
 
@@ -43,8 +43,8 @@ pub(crate) fn unknown_value(kind: &str, value: &str, allowed: &[&'static str]) -
     let error = Error::bad_input(format!("There is no {kind} {}", truncate(value, INPUT_CHARS)))
         .with_detail("field", kind);
     match closest(value, allowed.iter().copied()) {
-        Some(nearest) => error.hint(format!("The nearest is {nearest}; there are {}", allowed.join(", "))),
-        None => error.hint(format!("There are {}", allowed.join(", "))),
+        Some(nearest) => error.hint(format!("Did you mean {nearest}? Use one of {}", allowed.join(", "))),
+        None => error.hint(format!("Use one of {}", allowed.join(", "))),
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn self_edge() -> Error {
 
 /// An edge that would close a cycle of corrections.
 pub(crate) fn supersede_cycle() -> Error {
-    conflict("The node already supersedes the one that is to supersede it")
-        .hint("memory_resolve shows which node is the latest")
+    conflict("The edge would close a cycle: its target already supersedes its source")
+        .hint("Find the latest node with memory_resolve")
         .with_code("SUPERSEDES_CYCLE")
 }

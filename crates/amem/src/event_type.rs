@@ -60,7 +60,7 @@ impl EventType {
         usize::try_from(number)
             .ok()
             .and_then(|number| EventType::ALL.get(number).copied())
-            .ok_or_else(|| Error::internal(format!("there is no event type {number}")))
+            .ok_or_else(|| Error::internal(format!("the stored event type {number} is unknown")))
     }
 
     /// The class that decides how the score decays: see [`crate::decay`].

@@ -83,7 +83,7 @@ pub(crate) fn check_content(name: &str, content: &str) -> Result<()> {
         .hint("Split it into several nodes and link them with part_of"));
     }
     if content.contains('\0') {
-        return Err(errors::invalid_argument(name, "must not hold NUL characters"));
+        return Err(errors::invalid_argument(name, "must not contain NUL characters"));
     }
     Ok(())
 }
@@ -144,10 +144,7 @@ fn collect_edges(new_nodes: &[NewNode], ids: &[NodeId], chain: Vec<Edge>) -> Res
             let target = match edge.target {
                 Target::Node(id) => id,
                 Target::BatchIndex(position) => *ids.get(position).ok_or_else(|| {
-                    errors::invalid_argument(
-                        "target_index",
-                        format!("there is no node {position} in this call"),
-                    )
+                    errors::invalid_argument("target_index", format!("this call has no node {position}"))
                 })?,
             };
             if target == *source {

@@ -74,7 +74,7 @@ impl Violations {
     }
 }
 
-const PACKED_EDGES_MISMATCH: &str = "nodes that do not say of their outgoing edges what the edges say";
+const PACKED_EDGES_MISMATCH: &str = "nodes whose packed edges differ from the edge table";
 
 /// What the check has read so far.
 #[derive(Default)]
@@ -172,14 +172,16 @@ fn scan_nodes(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violations) -
                     scan.counters.count_nodes(event_type, 1);
                     let is_wrong = row.int(6)? != event_type.score_class() as i64
                         || row.int(7)? != decay::effective_access(last_accessed, accesses);
-                    violations.add_if(is_wrong, "nodes whose importance is out of order", || id.to_string());
+                    violations.add_if(is_wrong, "nodes with a wrong score class or effective access", || {
+                        id.to_string()
+                    });
                 }
-                Err(_) => violations.add("nodes of no type", || id.to_string()),
+                Err(_) => violations.add("nodes of an unknown type", || id.to_string()),
             }
             let confidence = row.real(3)?;
             violations.add_if(
                 !(0.0..=1.0).contains(&confidence),
-                "nodes with a confidence beyond 0 to 1",
+                "nodes with a confidence outside 0 to 1",
                 || format!("{id} has {confidence}"),
             );
             if let Some(by) = row.opt_int(8)? {
@@ -227,10 +229,10 @@ fn scan_edges(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violations) -
                         *newest = since.max(*newest);
                     }
                 }
-                Err(_) => violations.add("edges of no type", name),
+                Err(_) => violations.add("edges of an unknown type", name),
             }
             let weight = row.real(3)?;
-            violations.add_if(!(0.0..=1.0).contains(&weight), "edges with a weight beyond 0 to 1", name);
+            violations.add_if(!(0.0..=1.0).contains(&weight), "edges with a weight outside 0 to 1", name);
             violations.add_if(source == target, "edges from a node to itself", name);
             violations.add_if(!scan.contains_node(source), "edges from nodes that do not exist", name);
             violations.add_if(!scan.contains_node(target), "edges to nodes that do not exist", name);
@@ -244,10 +246,11 @@ fn scan_edges(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violations) -
 }
 
 fn check_supersessions(scan: &Scan, violations: &mut Violations) {
-    const KIND: &str = "nodes that are not superseded by what their edges say";
+    const KIND: &str = "nodes whose superseded_by differs from their edges";
     for (id, by) in &scan.superseded {
         let by_edges = scan.newest_superseding.get(id).map(|(_, source)| source);
-        violations.add_if(by_edges != Some(by), KIND, || format!("{id} says {by}, its edges {by_edges:?}"));
+        violations
+            .add_if(by_edges != Some(by), KIND, || format!("{id} has {by}, its edges have {by_edges:?}"));
     }
     for id in scan.newest_superseding.keys() {
         violations
@@ -270,8 +273,8 @@ fn check_sessions(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violation
             scan.counters.next_session = id + 1;
             let (stored, counted) = (row.int(1)?, scan.nodes_by_session.remove(&id).unwrap_or_default());
             scan.counters.sessions_with_nodes += i64::from(counted > 0);
-            violations.add_if(stored != counted, "sessions that count their nodes wrong", || {
-                format!("{id} says {stored} and has {counted}")
+            violations.add_if(stored != counted, "sessions with a wrong node count", || {
+                format!("{id} stores {stored}, has {counted}")
             });
             let episode = row.opt_int(2)?;
             violations.add_if(
@@ -307,7 +310,8 @@ fn check_vectors_positions_deletions(
         for row in &rows {
             after = row.int(0)?;
             let is_wrong = !scan.contains_node(after) || row.int(1)? != 4 * limits::DIMENSION as i64;
-            violations.add_if(is_wrong, "vectors of no node or of another dimension", || after.to_string());
+            violations
+                .add_if(is_wrong, "vectors of a missing node or of another dimension", || after.to_string());
         }
         if rows.len() < limits::CHECK_ROWS {
             break;
@@ -322,9 +326,11 @@ fn check_vectors_positions_deletions(
         let node_missing = row.opt_int(1)?.is_some_and(|node| !scan.contains_node(node));
         let session_missing = row.opt_int(2)?.is_some() && row.opt_int(3)?.is_none();
         let subject = row.text(0)?;
-        violations.add_if(node_missing || session_missing, "callers who are where nothing is", || {
-            subject.to_owned()
-        });
+        violations.add_if(
+            node_missing || session_missing,
+            "caller states that point to a missing session or node",
+            || subject.to_owned(),
+        );
     }
     let mut mark = 0;
     loop {
@@ -336,7 +342,7 @@ fn check_vectors_positions_deletions(
             let (next, id) = (row.int(0)?, row.int(1)?);
             violations.add_if(
                 next != mark + 1 || scan.contains_node(id),
-                "forgotten nodes that are still there",
+                "deleted nodes that still exist, or gaps in the list of deleted nodes",
                 || id.to_string(),
             );
             mark = next;
@@ -351,9 +357,8 @@ fn check_vectors_positions_deletions(
 fn check_counters(sql: &mut dyn Sql, scan: &Scan, violations: &mut Violations) -> Result<()> {
     let (stored, actual) = (counters::read(sql)?, &scan.counters);
     let mut compare = |name: &str, stored: i64, actual: i64| {
-        violations.add_if(stored != actual, "counters that are wrong", || {
-            format!("{name} is {stored}, there are {actual}")
-        });
+        violations
+            .add_if(stored != actual, "wrong counters", || format!("{name} is {stored}, there are {actual}"));
     };
     for event_type in EventType::ALL {
         compare(
@@ -367,13 +372,13 @@ fn check_counters(sql: &mut dyn Sql, scan: &Scan, violations: &mut Violations) -
     compare("contradicts", stored.edges_contradicts, actual.edges_contradicts);
     compare("sessions", stored.sessions, actual.sessions);
     compare("sessions with nodes", stored.sessions_with_nodes, actual.sessions_with_nodes);
-    compare("forgotten", stored.deleted, actual.deleted);
+    compare("deleted nodes", stored.deleted, actual.deleted);
     let newest = scan.nodes.last().copied().unwrap_or(-1);
-    violations.add_if(stored.next_id <= newest, "counters that are wrong", || {
-        format!("the next id is {}, and node {newest} exists", stored.next_id)
+    violations.add_if(stored.next_id <= newest, "wrong counters", || {
+        format!("next_id is {}, and node {newest} exists", stored.next_id)
     });
-    violations.add_if(stored.next_session < actual.next_session, "counters that are wrong", || {
-        format!("the next session is {}, and one before {} exists", stored.next_session, actual.next_session)
+    violations.add_if(stored.next_session < actual.next_session, "wrong counters", || {
+        format!("next_session is {}, and a session below {} exists", stored.next_session, actual.next_session)
     });
     Ok(())
 }
@@ -413,7 +418,7 @@ fn check_lists(sql: &mut dyn Sql, scan: &Scan, violations: &mut Violations) -> R
     for (name, from, expected) in lists {
         let row = sql.query_opt(&format!("SELECT COUNT(*) FROM {from}"), params![tenant.as_str()])?;
         let count = row.map(|row| row.int(0)).transpose()?.unwrap_or_default();
-        violations.add_if(count != expected, "lists that do not agree with the graph", || {
+        violations.add_if(count != expected, "indexes that differ from the table", || {
             format!("{name}: {count} instead of {expected}")
         });
     }
@@ -454,43 +459,39 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn integrity_check_reports_each_corruption() {
         for (statement, kind, example) in [
-            ("UPDATE amem_stats SET facts = 7", "counters that are wrong", "fact is 7, there are 1"),
-            ("UPDATE amem_stats SET edges = 0", "counters that are wrong", "edges is 0, there are 6"),
-            (
-                "UPDATE amem_stats SET next_id = 2",
-                "counters that are wrong",
-                "the next id is 2, and node 3 exists",
-            ),
-            (
-                "UPDATE amem_stats SET sessions_used = 9",
-                "counters that are wrong",
-                "sessions with nodes is 9",
-            ),
-            ("UPDATE amem_stats SET erased = 1", "counters that are wrong", "forgotten is 1, there are 0"),
+            ("UPDATE amem_stats SET facts = 7", "wrong counters", "fact is 7, there are 1"),
+            ("UPDATE amem_stats SET edges = 0", "wrong counters", "edges is 0, there are 6"),
+            ("UPDATE amem_stats SET next_id = 2", "wrong counters", "next_id is 2, and node 3 exists"),
+            ("UPDATE amem_stats SET sessions_used = 9", "wrong counters", "sessions with nodes is 9"),
+            ("UPDATE amem_stats SET erased = 1", "wrong counters", "deleted nodes is 1, there are 0"),
             ("DELETE FROM amem_node WHERE id = 1", "edges to nodes that do not exist", "0 → 1"),
             ("DELETE FROM amem_node WHERE id = 1", "edges from nodes that do not exist", "1 → 0"),
+            ("DELETE FROM amem_node WHERE id = 1", "sessions with a wrong node count", "1 stores 4, has 3"),
             (
-                "DELETE FROM amem_node WHERE id = 1",
-                "sessions that count their nodes wrong",
-                "1 says 4 and has 3",
+                "DELETE FROM amem_node WHERE id = 2",
+                "caller states that point to a missing session or node",
+                "agent_1",
             ),
-            ("DELETE FROM amem_node WHERE id = 2", "callers who are where nothing is", "agent_1"),
             ("DELETE FROM amem_session", "sessions that have nodes but no row", "1"),
             ("UPDATE amem_session SET episode_id = 99", "sessions whose episode does not exist", "1"),
-            ("UPDATE amem_node SET event_type = 9 WHERE id = 2", "nodes of no type", "2"),
+            ("UPDATE amem_node SET event_type = 9 WHERE id = 2", "nodes of an unknown type", "2"),
             (
                 "UPDATE amem_node SET effective_access = 5 WHERE id = 2",
-                "nodes whose importance is out of order",
+                "nodes with a wrong score class or effective access",
                 "2",
             ),
-            ("UPDATE amem_node SET confidence = 5 WHERE id = 2", "nodes with a confidence beyond", "2 has 5"),
-            ("UPDATE amem_node SET superseded_by = NULL", "not superseded by what their edges say", "0"),
+            (
+                "UPDATE amem_node SET confidence = 5 WHERE id = 2",
+                "nodes with a confidence outside",
+                "2 has 5",
+            ),
+            ("UPDATE amem_node SET superseded_by = NULL", "superseded_by differs from their edges", "0"),
             (
                 "UPDATE amem_node SET superseded_by = 2 WHERE id = 0",
-                "not superseded by what their edges say",
-                "0 says 2",
+                "superseded_by differs from their edges",
+                "0 has 2",
             ),
-            ("UPDATE amem_edge SET weight = 2 WHERE source_id = 1", "edges with a weight beyond", "1 → 0"),
+            ("UPDATE amem_edge SET weight = 2 WHERE source_id = 1", "edges with a weight outside", "1 → 0"),
             (
                 "UPDATE amem_edge SET target_id = 3 WHERE source_id = 3",
                 "edges from a node to itself",
@@ -498,27 +499,27 @@ mod tests {
             ),
             (
                 "UPDATE amem_node SET outgoing = '' WHERE id = 0",
-                "do not say of their outgoing edges what",
+                "packed edges differ from the edge table",
                 ": 1 (0)",
             ),
             (
                 "UPDATE amem_edge SET weight = 0.25 WHERE source_id = 1",
-                "do not say of their outgoing edges what",
+                "packed edges differ from the edge table",
                 ": 1 (1)",
             ),
             (
                 "DELETE FROM amem_edge WHERE source_id = 3",
-                "do not say of their outgoing edges what",
+                "packed edges differ from the edge table",
                 ": 1 (3)",
             ),
             (
                 "INSERT INTO amem_vector (tenant_id, node_id, vector) SELECT tenant_id, 50, created_by FROM amem_node WHERE id = 0",
-                "vectors of no node",
+                "vectors of a missing node",
                 "50",
             ),
             (
                 "INSERT INTO amem_erased (tenant_id, mark, node_id) SELECT tenant_id, 1, id FROM amem_node WHERE id = 1",
-                "forgotten nodes that are still there",
+                "deleted nodes that still exist, or gaps in the list of deleted nodes",
                 "1",
             ),
         ] {
@@ -549,7 +550,7 @@ mod tests {
             assert_eq!(env.violations().await, Vec::<String>::new());
             corrupt(&env, "DELETE FROM amem_node WHERE id = 8").await;
             let report = env.scheme.check_integrity(&env.test_store.tenant).await.unwrap();
-            assert_eq!(report.index_violations, ["1 nodes are in it that do not exist, the first is 8"]);
+            assert_eq!(report.index_violations, ["1 nodes in the index do not exist, the first is 8"]);
             let folder = env.scheme.index_folder(&env.test_store.tenant);
             let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
             let term_file = files

@@ -227,7 +227,7 @@ pub(crate) fn type_cursor_scope(event_type: EventType) -> String {
 pub(crate) fn decode_cursor(scope: &str, cursor: Option<&str>) -> Result<Option<NodeId>> {
     let Some(cursor) = cursor else { return Ok(None) };
     let key = cursor::decode(scope, cursor)?;
-    let id = key.parse().map_err(|_| crate::errors::invalid_argument("cursor", "is not of this list"))?;
+    let id = key.parse().map_err(|_| crate::errors::invalid_argument("cursor", "belongs to another list"))?;
     Ok(Some(NodeId(id)))
 }
 
@@ -235,7 +235,7 @@ pub(crate) fn decode_cursor(scope: &str, cursor: Option<&str>) -> Result<Option<
 pub(crate) fn decode_offset(scope: &str, cursor: Option<&str>) -> Result<usize> {
     let Some(cursor) = cursor else { return Ok(0) };
     let key = cursor::decode(scope, cursor)?;
-    key.parse().map_err(|_| crate::errors::invalid_argument("cursor", "is not of this result"))
+    key.parse().map_err(|_| crate::errors::invalid_argument("cursor", "belongs to another result"))
 }
 
 /// A document with capacity for a page of `count` nodes.

@@ -162,7 +162,7 @@ fn summarize(sql: &mut dyn Sql, subject: &str, id: Option<SessionId>) -> Result<
         Some(id) => id,
         None => caller_state::current_session(sql, subject)?.ok_or_else(|| {
             errors::conflict("There is no current session")
-                .hint("Name a session_id; amem://sessions has them")
+                .hint("Give a session_id; list the sessions with amem://sessions")
                 .with_code("NO_SESSION")
         })?,
     };

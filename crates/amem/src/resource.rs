@@ -81,7 +81,7 @@ impl Resource {
             Some(cursor) => {
                 let id = cursor::decode(SESSIONS_CURSOR_SCOPE, cursor)?
                     .parse()
-                    .map_err(|_| errors::invalid_argument("cursor", "is not of this list"))?;
+                    .map_err(|_| errors::invalid_argument("cursor", "belongs to another list"))?;
                 Some(SessionId(id))
             }
         };
@@ -93,7 +93,7 @@ impl Resource {
         if text.is_empty() {
             return Err(errors::invalid_argument(
                 "q",
-                "says what to look for, such as amem://search?q=rate%20limit",
+                "is required, for example amem://search?q=rate%20limit",
             ));
         }
         let types = address.variable("type").map(EventType::parse_arg).transpose()?;

@@ -16,7 +16,7 @@ impl SessionId {
     pub(crate) fn from_db(number: i64) -> Result<SessionId> {
         u32::try_from(number)
             .map(SessionId)
-            .map_err(|_| Error::internal(format!("session {number} is stored but cannot be")))
+            .map_err(|_| Error::internal(format!("the stored session id {number} is out of range")))
     }
 
     /// The URI of the session.
@@ -146,8 +146,8 @@ pub(crate) fn create_at(
     let id = match id {
         Some(id) => id,
         None => u32::try_from(counters.next_session).map(SessionId).map_err(|_| {
-            errors::limit_exceeded("SESSION_LIMIT", "The greatest session id is taken")
-                .hint("Name a session_id that is free")
+            errors::limit_exceeded("SESSION_LIMIT", "The largest session id is in use")
+                .hint("Choose a free session_id")
         })?,
     };
     let tenant = tx.tenant().clone();

@@ -72,13 +72,13 @@ pub(crate) fn end(
     let current = caller_state::current_session(tx, subject)?;
     let id = id.or(current).ok_or_else(|| {
         errors::conflict("There is no current session")
-            .hint("Start one with session_start, or name a session_id")
+            .hint("Start one with session_start, or give a session_id")
             .with_code("NO_SESSION")
     })?;
     let session = session::get(tx, id)?;
     if session.ended_at.is_some() {
         return Err(errors::conflict(format!("Session {id} has ended already"))
-            .hint("session_start with its session_id opens it again")
+            .hint("Open it again with session_start and its session_id")
             .with_code("SESSION_ENDED"));
     }
     let at = counters.next_timestamp();

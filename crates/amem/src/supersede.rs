@@ -64,7 +64,7 @@ pub(crate) fn resolve(sql: &mut dyn Sql, id: NodeId) -> Result<Node> {
         "CHAIN_TOO_LONG",
         "The chain of corrections is too long to follow in one call",
     )
-    .hint(format!("Go on with memory_resolve of node {}", latest.id)))
+    .hint(format!("Continue with memory_resolve for node {}", latest.id)))
 }
 
 /// Rejects a `supersedes` edge that would close a cycle: `target` must not supersede `source`, directly or
@@ -86,7 +86,7 @@ pub(crate) fn check_cycle(sql: &mut dyn Sql, source: NodeId, target: NodeId) -> 
         if seen.len() > limits::MAX_TRAVERSAL_NODES {
             return Err(errors::limit_exceeded(
                 "CHAIN_TOO_LONG",
-                "The nodes supersede too many others to be checked",
+                "The target supersedes more nodes than a check for cycles follows",
             ));
         }
         level = next;

@@ -215,7 +215,7 @@ impl TraversalPage {
             document.put("exhausted", true);
             document.put(
                 "message",
-                format!("A walk visits at most {max} nodes; go on from one of the last ones"),
+                format!("A traversal visits at most {max} nodes; continue from one of the last ones"),
             );
         }
     }

@@ -67,13 +67,13 @@ impl<R: Read + Seek> AmemReader<R> {
         let mut window = RegionReader::default();
         let header = RecordView(window.read_range(&mut file, file_bytes, 0, HEADER_BYTES as usize)?);
         if !header.0.starts_with(MAGIC) {
-            return Err(parse_error::at_byte(0, "this is no .amem file: it does not begin with AMEM"));
+            return Err(parse_error::at_byte(0, "not an .amem file: it does not begin with AMEM"));
         }
         if header.u32(4) != VERSION {
             let version = header.u32(4);
             return Err(parse_error::at_byte(
                 4,
-                format!("version {version} of the format; only {VERSION} is known"),
+                format!("version {version} of the format is not supported, only {VERSION}"),
             ));
         }
         let header = Header {
@@ -134,12 +134,15 @@ impl<R: Read + Seek> AmemReader<R> {
         if self.ids.last().is_some_and(|last| *last >= id) {
             return Err(parse_error::at_byte(
                 record_offset,
-                format!("node {id} comes after a node with an id that is not less"),
+                format!("node {id} follows a node whose id is not less"),
             ));
         }
         let event_type = record.u8(8);
         if usize::from(event_type) >= EVENT_TYPES.len() {
-            return Err(parse_error::at_byte(record_offset + 8, format!("{event_type} is no event type")));
+            return Err(parse_error::at_byte(
+                record_offset + 8,
+                format!("{event_type} is not an event type"),
+            ));
         }
         let (session_id, access_count) = (record.u32(20), record.u32(28));
         let created_at = read_time(&record, record_offset, 12)?;
@@ -173,27 +176,24 @@ impl<R: Read + Seek> AmemReader<R> {
         if length > MAX_COMPRESSED_BYTES {
             return Err(parse_error::at_byte(
                 record_offset + 52,
-                format!("a compressed text of {length} bytes is longer than any can be"),
+                format!("a compressed text has {length} bytes; the maximum is {MAX_COMPRESSED_BYTES}"),
             ));
         }
         let start = self.header.contents_offset.checked_add(offset).ok_or_else(|| {
-            parse_error::at_byte(
-                record_offset + 44,
-                format!("a text should begin {offset} bytes into the texts"),
-            )
+            parse_error::at_byte(record_offset + 44, format!("the text offset {offset} is out of range"))
         })?;
         let bytes = self.content_region.read_range(&mut self.file, self.file_bytes, start, length)?;
         let Some((size, block)) = bytes.split_first_chunk::<4>() else {
             return Err(parse_error::at_byte(
                 start,
-                format!("a compressed text of {length} bytes has no room for its size"),
+                format!("a compressed text has {length} bytes, too few for its size"),
             ));
         };
         let size = u32::from_le_bytes(*size) as usize;
         if size > CONTENT_BYTES {
             return Err(parse_error::at_byte(
                 start,
-                format!("a text of {size} bytes; {CONTENT_BYTES} are the most"),
+                format!("a text has {size} bytes; the maximum is {CONTENT_BYTES}"),
             ));
         }
         let decompressed = lz4_flex::block::decompress(block, size).map_err(|error| {
@@ -203,7 +203,7 @@ impl<R: Read + Seek> AmemReader<R> {
             let actual_size = decompressed.len();
             return Err(parse_error::at_byte(
                 start,
-                format!("a text should have {size} bytes and has {actual_size}"),
+                format!("a text must have {size} bytes but has {actual_size}"),
             ));
         }
         String::from_utf8(decompressed)
@@ -244,7 +244,7 @@ impl<R: Read + Seek> AmemReader<R> {
             if self.ids.binary_search(&id).is_err() {
                 return Err(parse_error::at_byte(
                     record_offset + field_offset,
-                    format!("an edge at node {id}, which the file does not have"),
+                    format!("an edge refers to node {id}, which the file does not have"),
                 ));
             }
         }
@@ -255,7 +255,7 @@ impl<R: Read + Seek> AmemReader<R> {
             ));
         }
         if usize::from(edge_type) >= EDGE_TYPES.len() {
-            return Err(parse_error::at_byte(record_offset + 16, format!("{edge_type} is no edge type")));
+            return Err(parse_error::at_byte(record_offset + 16, format!("{edge_type} is not an edge type")));
         }
         let weight = read_ratio(&record, record_offset, 20)?;
         let created_at = read_time(&record, record_offset, 24)?;
@@ -309,7 +309,10 @@ impl Header {
 fn read_time(record: &RecordView<'_>, record_offset: u64, field_offset: usize) -> Result<i64> {
     let time = record.u64(field_offset);
     i64::try_from(time).map_err(|_| {
-        parse_error::at_byte(record_offset + field_offset as u64, format!("{time} µs is no time"))
+        parse_error::at_byte(
+            record_offset + field_offset as u64,
+            format!("{time} µs is out of range for a time"),
+        )
     })
 }
 
@@ -319,7 +322,7 @@ fn read_ratio(record: &RecordView<'_>, record_offset: u64, field_offset: usize) 
     if !ratio.is_finite() {
         return Err(parse_error::at_byte(
             record_offset + field_offset as u64,
-            format!("{ratio} is no number from 0 to 1"),
+            format!("{ratio} is not a number from 0 to 1"),
         ));
     }
     // The shortest decimal that gives this float: 0.95, not 0.949999988079071.

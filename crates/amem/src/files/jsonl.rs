@@ -167,14 +167,11 @@ impl<R: BufRead> JsonlReader<R> {
                 let version = header.version;
                 return Err(parse_error::at_line(
                     1,
-                    format!("version {version} of the format; only {VERSION} is known"),
+                    format!("version {version} of the format is not supported, only {VERSION}"),
                 ));
             }
             _ => {
-                return Err(parse_error::at_line(
-                    1,
-                    format!("there should be a header that names the format {FORMAT}"),
-                ));
+                return Err(parse_error::at_line(1, format!("the header must name the format {FORMAT}")));
             }
         }
         Ok(JsonlReader { lines, ids: Vec::new(), bad_lines: BadLines::default(), failed: false })
@@ -210,7 +207,7 @@ impl<R: BufRead> JsonlReader<R> {
         match item {
             Item::Node(node) => {
                 if self.ids.last().is_some_and(|last| *last >= node.id) {
-                    return Err(format!("node {} comes after a node with an id that is not less", node.id));
+                    return Err(format!("node {} follows a node whose id is not less", node.id));
                 }
                 self.ids.push(node.id);
                 Ok(())
@@ -246,7 +243,7 @@ fn parse(text: &str) -> Result<Item, String> {
         "node" => from_json::<NodeLine<Box<RawValue>>>(text).and_then(parse_node),
         "edge" => from_json::<EdgeLine<Box<RawValue>>>(text).and_then(parse_edge),
         "session" => from_json::<SessionLine>(text).map(|line| Item::Session(line.session)),
-        other => Err(format!("{other:?} is neither node nor edge nor session")),
+        other => Err(format!("{other:?} is not node, edge or session")),
     }
 }
 
@@ -259,10 +256,10 @@ fn parse_node(line: NodeLine<Box<RawValue>>) -> Result<Item, String> {
         return Err(format!("{} is too large for a node's id", line.id));
     }
     if line.content.len() > CONTENT_BYTES {
-        return Err(format!("a text of {} bytes; {CONTENT_BYTES} are the most", line.content.len()));
+        return Err(format!("a text has {} bytes; the maximum is {CONTENT_BYTES}", line.content.len()));
     }
     if line.vector.as_deref().is_some_and(|vector| !item::is_valid_vector(vector)) {
-        return Err("the vector is no direction in the graph's dimension".to_owned());
+        return Err("the vector must have 128 finite numbers, not all zero".to_owned());
     }
     Ok(Item::Node(NodeItem {
         id: line.id,
@@ -295,13 +292,13 @@ fn type_number(names: &[&str], name: &str, type_kind: &str) -> Result<u8, String
     let index = names.iter().position(|candidate| *candidate == name);
     index
         .map(|number| number as u8)
-        .ok_or_else(|| format!("{name:?} is no {type_kind}; these are {}", names.join(", ")))
+        .ok_or_else(|| format!("{name:?} is not an {type_kind}; use one of {}", names.join(", ")))
 }
 
 /// A number from 0 to 1, exactly as written: the JSON parser alone may lose an f64's last bit.
 fn parse_ratio(raw: &RawValue, field: &str) -> Result<f64, String> {
     match raw.get().parse::<f64>() {
         Ok(ratio) if (0.0..=1.0).contains(&ratio) => Ok(ratio),
-        _ => Err(format!("the {field} should be a number from 0 to 1")),
+        _ => Err(format!("{field} must be a number from 0 to 1")),
     }
 }

@@ -43,7 +43,7 @@ impl<R: BufRead> LineReader<R> {
             self.buffer.pop();
         } else if read > LINE_BYTES {
             self.skip_rest()?;
-            return Ok(Some(Line::Invalid("it is longer than any line should be")));
+            return Ok(Some(Line::Invalid("it is longer than 1 MiB")));
         }
         Ok(Some(match std::str::from_utf8(&self.buffer) {
             Ok(text) => Line::Text(text.trim_end_matches('\r')),

@@ -158,8 +158,8 @@ fn detect_format(file: &mut File) -> Result<FileFormat> {
             return Ok(FileFormat::ServerMemory);
         }
     }
-    Err(Error::new(Kind::BadInput, "BAD_FILE", "The file holds no memories of a kind that is known").hint(
-        "Import a .amem file, the JSONL of @modelcontextprotocol/server-memory, or what quad memory export wrote",
+    Err(Error::new(Kind::BadInput, "BAD_FILE", "The format of the file is not supported").hint(
+        "Import a .amem file, the JSONL of @modelcontextprotocol/server-memory, or an export of quad memory export",
     ))
 }
 

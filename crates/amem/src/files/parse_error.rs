@@ -5,14 +5,16 @@ use quad_core::{Error, Kind};
 /// The content is invalid at this byte.
 pub(crate) fn at_byte(offset: u64, problem: impl std::fmt::Display) -> Error {
     Error::new(Kind::BadInput, "BAD_FILE", format!("Byte {offset}: {problem}"))
-        .hint("The file is damaged or of another kind; nothing after this was read")
+        .hint(
+            "Check whether the file is complete and of a supported format; nothing after this byte was read",
+        )
         .with_detail("offset", offset)
 }
 
 /// The content is invalid in this line.
 pub(crate) fn at_line(line: u64, problem: impl std::fmt::Display) -> Error {
     Error::new(Kind::BadInput, "BAD_FILE", format!("Line {line}: {problem}"))
-        .hint("Mend the line or take it out; nothing after it was read")
+        .hint("Correct or remove the line; nothing after it was read")
         .with_detail("line", line)
 }
 

@@ -216,7 +216,7 @@ fn amem_errors_name_byte_offset() {
     };
     let huge = u64::MAX.to_le_bytes();
     for (at, bytes, error_offset, expected) in [
-        (0, b"X".as_slice(), 0, "no .amem file"),
+        (0, b"X".as_slice(), 0, "not an .amem file"),
         (4, &[2], 4, "version 2"),
         (16, &huge, 32, "nodes"),
         (24, &huge, 40, "edges"),
@@ -225,14 +225,14 @@ fn amem_errors_name_byte_offset() {
         (56, &huge, 56, "vectors"),
         (8, &[255, 255, 255, 255], 56, "vectors"),
         (second_node, &[0], second_node, "not less"),
-        (second_node + 8, &[6], second_node + 8, "no event type"),
-        (second_node + 12, &huge, second_node + 12, "no time"),
+        (second_node + 8, &[6], second_node + 8, "not an event type"),
+        (second_node + 12, &huge, second_node + 12, "out of range"),
         (second_node + 24, &[0, 0, 0xc0, 0x7f], second_node + 24, "NaN"),
         (second_node + 44, &huge, second_node + 44, "text"),
-        (second_node + 52, &huge[..4], second_node + 52, "longer than any"),
+        (second_node + 52, &huge[..4], second_node + 52, "the maximum is"),
         (first_edge, &[9], first_edge, "node 9"),
         (first_edge + 8, &[1], first_edge, "itself"),
-        (first_edge + 16, &[7], first_edge + 16, "no edge type"),
+        (first_edge + 16, &[7], first_edge + 16, "not an edge type"),
     ] {
         let message = error_message(at, bytes);
         assert!(
@@ -248,7 +248,7 @@ fn oversized_content_length_is_rejected() {
     let mut bytes = write_amem_bytes(&nodes, &edges);
     let contents = (HEADER_BYTES + 3 * NODE_BYTES + 3 * EDGE_BYTES) as usize;
     bytes[contents..contents + 4].copy_from_slice(&u32::MAX.to_le_bytes());
-    assert!(read_amem(&bytes).unwrap_err().message().contains("65536 are the most"));
+    assert!(read_amem(&bytes).unwrap_err().message().contains("the maximum is 65536"));
     bytes[contents..contents + 4].copy_from_slice(&60_000u32.to_le_bytes());
     assert!(read_amem(&bytes).is_err());
 }
@@ -335,17 +335,17 @@ fn jsonl_errors_name_line() {
     assert!(error_message(r#"{"format":"quadrivium-memory","version":2}"#).contains("version 2"));
     assert!(
         error_message(&format!("{header}\n{valid_line}\n\n{valid_line}"))
-            .starts_with("Line 4: node 1 comes after")
+            .starts_with("Line 4: node 1 follows")
     );
     for (invalid_line, expected) in [
-        (valid_line.replace("fact", "fakt"), "is no event type"),
+        (valid_line.replace("fact", "fakt"), "is not an event type"),
         (valid_line.replace("0.5", "1.5"), "confidence"),
         (valid_line.replace("0.5", "\"0.5\""), "confidence"),
         (valid_line.replace("\"id\":1", "\"id\":18446744073709551615"), "too large"),
         (valid_line.replace("\"x\"", &format!("\"{}\"", "x".repeat(CONTENT_BYTES + 1))), "bytes"),
         (valid_line.replace("\"x\"", "\"x\",\"vector\":[1.0]"), "vector"),
         (valid_line.replace("\"x\"", "\"x\",\"more\":1"), "more"),
-        (valid_line.replace("node", "blob"), "neither node nor edge"),
+        (valid_line.replace("node", "blob"), "not node, edge or session"),
         ("x".repeat(LINE_BYTES + 5), "longer"),
         (
             r#"{"type":"edge","source_id":1,"target_id":2,"edge_type":"supports","weight":1,"created_at":1}"#

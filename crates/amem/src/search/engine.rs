@@ -341,7 +341,7 @@ const MIN_SIMILARITY: f32 = 0.25;
 
 fn check_limit(limit: usize) -> Result<()> {
     if limit > PAGE_HITS {
-        let message = format!("{limit} hits are more than a page holds: {PAGE_HITS}");
+        let message = format!("{limit} hits are wanted; a page has at most {PAGE_HITS}");
         return Err(Error::bad_input(message).hint("Ask for fewer"));
     }
     Ok(())
@@ -350,10 +350,10 @@ fn check_limit(limit: usize) -> Result<()> {
 fn check_comparable(text: &str) -> Result<()> {
     if text.len() > COMPARED_TEXT_BYTES {
         return Err(Error::bad_input(format!(
-            "The text has {} bytes; at most {COMPARED_TEXT_BYTES} can be compared",
+            "The text has {} bytes; the maximum is {COMPARED_TEXT_BYTES}",
             text.len()
         ))
-        .hint("Shorten it to what matters"));
+        .hint("Shorten it"));
     }
     Ok(())
 }
@@ -374,9 +374,8 @@ fn embed_query(text_index: &TextIndex, view: &TextView, text: &str) -> Result<Ve
         (Some(stats), Ok(term)) => 0.5 + 0.5 * stats.idf(term) / stats.max_idf(),
         _ => 1.0,
     };
-    embedder::embed_weighted(text, weight).ok_or_else(|| {
-        Error::bad_input("There is no word to compare with").hint("Use words; these are letters and digits")
-    })
+    embedder::embed_weighted(text, weight)
+        .ok_or_else(|| Error::bad_input("The text contains no word").hint("Use words of letters and digits"))
 }
 
 /// A page of the hits of a ranking.

@@ -174,7 +174,7 @@ fn load_index(folder: &Path) -> IndexResult<Option<LoadedIndex>> {
         }
         let payload = metas.payload.unwrap_or_default();
         let watermark: Watermark = serde_json::from_str(&payload)
-            .map_err(|error| IndexError(format!("it does not say how far it reaches: {error}")))?;
+            .map_err(|error| IndexError(format!("its watermark cannot be read: {error}")))?;
         if watermark.format != FORMAT {
             return Err(IndexError(format!("its format is {}, not {FORMAT}", watermark.format)));
         }
@@ -469,11 +469,11 @@ pub(crate) fn check(
     let indexed = nodes.iter().take_while(|id| id.unsigned_abs() < searcher.watermark.next_id);
     let missing: Vec<&i64> = indexed.filter(|id| ids.binary_search(id).is_err()).collect();
     if let Some(first) = missing.first() {
-        violations.push(format!("{} nodes are not in it, the first is {first}", missing.len()));
+        violations.push(format!("{} nodes are missing in the index, the first is {first}", missing.len()));
     }
     let duplicates = ids.windows(2).filter(|pair| pair[0] == pair[1]).count();
     if duplicates > 0 {
-        violations.push(format!("{duplicates} nodes are in it twice"));
+        violations.push(format!("{duplicates} nodes are in the index twice"));
     }
     let mut deleted_ids = BTreeSet::new();
     let mut position = searcher.watermark.deletions_seen;
@@ -488,7 +488,7 @@ pub(crate) fn check(
         |id: &&i64| **id <= last && nodes.binary_search(id).is_err() && !deleted_ids.contains(*id);
     let unknown: Vec<&i64> = ids.iter().filter(is_unknown).collect();
     if let Some(first) = unknown.first() {
-        violations.push(format!("{} nodes are in it that do not exist, the first is {first}", unknown.len()));
+        violations.push(format!("{} nodes in the index do not exist, the first is {first}", unknown.len()));
     }
     Ok(violations)
 }

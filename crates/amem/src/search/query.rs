@@ -28,7 +28,7 @@ impl Query {
     pub fn parse(text: &str) -> Result<Query> {
         if text.len() > QUERY_BYTES {
             return Err(Error::bad_input(format!(
-                "The query has {} bytes; at most {QUERY_BYTES} are searched for",
+                "The query has {} bytes; the maximum is {QUERY_BYTES}",
                 text.len()
             ))
             .hint("Search for a few words of it"));
@@ -54,10 +54,10 @@ impl Query {
     pub fn from_claim(claim: &str) -> Result<Query> {
         if claim.len() > COMPARED_TEXT_BYTES {
             return Err(Error::bad_input(format!(
-                "The text has {} bytes; at most {COMPARED_TEXT_BYTES} can be compared",
+                "The text has {} bytes; the maximum is {COMPARED_TEXT_BYTES}",
                 claim.len()
             ))
-            .hint("Shorten it to what matters"));
+            .hint("Shorten it"));
         }
         let mut query = Query { clauses: Vec::new(), terms: Vec::new() };
         let all = words::collect_words(claim);
@@ -77,15 +77,15 @@ impl Query {
 
     fn validated(self) -> Result<Query> {
         if self.clauses.is_empty() {
-            return Err(Error::bad_input("There is no word to search for")
+            return Err(Error::bad_input("The query contains no word")
                 .hint("Use words, \"a phrase\" or a prefix*; words are letters and digits"));
         }
         if self.clauses.len() > QUERY_CLAUSES {
             return Err(Error::bad_input(format!(
-                "The query has {} different words and phrases; at most {QUERY_CLAUSES} are searched for at once",
+                "The query has {} different words and phrases; the maximum is {QUERY_CLAUSES}",
                 self.clauses.len()
             ))
-            .hint("Leave out the common ones"));
+            .hint("Leave out common words"));
         }
         Ok(self)
     }
@@ -113,10 +113,10 @@ impl Query {
             [word] => self.add_word(word),
             _ if phrase.len() > PHRASE_WORDS => {
                 return Err(Error::bad_input(format!(
-                    "A phrase has {} words; at most {PHRASE_WORDS} are searched for",
+                    "A phrase has {} words; the maximum is {PHRASE_WORDS}",
                     phrase.len()
                 ))
-                .hint("Shorten the phrase, or leave its quotes out"));
+                .hint("Shorten the phrase, or remove its quotes"));
             }
             _ => {
                 let terms = phrase.iter().map(|word| self.term_index(word)).collect();

@@ -296,7 +296,7 @@ fn path(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> {
         PathResult::None => {}
         PathResult::LimitReached => {
             let message = format!(
-                "The search visited {} nodes and gave up; name edge_types",
+                "The search stopped after {} nodes; restrict edge_types",
                 limits::MAX_TRAVERSAL_NODES
             );
             result.put("exhausted", true);

@@ -77,7 +77,10 @@ fn search(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> {
         ("text", cursor) => request.text(engine, sql, cursor)?,
         ("hybrid", None) => request.hybrid(engine, sql)?,
         ("hybrid", Some(_)) => {
-            return Err(invalid_argument("cursor", "goes with mode text; a hybrid search has one page"));
+            return Err(invalid_argument(
+                "cursor",
+                "works with mode text only; a hybrid search has one page",
+            ));
         }
         (other, _) => return Err(errors::unknown_value("mode", other, &["hybrid", "text"])),
     };
@@ -117,7 +120,7 @@ fn similar(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> 
     let (query, default_similarity) = match (arguments.text("query_text"), arguments.get("query_vec")) {
         (Some(text), None) => (SimilarityQuery::Text(text), MIN_TEXT_SIMILARITY),
         (None, Some(_)) => (SimilarityQuery::Vector(&vector), MIN_VECTOR_SIMILARITY),
-        _ => return Err(invalid_argument("query_text", "this or query_vec is needed, and not both")),
+        _ => return Err(invalid_argument("query_text", "give either query_text or query_vec")),
     };
     let min_similarity = arguments.number("min_similarity").unwrap_or(default_similarity) as f32;
     let request = search_request(arguments, "", "top_k")?;

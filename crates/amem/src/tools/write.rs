@@ -270,7 +270,7 @@ async fn forget(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
     let id = arguments.node("node_id")?;
     let reason = arguments.reason()?.map(str::trim).unwrap_or_default().to_owned();
     if reason.is_empty() {
-        return Err(invalid_argument("reason", "must say why: it is all that remains"));
+        return Err(invalid_argument("reason", "is required"));
     }
     run_write(amem, call, move |tx| {
         let deletion = delete::delete_node(tx, id)?;
@@ -279,7 +279,7 @@ async fn forget(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
         let mut result =
             json!({"node_id": id.0, "forgotten": deletion.done, "edges_removed": deletion.edges});
         if let (false, Some(result)) = (deletion.done, result.as_object_mut()) {
-            let message = "The node has more links than one call removes; call again";
+            let message = "The node has more links than one call removes; call memory_forget again";
             result.insert("message".into(), message.into());
         }
         Ok(structured(result))
@@ -314,7 +314,7 @@ async fn log_conversation(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult>
         let (id, _) = first_node(&inserted, &new_nodes);
         tx.audit_output("node_id", id.0);
         let result = json!({"node_id": id.0, "edges_created": inserted.edges,
-            "message": "Logged, as the next link of the chain"});
+            "message": "Logged as the next node of your chain"});
         Ok(structured(result).with_link(id.uri(), format!("Node {id}")))
     })
     .await
@@ -343,7 +343,7 @@ fn new_edge(value: &Value) -> Result<NewEdge> {
     let target = match (edge.integer("target_id"), edge.integer("target_index")) {
         (Some(id), None) => Target::Node(NodeId::from_u64_saturating(id)),
         (None, Some(position)) => Target::BatchIndex(usize::try_from(position).unwrap_or(usize::MAX)),
-        _ => return Err(invalid_argument("edges", "each needs target_id or target_index, and not both")),
+        _ => return Err(invalid_argument("edges", "each needs either target_id or target_index")),
     };
     Ok(NewEdge {
         target,
@@ -376,7 +376,7 @@ fn vector(arguments: Arguments<'_>) -> Result<Option<Vec<f32>>> {
 fn conversation_node(arguments: Arguments<'_>) -> Result<NewNode> {
     let (user, agent) = (arguments.text("user_message"), arguments.text("agent_response"));
     if user.is_none() && agent.is_none() {
-        return Err(invalid_argument("user_message", "this or agent_response is needed"));
+        return Err(invalid_argument("user_message", "give user_message, agent_response or both"));
     }
     let content = conversation::encode_turn(user, agent, arguments.text("topic"));
     insert::check_content("conversation", &content)?;
