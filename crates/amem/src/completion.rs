@@ -30,7 +30,7 @@ pub(crate) fn variable_kind(subject: &str, variable: &str) -> Option<VariableKin
 
 /// The values that begin with `prefix`.
 pub(crate) fn values(sql: &mut dyn Sql, kind: VariableKind, prefix: &str) -> Result<Completion> {
-    let basis = ReadSet::at_version(sql.version());
+    let read_set = ReadSet::at_version(sql.version());
     let matching = |candidates: &[&str]| -> Vec<String> {
         let lower = prefix.to_lowercase();
         candidates
@@ -39,15 +39,15 @@ pub(crate) fn values(sql: &mut dyn Sql, kind: VariableKind, prefix: &str) -> Res
             .map(|candidate| (*candidate).to_owned())
             .collect()
     };
-    let (values, basis) = match kind {
-        VariableKind::Type => (matching(&event_type::NAMES), basis),
-        VariableKind::Depth => (matching(&["1", "2", "3", "4", "5"]), basis),
-        VariableKind::Node => (ids_with_prefix(sql, "amem_node", prefix)?, basis.with_tag(tags::nodes())),
+    let (values, read_set) = match kind {
+        VariableKind::Type => (matching(&event_type::NAMES), read_set),
+        VariableKind::Depth => (matching(&["1", "2", "3", "4", "5"]), read_set),
+        VariableKind::Node => (ids_with_prefix(sql, "amem_node", prefix)?, read_set.with_tag(tags::nodes())),
         VariableKind::Session => {
-            (ids_with_prefix(sql, "amem_session", prefix)?, basis.with_tag(tags::sessions()))
+            (ids_with_prefix(sql, "amem_session", prefix)?, read_set.with_tag(tags::sessions()))
         }
     };
-    Ok(Completion { total: values.len(), values, read_set: basis })
+    Ok(Completion { total: values.len(), values, read_set })
 }
 
 /// Ids whose decimal form begins with `prefix`: the prefix itself, then the 10 ids with one more digit, then the

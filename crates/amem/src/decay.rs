@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(score(0, effective_access(NOW, 0), NOW), 1.0);
         assert_eq!(score(1, effective_access(NOW, 0), NOW), 0.8);
         assert_eq!(round_score(score(0, NOW - days(2.0), NOW)), 0.980199);
-        assert!(score(0, NOW - days(1.0 / 24.0), NOW) > 0.99, "no cliff after an hour");
+        assert!(score(0, NOW - days(1.0 / 24.0), NOW) > 0.99, "the score does not drop within an hour");
         assert!(score(2, NOW - days(3650.0), NOW) > 0.0);
     }
 

@@ -404,8 +404,8 @@ mod tests {
             let hub = added["node_ids"][0].as_i64().unwrap();
             let last = hub + limit as i64 + 1;
             let assert_reached = async |expected: usize| {
-                let walk = json!({"start_id": hub, "max_results": 100});
-                assert_eq!(env.call("memory_traverse", walk).await.unwrap()["visited_count"], expected);
+                let arguments = json!({"start_id": hub, "max_results": 100});
+                assert_eq!(env.call("memory_traverse", arguments).await.unwrap()["visited_count"], expected);
                 env.scheme.graph_cache.clear();
                 let context = env.call("memory_context", json!({"node_id": hub, "depth": 1})).await.unwrap();
                 assert_eq!(context["node_count"], expected);

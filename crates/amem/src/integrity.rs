@@ -332,20 +332,20 @@ fn check_vectors_positions_deletions(
             || subject.to_owned(),
         );
     }
-    let mut mark = 0;
+    let mut position = 0;
     loop {
         let rows = sql.query(
             "SELECT mark, node_id FROM amem_erased WHERE tenant_id = $1 AND mark > $2 ORDER BY mark LIMIT $3",
-            params![tenant.as_str(), mark, limits::CHECK_ROWS as i64],
+            params![tenant.as_str(), position, limits::CHECK_ROWS as i64],
         )?;
         for row in &rows {
             let (next, id) = (row.int(0)?, row.int(1)?);
             violations.add_if(
-                next != mark + 1 || scan.contains_node(id),
+                next != position + 1 || scan.contains_node(id),
                 "deleted nodes that still exist, or gaps in the list of deleted nodes",
                 || id.to_string(),
             );
-            mark = next;
+            position = next;
             scan.counters.deleted += 1;
         }
         if rows.len() < limits::CHECK_ROWS {

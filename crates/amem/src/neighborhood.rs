@@ -38,9 +38,9 @@ pub(crate) async fn read_neighborhood(
     id: NodeId,
     depth: usize,
 ) -> Result<ReadOutput> {
-    let (document, basis) = read_with_links(amem, caller, id, depth, 0).await?;
-    let reading = ReadOutput::new(Content::from_json_text(document.into()), basis);
-    Ok(ReadOutput { cacheable: false, ..reading })
+    let (document, read_set) = read_with_links(amem, caller, id, depth, 0).await?;
+    let output = ReadOutput::new(Content::from_json_text(document.into()), read_set);
+    Ok(ReadOutput { cacheable: false, ..output })
 }
 
 /// A page of a neighborhood. The first page has the links that the caller may see.
@@ -53,9 +53,9 @@ pub(crate) async fn read_with_links(
 ) -> Result<(JsonObjectWriter, ReadSet)> {
     let graph_cache = amem.graph_cache.clone();
     let load = move |sql: &mut Snapshot<'_>| read(sql, &graph_cache, id, depth, offset);
-    let (mut document, basis) = amem.store.read_inline(&caller.tenant, load).await?;
+    let (mut document, read_set) = amem.store.read_inline(&caller.tenant, load).await?;
     let (Some(link_index), 0) = (&amem.link_index, offset) else {
-        return Ok((document, basis));
+        return Ok((document, read_set));
     };
     let visible = link_index.links_of(caller, &id.uri()).await?;
     if !visible.links.is_empty() {
@@ -64,9 +64,9 @@ pub(crate) async fn read_with_links(
     if visible.is_truncated {
         document.put("links_cut", true);
     }
-    let mut basis = basis.merge(&visible.read_set);
-    basis.visible_hash = visible.read_set.visible_hash;
-    Ok((document, basis))
+    let mut read_set = read_set.merge(&visible.read_set);
+    read_set.visible_hash = visible.read_set.visible_hash;
+    Ok((document, read_set))
 }
 
 /// A node, the nodes around it, and the edges between them.
@@ -188,10 +188,10 @@ mod tests {
 
             let has_link = uri == "amem://node/0" && &*caller.subject == "agent_1";
             let hidden = ReadSet::default().with_tag(Tag::new("link:to:x"));
-            let mut basis = ReadSet::default().merge_hidden(&hidden);
-            basis.visible_hash = Some("these".into());
+            let mut read_set = ReadSet::default().merge_hidden(&hidden);
+            read_set.visible_hash = Some("these".into());
             let links = if has_link { vec![json!({"to": uri})] } else { Vec::new() };
-            Ok(VisibleLinks { links, is_truncated: has_link, read_set: basis })
+            Ok(VisibleLinks { links, is_truncated: has_link, read_set })
         }
     }
 
@@ -207,7 +207,7 @@ mod tests {
             let resolver = Resolver::new(vec![amem as Arc<dyn Scheme>], store.clone(), store).unwrap();
             let read = async |caller: &Principal, uri: &str| {
                 let answer = resolver.read(caller, View::All, uri).await.unwrap();
-                assert!(!answer.read.cacheable, "it depends on who reads it");
+                assert!(!answer.read.cacheable, "it depends on the caller");
                 assert!(answer.read.read_set.is_invalidated_by(&[Tag::new("link:to:x")]));
                 assert_eq!(answer.read.read_set.visible_hash.as_deref(), Some("these"));
                 serde_json::from_slice::<Value>(answer.read.contents[0].bytes()).unwrap()

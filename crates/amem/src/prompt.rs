@@ -139,12 +139,12 @@ fn link_message(uri: String, name: String) -> Message {
 }
 
 fn reflect(sql: &mut dyn Sql, topic: &str, id: Option<NodeId>) -> Result<(Vec<Message>, ReadSet)> {
-    let mut basis = ReadSet::at_version(sql.version());
+    let mut read_set = ReadSet::at_version(sql.version());
     let mut start = String::new();
     let mut messages = Vec::new();
     if let Some(id) = id {
         let node = node::get(sql, id)?;
-        basis = basis.with_tag(tags::node(id)).with_tag(tags::any_node());
+        read_set = read_set.with_tag(tags::node(id)).with_tag(tags::any_node());
         start = format!("\n\nStart from this memory:\n{}", summary_line(&node));
         messages.push(link_message(id.uri(), format!("Node {id}")));
     }
@@ -154,7 +154,7 @@ fn reflect(sql: &mut dyn Sql, topic: &str, id: Option<NodeId>) -> Result<(Vec<Me
          what depends on them, and with memory_resolve whether they still hold. Then tell the chain of reasons plainly."
     );
     messages.insert(0, user_message(ContentBlock::Text(text)));
-    Ok((messages, basis))
+    Ok((messages, read_set))
 }
 
 fn summarize(sql: &mut dyn Sql, subject: &str, id: Option<SessionId>) -> Result<(Vec<Message>, ReadSet)> {
@@ -187,8 +187,11 @@ fn summarize(sql: &mut dyn Sql, subject: &str, id: Option<SessionId>) -> Result<
          as summary.",
         session.node_count
     );
-    let basis = ReadSet::at_version(sql.version()).with_tag(tags::session(id));
-    Ok((vec![user_message(ContentBlock::Text(text)), link_message(id.uri(), format!("Session {id}"))], basis))
+    let read_set = ReadSet::at_version(sql.version()).with_tag(tags::session(id));
+    Ok((
+        vec![user_message(ContentBlock::Text(text)), link_message(id.uri(), format!("Session {id}"))],
+        read_set,
+    ))
 }
 
 /// A node as one line of a list.

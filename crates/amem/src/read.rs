@@ -20,39 +20,39 @@ pub(crate) fn read_resource(
     resource: &Resource,
 ) -> Result<ReadOutput> {
     let now = micros::now();
-    let basis = ReadSet::at_version(sql.version());
-    let (document, basis): (JsonText, ReadSet) = match resource {
-        Resource::Stats => (counters::read(sql)?.to_json().into(), basis.with_tag(tags::counters())),
-        Resource::Recent => (list::recent(sql)?.into(), basis.with_tag(tags::nodes())),
+    let read_set = ReadSet::at_version(sql.version());
+    let (document, read_set): (JsonText, ReadSet) = match resource {
+        Resource::Stats => (counters::read(sql)?.to_json().into(), read_set.with_tag(tags::counters())),
+        Resource::Recent => (list::recent(sql)?.into(), read_set.with_tag(tags::nodes())),
         Resource::Important => {
-            let basis = basis.with_tag(tags::nodes());
+            let read_set = read_set.with_tag(tags::nodes());
             let content = Content::from_json_text(list::important(sql, now)?.into());
-            return Ok(ReadOutput { cacheable: false, ..ReadOutput::new(content, basis) });
+            return Ok(ReadOutput { cacheable: false, ..ReadOutput::new(content, read_set) });
         }
-        Resource::Node(id) => return read_node(sql, *id, now, basis),
+        Resource::Node(id) => return read_node(sql, *id, now, read_set),
         Resource::Neighborhood { id, depth } => {
-            let (document, basis) = neighborhood::read(sql, graph_cache, *id, *depth, 0)?;
-            (document.into(), basis)
+            let (document, read_set) = neighborhood::read(sql, graph_cache, *id, *depth, 0)?;
+            (document.into(), read_set)
         }
         Resource::Session { id, page } => {
-            (list::nodes_of_session(sql, *id, *page)?.into(), basis.with_tag(tags::session(*id)))
+            (list::nodes_of_session(sql, *id, *page)?.into(), read_set.with_tag(tags::session(*id)))
         }
         Resource::Type { event_type, page } => (
             list::nodes_of_type(sql, *event_type, *page)?.into(),
-            basis.with_tag(tags::event_type(*event_type)),
+            read_set.with_tag(tags::event_type(*event_type)),
         ),
         Resource::Sessions { before, limit } => {
-            let mut basis = basis.with_tag(tags::sessions());
+            let mut read_set = read_set.with_tag(tags::sessions());
             // Each entry shows its number of nodes. A new node makes the list stale but does not notify
             // subscribers.
-            basis.silent_tags.insert(tags::nodes());
-            (sessions_json(sql, *before, *limit)?.into(), basis)
+            read_set.silent_tags.insert(tags::nodes());
+            (sessions_json(sql, *before, *limit)?.into(), read_set)
         }
         Resource::Search { search, cursor } => {
-            (search.text(engine, sql, cursor.as_deref())?.document.into(), basis.with_tag(tags::nodes()))
+            (search.text(engine, sql, cursor.as_deref())?.document.into(), read_set.with_tag(tags::nodes()))
         }
     };
-    Ok(ReadOutput::new(Content::from_json_text(document), basis))
+    Ok(ReadOutput::new(Content::from_json_text(document), read_set))
 }
 
 /// Checks that a resource exists, and returns what that depends on. For a node and its neighborhood the node's row
@@ -75,7 +75,7 @@ pub(crate) fn check_exists(
 
 /// `amem://node/{id}`. Reading it is an access. The document already counts it, and a side effect of the read's
 /// audit event stores it.
-fn read_node(sql: &mut dyn Sql, id: NodeId, now: i64, basis: ReadSet) -> Result<ReadOutput> {
+fn read_node(sql: &mut dyn Sql, id: NodeId, now: i64, read_set: ReadSet) -> Result<ReadOutput> {
     const FIELDS: [NodeField; 10] = [
         NodeField::Static(StaticField::Id),
         NodeField::Static(StaticField::EventType),
@@ -106,8 +106,8 @@ fn read_node(sql: &mut dyn Sql, id: NodeId, now: i64, basis: ReadSet) -> Result<
         }
     }
     let side_effect = quad_store::side_effect(id.0, move |tx| node::save_access(tx, &access_update, now));
-    let basis = basis.with_tag(tags::node(id)).with_tag(tags::any_node());
-    let output = ReadOutput::new(Content::from_json_text(document.into()), basis);
+    let read_set = read_set.with_tag(tags::node(id)).with_tag(tags::any_node());
+    let output = ReadOutput::new(Content::from_json_text(document.into()), read_set);
     Ok(ReadOutput { cacheable: false, side_effect: Some(side_effect), ..output })
 }
 

@@ -30,7 +30,7 @@ async fn reading_node_counts_access_and_keeps_version() {
             .read(&env.test_store.tenant, |sql| crate::node::get(sql, crate::NodeId(1)))
             .await
             .unwrap();
-        assert_eq!(stored.access_count, 3, "in the database, for another process");
+        assert_eq!(stored.access_count, 3, "stored, so that another process reads it");
         assert_eq!(stored.effective_access, crate::decay::effective_access(stored.last_accessed, 3));
     }
 }
@@ -217,7 +217,7 @@ async fn audit_event_contains_reason_but_not_content() {
             .unwrap();
         let event = rows[0].text(0).unwrap();
         assert!(event.contains("it was private") && event.contains("\"node_id\":2"), "{event}");
-        assert!(!event.contains("cron jobs"), "contents are not written down");
+        assert!(!event.contains("cron jobs"), "the content is not in the audit event");
     }
 }
 

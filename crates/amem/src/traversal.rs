@@ -201,8 +201,8 @@ impl TraversalPage {
     }
 
     /// Adds the tags of all visited nodes: the page depends on each node whose edges were followed.
-    pub(crate) fn add_dependencies(&self, basis: ReadSet) -> ReadSet {
-        depend_on_nodes(basis, self.traversal.visited.iter().map(|visited| visited.node.id))
+    pub(crate) fn add_dependencies(&self, read_set: ReadSet) -> ReadSet {
+        depend_on_nodes(read_set, self.traversal.visited.iter().map(|visited| visited.node.id))
     }
 
     /// Writes the cursor of the next page, or a message that the limit is reached.
@@ -221,13 +221,13 @@ impl TraversalPage {
     }
 }
 
-fn depend_on_nodes(mut basis: ReadSet, ids: impl ExactSizeIterator<Item = NodeId>) -> ReadSet {
+fn depend_on_nodes(mut read_set: ReadSet, ids: impl ExactSizeIterator<Item = NodeId>) -> ReadSet {
     if ids.len() > limits::MAX_NODE_TAGS {
         // Too many nodes for single tags: depend on any change of the graph.
-        return basis.with_tag(tags::counters()).with_tag(tags::any_node()).with_tag(tags::nodes());
+        return read_set.with_tag(tags::counters()).with_tag(tags::any_node()).with_tag(tags::nodes());
     }
-    basis.tags.extend(ids.map(tags::node));
-    basis.with_tag(tags::any_node())
+    read_set.tags.extend(ids.map(tags::node));
+    read_set.with_tag(tags::any_node())
 }
 
 /// The result of `memory_traverse`.

@@ -225,29 +225,29 @@ impl ImportBatch {
 
     /// Writes what is new.
     pub fn write(&self, tx: &mut Tx<'_>, id_map: &IdMap) -> Result<BatchResult> {
-        let mut stats = counters::lock(tx)?;
+        let mut counters = counters::lock(tx)?;
         let mut plan = self.plan(tx, id_map)?;
         let mut result =
             BatchResult { id_map_delta: std::mem::take(&mut plan.id_map_delta), ..BatchResult::default() };
         let mut changed_nodes = BTreeSet::new();
         if !plan.new_nodes.is_empty() {
-            self.write_nodes(tx, &mut stats, id_map, &plan, &mut result)?;
+            self.write_nodes(tx, &mut counters, id_map, &plan, &mut result)?;
             let local_ids: BTreeMap<u64, NodeId> = result.id_map_delta.nodes.iter().copied().collect();
             let local_id = |id: u64| local_ids.get(&id).copied().or_else(|| id_map.nodes.get(id));
             self.plan_edges(tx, local_id, &mut plan)?;
             plan.changed_sessions = (0..self.sessions.len()).collect();
         }
-        write_edges(tx, &mut stats, &plan.new_edges, &mut result, &mut changed_nodes)?;
+        write_edges(tx, &mut counters, &plan.new_edges, &mut result, &mut changed_nodes)?;
         let local_ids: BTreeMap<u64, NodeId> = result.id_map_delta.nodes.iter().copied().collect();
         for index in &plan.changed_sessions {
             if let Some(item) = self.sessions.get(*index) {
                 let local_id = |id: u64| local_ids.get(&id).copied().or_else(|| id_map.nodes.get(id));
-                self.write_session(tx, &mut stats, id_map, item, local_id, &mut result)?;
+                self.write_session(tx, &mut counters, id_map, item, local_id, &mut result)?;
             }
         }
         result.existing = plan.existing;
         result.edges_left_out += plan.edges_left_out;
-        stats.save(tx)?;
+        counters.save(tx)?;
         tx.invalidate(tags::counters());
         tx.invalidate(tags::nodes());
         tags::invalidate_nodes(tx, &changed_nodes);
@@ -261,12 +261,12 @@ impl ImportBatch {
     fn write_nodes(
         &self,
         tx: &mut Tx<'_>,
-        stats: &mut Counters,
+        counters: &mut Counters,
         id_map: &IdMap,
         plan: &BatchPlan,
         result: &mut BatchResult,
     ) -> Result<()> {
-        let now = stats.next_timestamp();
+        let now = counters.next_timestamp();
         let mut nodes: Vec<(Node, &str)> = Vec::with_capacity(plan.new_nodes.len());
         let mut vectors: Vec<(NodeId, &[f32])> = Vec::new();
         let mut digests: BTreeMap<NodeDigest, NodeId> = BTreeMap::new();
@@ -279,8 +279,8 @@ impl ImportBatch {
                 continue;
             }
             let created_at = item.created_at.clamp(0, now);
-            let session = get_or_create_session(tx, stats, id_map, item.session_id, created_at, result)?;
-            let id = assign_node_id(stats, id_map.format, item.id);
+            let session = get_or_create_session(tx, counters, id_map, item.session_id, created_at, result)?;
+            let id = assign_node_id(counters, id_map.format, item.id);
             let last_accessed = item.last_accessed.clamp(created_at, now);
             let access_count = i64::from(item.access_count);
             let node = Node {
@@ -296,7 +296,7 @@ impl ImportBatch {
                 // PostgreSQL cannot store NUL characters.
                 content: item.content.replace('\0', "\u{fffd}"),
             };
-            stats.count_nodes(node.event_type, 1);
+            counters.count_nodes(node.event_type, 1);
             *session_node_counts.entry(session).or_default() += 1;
             vectors.extend(item.vector.as_deref().map(|vector| (id, vector)));
             digests.insert(*digest, id);
@@ -313,7 +313,7 @@ impl ImportBatch {
         insert::insert_vectors(tx, &vectors)?;
         insert_digests(tx, &digests)?;
         for (session, count) in session_node_counts {
-            session::count_nodes(tx, stats, session, count)?;
+            session::count_nodes(tx, counters, session, count)?;
             tx.invalidate(tags::session(session));
         }
         for event_type in EventType::ALL {
@@ -328,16 +328,16 @@ impl ImportBatch {
     fn write_session(
         &self,
         tx: &mut Tx<'_>,
-        stats: &mut Counters,
+        counters: &mut Counters,
         id_map: &IdMap,
         item: &SessionItem,
         local_id: impl Fn(u64) -> Option<NodeId>,
         result: &mut BatchResult,
     ) -> Result<()> {
-        let now = stats.next_timestamp();
+        let now = counters.next_timestamp();
         let clamp_time = |time: Option<i64>| time.map(|time| time.clamp(0, now));
         let started = clamp_time(item.started_at).unwrap_or(now);
-        let id = get_or_create_session(tx, stats, id_map, item.session_id, started, result)?;
+        let id = get_or_create_session(tx, counters, id_map, item.session_id, started, result)?;
         let metadata = item.metadata.as_ref().map(ToString::to_string);
         let metadata = metadata.filter(|text| text.len() <= limits::METADATA_BYTES);
         let episode = item.episode_id.and_then(local_id);
@@ -387,20 +387,20 @@ fn author_or_default(name: Option<&str>) -> &str {
 }
 
 /// The id of an imported node: its own if it is free and not too large, else the next one.
-fn assign_node_id(stats: &mut Counters, format: FileFormat, file_id: u64) -> NodeId {
+fn assign_node_id(counters: &mut Counters, format: FileFormat, file_id: u64) -> NodeId {
     let requested_id = i64::try_from(file_id).unwrap_or(i64::MAX);
     let keep_id = format != FileFormat::ServerMemory
-        && requested_id >= stats.next_id
+        && requested_id >= counters.next_id
         && requested_id <= limits::IMPORT_ID_MAX;
-    let id = if keep_id { requested_id } else { stats.next_id };
-    stats.next_id = id + 1;
+    let id = if keep_id { requested_id } else { counters.next_id };
+    counters.next_id = id + 1;
     NodeId(id)
 }
 
 /// The local session for a session of the file; created if there is none.
 fn get_or_create_session(
     tx: &mut Tx<'_>,
-    stats: &mut Counters,
+    counters: &mut Counters,
     id_map: &IdMap,
     file_session_id: u32,
     started_at: i64,
@@ -415,7 +415,7 @@ fn get_or_create_session(
         && file_session_id <= limits::IMPORT_SESSION_MAX
         && session::find(tx, SessionId(file_session_id))?.is_none();
     let id = keep_id.then_some(SessionId(file_session_id));
-    let id = session::create_at(tx, stats, id, ACTOR, None, started_at)?;
+    let id = session::create_at(tx, counters, id, ACTOR, None, started_at)?;
     result.id_map_delta.sessions.insert(file_session_id, id);
     result.sessions += 1;
     Ok(id)
@@ -423,12 +423,12 @@ fn get_or_create_session(
 
 fn write_edges(
     tx: &mut Tx<'_>,
-    stats: &mut Counters,
+    counters: &mut Counters,
     edges: &[(Edge, i64)],
     result: &mut BatchResult,
     changed_nodes: &mut BTreeSet<NodeId>,
 ) -> Result<()> {
-    let now = stats.next_timestamp();
+    let now = counters.next_timestamp();
     let is_supersession = |edge: &Edge| edge.edge_type == EdgeType::Supersedes;
     let other_edges: Vec<(Edge, i64)> = edges
         .iter()
@@ -454,7 +454,7 @@ fn write_edges(
         supersede::recompute_superseded_by(tx, target)?;
     }
     for edge in &added {
-        stats.count_edges(edge.edge_type, 1);
+        counters.count_edges(edge.edge_type, 1);
         changed_nodes.extend([edge.source, edge.target]);
     }
     result.edges += added.len() as u64;

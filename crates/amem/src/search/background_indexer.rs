@@ -74,7 +74,9 @@ impl BackgroundIndexer {
                 std::thread::Builder::new().name("text-index".to_owned()).spawn(move || shared.run_queue());
             match thread {
                 Ok(_) => queue.running = true,
-                Err(error) => tracing::warn!(%error, "the text index waits: no thread can be started"),
+                Err(error) => {
+                    tracing::warn!(%error, "the text index is not written: no thread can be started")
+                }
             }
         }
     }
@@ -206,7 +208,7 @@ impl IndexJob<'_> {
     }
 
     fn log_corrupt(&self, damage: &IndexError) {
-        tracing::warn!(tenant = %self.tenant, %damage, "the text index is damaged and is built anew");
+        tracing::warn!(tenant = %self.tenant, %damage, "the text index is damaged and is being rebuilt");
     }
 
     /// Reads pages until there is enough to write, or nothing more.

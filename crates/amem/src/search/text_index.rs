@@ -304,7 +304,7 @@ impl TextIndex {
 
     /// A state without an index, until the background indexer has rebuilt it.
     fn corrupt_state(&self, damage: &IndexError, index_stat: Option<IndexFileStat>) -> SharedState {
-        tracing::warn!(folder = %self.folder.display(), %damage, "the text index is damaged and will be built anew");
+        tracing::warn!(folder = %self.folder.display(), %damage, "the text index is damaged and will be rebuilt");
         SharedState { is_corrupt: true, ..SharedState::new(None, index_stat) }
     }
 

@@ -332,7 +332,7 @@ mod tests {
             let hits =
                 vectors.search(&mut nodes, VectorSpace::BuiltIn, &query, &Filter::default(), 600).unwrap();
             let actual: Vec<(u64, f32)> = hits.iter().map(|hit| (hit.id, hit.score)).collect();
-            assert_eq!(actual, expected[..600], "{max_cached} held");
+            assert_eq!(actual, expected[..600], "{max_cached} cached");
         }
     }
 

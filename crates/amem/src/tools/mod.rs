@@ -68,16 +68,16 @@ type RunRead = fn(&mut dyn Sql, &ReadCall) -> Result<(ToolOutput, ReadSet)>;
 async fn read(amem: &Amem, call: ToolCall<'_>, run: RunRead) -> Result<ToolResult> {
     let tenant = &call.caller.tenant;
     let call = ReadCall::new(amem, call);
-    let (output, basis) = amem.store.read(tenant, move |sql| run(sql, &call)).await?;
-    Ok(ToolResult::read_only(output, basis))
+    let (output, read_set) = amem.store.read(tenant, move |sql| run(sql, &call)).await?;
+    Ok(ToolResult::read_only(output, read_set))
 }
 
 /// Runs a tool that reads few rows, on the calling thread.
 async fn read_inline(amem: &Amem, call: ToolCall<'_>, run: RunRead) -> Result<ToolResult> {
     let tenant = &call.caller.tenant;
     let call = ReadCall::new(amem, call);
-    let (output, basis) = amem.store.read_inline(tenant, move |sql| run(sql, &call)).await?;
-    Ok(ToolResult::read_only(output, basis))
+    let (output, read_set) = amem.store.read_inline(tenant, move |sql| run(sql, &call)).await?;
+    Ok(ToolResult::read_only(output, read_set))
 }
 
 /// Runs a tool that writes, in one transaction with its audit event.

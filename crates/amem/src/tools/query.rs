@@ -124,12 +124,12 @@ fn resolve(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> 
         "is_latest": latest.id == id,
         "latest": latest.as_static().to_json(&FIELDS),
     });
-    let basis = ReadSet::at_version(sql.version())
+    let read_set = ReadSet::at_version(sql.version())
         .with_tag(tags::node(id))
         .with_tag(tags::node(latest.id))
         .with_tag(tags::any_node())
         .with_tag(tags::nodes());
-    Ok((structured(result).with_link(latest.id.uri(), format!("Node {}", latest.id)), basis))
+    Ok((structured(result).with_link(latest.id.uri(), format!("Node {}", latest.id)), read_set))
 }
 
 fn memory_traverse() -> ToolEntry<Amem> {
@@ -172,11 +172,11 @@ fn traverse(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)>
         offset,
         limit,
     )?;
-    let basis = page.add_dependencies(ReadSet::at_version(sql.version()));
+    let read_set = page.add_dependencies(ReadSet::at_version(sql.version()));
     Ok((
         structured(traversal::traversal_document(options.start, &page))
             .with_link(options.start.uri(), format!("Node {}", options.start)),
-        basis,
+        read_set,
     ))
 }
 
@@ -202,10 +202,11 @@ async fn context(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
     let center = arguments.node("node_id")?;
     let depth = arguments.usize_or("depth", neighborhood::DEFAULT_DEPTH);
     let offset = list::decode_offset(&Neighborhood::cursor_scope(center, depth), arguments.text("cursor"))?;
-    let (document, basis) = neighborhood::read_with_links(amem, call.caller, center, depth, offset).await?;
+    let (document, read_set) =
+        neighborhood::read_with_links(amem, call.caller, center, depth, offset).await?;
     let uri = format!("{}/neighborhood?depth={depth}", center.uri());
     let output = structured(document).with_link(uri, format!("Neighborhood of node {center}"));
-    Ok(ToolResult::read_only(output, basis))
+    Ok(ToolResult::read_only(output, read_set))
 }
 
 fn memory_causal() -> ToolEntry<Amem> {
@@ -246,10 +247,10 @@ fn causal(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> {
         offset,
         arguments.usize_or("max_results", 100),
     )?;
-    let basis = page.add_dependencies(ReadSet::at_version(sql.version()));
+    let read_set = page.add_dependencies(ReadSet::at_version(sql.version()));
     Ok((
         structured(traversal::causal_document(root, &page)).with_link(root.uri(), format!("Node {root}")),
-        basis,
+        read_set,
     ))
 }
 
@@ -278,7 +279,7 @@ fn path(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> {
         [StaticField::Id, StaticField::EventType, StaticField::Content, StaticField::Confidence];
     let (from, to) = (arguments.node("from_id")?, arguments.node("to_id")?);
     let (edge_filter, max_depth) = (arguments.edge_filter("both")?, arguments.usize_or("max_depth", 10));
-    let basis = ReadSet::at_version(sql.version()).with_tag(tags::counters()).with_tag(tags::nodes());
+    let read_set = ReadSet::at_version(sql.version()).with_tag(tags::counters()).with_tag(tags::nodes());
     let mut graph = GraphReader::new(sql, &call.graph_cache)?;
     let path = traversal::shortest_path(&mut graph, from, to, edge_filter, max_depth)?;
     let mut result = JsonObjectWriter::default();
@@ -303,7 +304,7 @@ fn path(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> {
             result.put("message", message);
         }
     }
-    Ok((structured(result), basis))
+    Ok((structured(result), read_set))
 }
 
 fn memory_temporal() -> ToolEntry<Amem> {
@@ -398,6 +399,6 @@ fn stats(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> {
     if let Some(document) = document.as_object_mut() {
         document.insert("current_session".into(), json!(current.map(|id| id.0)));
     }
-    let basis = ReadSet::at_version(sql.version()).with_tag(tags::counters());
-    Ok((structured(document).with_link("amem://graph/stats", "Graph Statistics"), basis))
+    let read_set = ReadSet::at_version(sql.version()).with_tag(tags::counters());
+    Ok((structured(document).with_link("amem://graph/stats", "Graph Statistics"), read_set))
 }

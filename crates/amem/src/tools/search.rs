@@ -195,9 +195,9 @@ fn search_request(arguments: Arguments<'_>, text: &str, limit_name: &str) -> Res
 /// The output with links to the first nodes.
 fn with_links(sql: &mut dyn Sql, result: SearchResult) -> (ToolOutput, ReadSet) {
     // Every new memory changes how rare words are, and so the scores.
-    let basis = ReadSet::at_version(sql.version()).with_tag(tags::nodes());
+    let read_set = ReadSet::at_version(sql.version()).with_tag(tags::nodes());
     let nodes = result.nodes.iter().take(limits::SEARCH_LINKS);
     let output = nodes
         .fold(structured(result.document), |output, id| output.with_link(id.uri(), format!("Node {id}")));
-    (output, basis)
+    (output, read_set)
 }

@@ -132,6 +132,6 @@ fn memory_session_resume() -> ToolEntry<Amem> {
 fn run_resume(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> {
     let limit = call.arguments().usize_or("limit", 15);
     let result = resume::resume(sql, &call.subject, limit)?;
-    let basis = ReadSet::at_version(sql.version()).with_tag(tags::nodes()).with_tag(tags::sessions());
-    Ok((structured(result).with_link("amem://graph/important", "Important Nodes"), basis))
+    let read_set = ReadSet::at_version(sql.version()).with_tag(tags::nodes()).with_tag(tags::sessions());
+    Ok((structured(result).with_link("amem://graph/important", "Important Nodes"), read_set))
 }

@@ -184,6 +184,6 @@ fn long_texts_score_equally_in_index_and_memory() {
         assert!(a.id == b.id || (a.score - b.score).abs() < 1e-3, "{a:?} {b:?}");
         assert!((a.score - b.score).abs() < 1e-3, "{a:?} {b:?}");
     }
-    assert!(!folder.path().join("a").exists(), "a short tail makes no index");
+    assert!(!folder.path().join("a").exists(), "few nodes make no index");
     assert!(folder.path().join("b/ten_1/meta.json").exists());
 }
