@@ -207,7 +207,7 @@ impl<'r> StaticNode<&'r str> {
     }
 
     /// The name and value of a field; `None` for `superseded_by` of a node that nothing supersedes.
-    fn field_value(self, field: StaticField) -> Option<(&'static str, FieldValue<'r>)> {
+    fn field_value(&self, field: StaticField) -> Option<(&'static str, FieldValue<'r>)> {
         Some(match field {
             StaticField::Id => ("id", FieldValue::Integer(self.id.0)),
             StaticField::EventType => ("event_type", FieldValue::Text(self.event_type.as_str())),
@@ -236,13 +236,15 @@ impl<Text: AsRef<str>> StaticNode<Text> {
 
     /// These fields in this order, as a JSON map that goes into a larger tree.
     pub(crate) fn to_json(&self, fields: &[StaticField]) -> Map<String, Value> {
-        let values = fields.iter().filter_map(|field| self.borrowed().field_value(*field));
+        let node = self.borrowed();
+        let values = fields.iter().filter_map(|field| node.field_value(*field));
         values.map(|(name, value)| (name.to_owned(), Value::from(value))).collect()
     }
 
     /// These fields in this order, written into an object.
     pub(crate) fn write_json(&self, object: &mut JsonObjectWriter, fields: &[StaticField]) {
-        for (name, value) in fields.iter().filter_map(|field| self.borrowed().field_value(*field)) {
+        let node = self.borrowed();
+        for (name, value) in fields.iter().filter_map(|field| node.field_value(*field)) {
             value.write(object, name);
         }
     }

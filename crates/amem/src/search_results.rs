@@ -289,3 +289,45 @@ fn load_hits(sql: &mut dyn Sql, hits: Vec<Hit>, fields: &[StaticField]) -> Resul
     });
     Ok(entries.unzip())
 }
+
+#[cfg(test)]
+mod tests {
+    use quad_store::testing::ExplainSql;
+
+    use super::*;
+    use crate::micros;
+    use crate::testing::test_envs;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn evidence_loads_edges_of_all_hits_together_and_limits_them() {
+        for env in test_envs().await {
+            let hub = json!({"event_type": "fact", "content": "hub"});
+            let leaf = json!({"event_type": "fact", "content": "leaf",
+                "edges": [{"target_index": 0, "edge_type": "part_of"}]});
+            let leaves = std::iter::repeat_n(leaf, limits::EVIDENCE_EDGES + 20);
+            let nodes: Vec<Value> = std::iter::once(hub).chain(leaves).collect();
+            env.call("memory_add_many", json!({"nodes": nodes, "chain": false})).await.unwrap();
+            let engine = env.scheme.engine.clone();
+            let found = env.test_store.store.read(&env.test_store.tenant, move |sql| {
+                let mut sql = ExplainSql::new(sql);
+                let request = SearchRequest {
+                    text: "hub leaf".to_owned(),
+                    filter: Filter::default(),
+                    limit: 8,
+                    include_superseded: false,
+                };
+                let result = request.evidence(&engine, &mut sql, micros::now())?;
+                let edge_queries =
+                    sql.plans.iter().filter(|(query, _)| query.contains("FROM amem_edge")).count();
+                Ok((result.document, edge_queries))
+            });
+            let (document, edge_queries) = found.await.unwrap();
+            assert_eq!(edge_queries, 2, "one for each direction");
+            let evidence = document["evidence"].as_array().unwrap();
+            assert_eq!(evidence.len(), 8);
+            let hub = evidence.iter().find(|entry| entry["node_id"] == 0).unwrap();
+            let incoming = hub["incoming_edges"].as_array().unwrap();
+            assert_eq!((incoming.len(), &incoming[0]["source_id"]), (limits::EVIDENCE_EDGES, &json!(1)));
+        }
+    }
+}
