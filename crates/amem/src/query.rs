@@ -300,7 +300,7 @@ fn scan_index(sql: &mut dyn Sql, query: &Query, mut position: Option<SortKey>) -
     let mut page = QueryPage { nodes: Vec::new(), next: None };
     let mut visited = 0;
     loop {
-        let (rows, in_zero_access_range) = next_rows(sql, query, position.as_ref())?;
+        let NextRows { rows, in_zero_access_range } = next_rows(sql, query, position.as_ref())?;
         if rows.is_empty() {
             return Ok(page);
         }
@@ -328,76 +328,102 @@ fn scan_index(sql: &mut dyn Sql, query: &Query, mut position: Option<SortKey>) -
     }
 }
 
-/// The next rows of the order after the key. The flag says that the rows are all nodes by descending id, of which
-/// only those without accesses match.
-fn next_rows(sql: &mut dyn Sql, query: &Query, position: Option<&SortKey>) -> Result<(Vec<Row>, bool)> {
+/// The next rows in the order of a query.
+struct NextRows {
+    rows: Vec<Row>,
+    /// Whether the rows are nodes of any access count by descending id, of which only those without accesses match:
+    /// they are not in the index by accesses and follow at its end.
+    in_zero_access_range: bool,
+}
+
+/// The next rows of the order after the key.
+fn next_rows(sql: &mut dyn Sql, query: &Query, position: Option<&SortKey>) -> Result<NextRows> {
     // If every row matches, the page is the next rows, and one more shows whether there are others.
-    let single_type = query.single_type();
-    let batch_size = match query.is_unfiltered() || single_type.is_some() {
+    let batch_size = match query.is_unfiltered() || query.single_type().is_some() {
         true => (query.limit + 1).min(limits::PAGE_BATCH_ROWS),
         false => limits::PAGE_BATCH_ROWS,
-    } as i64;
+    };
+    let rows = match query.order {
+        Order::MostRecent => rows_by_time(sql, query, position, batch_size)?,
+        Order::HighestConfidence => rows_by_confidence(sql, query, position, batch_size)?,
+        Order::MostAccessed | Order::MostImportant => return rows_by_accesses(sql, position, batch_size),
+    };
+    Ok(NextRows { rows, in_zero_access_range: false })
+}
+
+fn rows_by_time(
+    sql: &mut dyn Sql,
+    query: &Query,
+    position: Option<&SortKey>,
+    batch_size: usize,
+) -> Result<Vec<Row>> {
+    let (at, id) = match position {
+        Some(SortKey::Recent(at, id)) => (*at, *id),
+        _ => (query.created_before, i64::MAX),
+    };
+    let type_condition = query
+        .single_type()
+        .map(|event_type| format!(" AND event_type = {}", event_type.number()))
+        .unwrap_or_default();
+    let tenant = sql.tenant().clone();
+    Ok(sql.query(
+        &format!(
+            "SELECT {} FROM amem_node WHERE tenant_id = $1{type_condition} AND (created_at, id) < ($2, $3) \
+             AND created_at >= $4 ORDER BY created_at DESC, id DESC LIMIT $5",
+            node::COLUMNS
+        ),
+        params![tenant.as_str(), at, id, query.created_after, batch_size as i64],
+    )?)
+}
+
+fn rows_by_confidence(
+    sql: &mut dyn Sql,
+    query: &Query,
+    position: Option<&SortKey>,
+    batch_size: usize,
+) -> Result<Vec<Row>> {
+    let (confidence, id) = match position {
+        Some(SortKey::Confidence(confidence, id)) => (*confidence, *id),
+        _ => (query.max_confidence, i64::MAX),
+    };
+    let tenant = sql.tenant().clone();
+    Ok(sql.query(
+        &format!(
+            "SELECT {} FROM amem_node WHERE tenant_id = $1 AND (confidence, id) < ($2, $3) \
+             AND confidence >= $4 ORDER BY confidence DESC, id DESC LIMIT $5",
+            node::COLUMNS
+        ),
+        params![tenant.as_str(), confidence, id, query.min_confidence, batch_size as i64],
+    )?)
+}
+
+fn rows_by_accesses(sql: &mut dyn Sql, position: Option<&SortKey>, batch_size: usize) -> Result<NextRows> {
+    let (count, id) = match position {
+        Some(SortKey::Accessed(count, id)) => (*count, *id),
+        _ => (i64::MAX, i64::MAX),
+    };
     let tenant = sql.tenant().clone();
     let columns = node::COLUMNS;
-    let rows = match (query.order, position) {
-        (Order::MostRecent, position) => {
-            let (at, id) = match position {
-                Some(SortKey::Recent(at, id)) => (*at, *id),
-                _ => (query.created_before, i64::MAX),
-            };
-            let type_condition = single_type
-                .map(|event_type| format!(" AND event_type = {}", event_type.number()))
-                .unwrap_or_default();
-            sql.query(
-                &format!(
-                    "SELECT {columns} FROM amem_node WHERE tenant_id = $1{type_condition} AND (created_at, id) < ($2, $3) \
-                     AND created_at >= $4 ORDER BY created_at DESC, id DESC LIMIT $5"
-                ),
-                params![tenant.as_str(), at, id, query.created_after, batch_size],
-            )?
+    if count > 0 {
+        let rows = sql.query(
+            &format!(
+                "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND access_count > 0 \
+                 AND (access_count, id) < ($2, $3) ORDER BY access_count DESC, id DESC LIMIT $4"
+            ),
+            params![tenant.as_str(), count, id, batch_size as i64],
+        )?;
+        if !rows.is_empty() {
+            return Ok(NextRows { rows, in_zero_access_range: false });
         }
-        (Order::HighestConfidence, position) => {
-            let (confidence, id) = match position {
-                Some(SortKey::Confidence(confidence, id)) => (*confidence, *id),
-                _ => (query.max_confidence, i64::MAX),
-            };
-            sql.query(
-                &format!(
-                    "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND (confidence, id) < ($2, $3) \
-                     AND confidence >= $4 ORDER BY confidence DESC, id DESC LIMIT $5"
-                ),
-                params![tenant.as_str(), confidence, id, query.min_confidence, batch_size],
-            )?
-        }
-        (_, position) => {
-            let (count, id) = match position {
-                Some(SortKey::Accessed(count, id)) => (*count, *id),
-                _ => (i64::MAX, i64::MAX),
-            };
-            if count > 0 {
-                let rows = sql.query(
-                    &format!(
-                        "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND access_count > 0 \
-                         AND (access_count, id) < ($2, $3) ORDER BY access_count DESC, id DESC LIMIT $4"
-                    ),
-                    params![tenant.as_str(), count, id, batch_size],
-                )?;
-                if !rows.is_empty() {
-                    return Ok((rows, false));
-                }
-            }
-            // Nodes without accesses are not in the index; they follow at the end, by descending id.
-            let below = if count > 0 { i64::MAX } else { id };
-            let rows = sql.query(
-                &format!(
-                    "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
-                ),
-                params![tenant.as_str(), below, batch_size],
-            )?;
-            return Ok((rows, true));
-        }
-    };
-    Ok((rows, false))
+    }
+    let below = if count > 0 { i64::MAX } else { id };
+    let rows = sql.query(
+        &format!(
+            "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
+        ),
+        params![tenant.as_str(), below, batch_size as i64],
+    )?;
+    Ok(NextRows { rows, in_zero_access_range: true })
 }
 
 fn important_page(sql: &mut dyn Sql, query: &Query, start: Option<SortKey>, now: i64) -> Result<QueryPage> {
