@@ -1,7 +1,6 @@
-//! What the graph costs at a size: `cargo bench -p quad-amem --bench graph -- [NODES]` (100,000 unless given).
+//! Measures the graph at a given size: `cargo bench -p quad-amem --bench graph -- [NODES]` (default 100,000).
 //!
-//! Everything goes through the resolver, as a call over any transport does, on SQLite with every commit durable. Prints
-//! figures; asserts nothing.
+//! Every call goes through the resolver, on SQLite with durable commits. Prints figures; asserts nothing.
 
 // A failed expectation ends the measurement.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -17,7 +16,7 @@ use quad_core::{Principal, PrincipalKind, Resolver, Scheme, ScopeSet};
 use quad_store::testing;
 use serde_json::{Map, Value, json};
 
-/// Nodes of one bulk call; with three edges each that is a full transaction.
+/// Nodes of one bulk call; with three edges each they fill a transaction.
 const NODES_PER_CALL: usize = 400;
 
 #[derive(Clone)]
@@ -159,7 +158,7 @@ async fn measure_reads(env: &BenchEnv, uri: &str, count: usize) {
     print_percentiles(uri, times);
 }
 
-/// Reads while somebody adds a thousand nodes a second.
+/// Reads while another caller adds a thousand nodes a second.
 async fn measure_reads_under_writes(env: &BenchEnv, uri: &str) {
     let (stop, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let writer = {

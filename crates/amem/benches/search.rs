@@ -1,6 +1,6 @@
-//! What the search engine gains over doing without it, as ratios within one run: the index and its tail against tokenising
-//! every node, and the vector scan against a plain loop. Run with `cargo bench -p quad-amem`; a number as argument is the
-//! count of nodes of a further round.
+//! Compares the search engine with simple code in one run, as ratios: the index and memory segments with tokenising
+//! every node, and the vector scan with a plain loop. Run with `cargo bench -p quad-amem`; a number as argument
+//! adds a round with that many nodes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use quad_amem::search::{
 };
 use quad_core::{Result, TenantId};
 
-/// Nodes whose texts follow from their ids, so that a million need no memory.
+/// Nodes whose texts are computed from their ids, so that a million need no memory.
 #[derive(Clone, Copy)]
 struct GeneratedDocs {
     count: u64,
@@ -61,7 +61,7 @@ impl DocSource for GeneratedDocs {
     }
 }
 
-/// The middle of some runs.
+/// The median of 15 runs.
 fn median(mut operation: impl FnMut()) -> Duration {
     let mut times: Vec<Duration> = (0..15)
         .map(|_| {
@@ -80,7 +80,7 @@ fn resident_mib() -> u64 {
     line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or_default() / 1024
 }
 
-/// Counts how many nodes have any of the words, by tokenising all: less than a search does.
+/// Counts the nodes with any of the words by tokenising all texts: less work than a search does.
 fn count_matches_naive(texts: &[String], words: &[&str]) -> usize {
     let has_any_word = |text: &String| {
         let lower = text.to_lowercase();
@@ -103,7 +103,7 @@ fn bench_size(nodes: u64, folder: &std::path::Path) -> Result<()> {
     println!("  index built in {:.0?}, resident {} MiB", started.elapsed(), resident_mib());
 
     let engine = Engine::new(&folder, Arc::new(docs));
-    // The commonest words, and a rare one.
+    // The most common words, and a rare one.
     let common = format!("w{:x} w{:x} w{:x}", hash(1) % 1_000_000, hash(2) % 1_000_000, hash(3) % 1_000_000);
     let rare = format!("w{:x}", hash(15_000) % 1_000_000);
     let page = Page { offset: 0, limit: 10 };
@@ -113,7 +113,7 @@ fn bench_size(nodes: u64, folder: &std::path::Path) -> Result<()> {
     let started = Instant::now();
     search(&rare, &mut docs, &Filter::default())?;
     println!("  first search after a start {:.1?}", started.elapsed());
-    // Half a tail, as a busy memory has it.
+    // Half-filled memory segments, as a busy memory has them.
     docs.count += 1_000;
     search(&rare, &mut docs, &Filter::default())?;
     let phrase = {

@@ -1,6 +1,7 @@
-//! Where a caller is: its current session, and the last node that it added, which its next one follows.
+//! The state of a caller: its current session, and the last node of its chain, which its next node follows.
 //!
-//! It is a row per tenant and subject, never a process's own knowledge: clients start a process each, and servers are many.
+//! It is stored per tenant and subject and never kept in process memory, because clients may start a process each
+//! and several servers may share a database.
 
 use std::sync::LazyLock;
 
@@ -34,22 +35,22 @@ pub(crate) fn current_session(sql: &mut dyn Sql, subject: &str) -> Result<Option
     }
 }
 
-/// Where a caller is.
+/// The state of a caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallerState {
     pub session: Option<SessionId>,
-    /// How many nodes the session has.
+    /// The number of nodes in the session.
     pub session_node_count: i64,
-    /// The node that the caller's next one follows. It exists: whoever forgets it ends the chain.
+    /// The last node of the caller's chain. It exists: deleting it clears this field.
     pub last_node: Option<NodeId>,
 }
 
-/// The counters as [`stats::lock`] gives them, and where the caller is, by one look.
+/// Locks the graph like [`counters::lock`], and reads the counters and the caller state with one query.
 pub(crate) fn lock_with_counters(tx: &mut Tx<'_>, subject: &str) -> Result<(Counters, CallerState)> {
     tx.lock(counters::LOCK)?;
     let tenant = tx.tenant().clone();
     let row = tx.query_opt(&SELECT_STATE, params![tenant.as_str(), subject])?;
-    // Whoever enters a session saves the counters too: without these nobody is anywhere.
+    // Every write that sets a session also creates the counters row. No counters row means no session.
     let Some(row) = row else { return Ok((Counters::empty(), CallerState::default())) };
     let session = row.opt_int(15)?.map(SessionId::from_db).transpose()?;
     let session_node_count = match (session, row.opt_int(16)?) {
@@ -57,15 +58,16 @@ pub(crate) fn lock_with_counters(tx: &mut Tx<'_>, subject: &str) -> Result<(Coun
         (_, nodes) => nodes.unwrap_or_default(),
     };
     let counters = Counters::from_row(&row)?;
-    // Nodes may be written after the job that adds them, and no other job shall fail with it.
+    // A buffered node is written after its own job, possibly within a job of another caller. A duplicate id is
+    // detected here, so that no other job fails with it.
     if row.int(18)? != 0 {
-        return Err(Error::internal(format!("node {} is the next and is there already", counters.next_id)));
+        return Err(Error::internal(format!("next_id {} is already in use", counters.next_id)));
     }
     Ok((counters, CallerState { session, session_node_count, last_node: row.opt_int(17)?.map(NodeId) }))
 }
 
 impl CallerState {
-    /// The caller's session; one without a session gets a new one, and is at the beginning of its chain.
+    /// The caller's session. A caller without one gets a new session and starts a new chain.
     pub(crate) fn ensure_session(
         &mut self,
         tx: &mut Tx<'_>,
@@ -81,7 +83,7 @@ impl CallerState {
         Ok(session)
     }
 
-    /// Counts nodes that come into the session.
+    /// Counts nodes added to the session.
     pub(crate) fn count_nodes(&mut self, counters: &mut Counters, added: usize) {
         if self.session_node_count == 0 {
             counters.sessions_with_nodes += 1;
@@ -89,7 +91,7 @@ impl CallerState {
         self.session_node_count += added as i64;
     }
 
-    /// Writes back where a caller is that is in a session, and what was counted of that.
+    /// Stores the state of a caller that is in a session, and the node count of the session.
     pub(crate) fn save(&self, tx: &mut Tx<'_>, subject: &str) -> Result<()> {
         let tenant = tx.tenant().clone();
         tx.execute(
@@ -104,7 +106,7 @@ impl CallerState {
     }
 }
 
-/// Puts a caller into a session, at the beginning of a chain or after `last`.
+/// Sets a caller's session and the last node of its chain.
 pub(crate) fn set_session(
     tx: &mut Tx<'_>,
     subject: &str,
@@ -120,7 +122,7 @@ pub(crate) fn set_session(
     Ok(())
 }
 
-/// A forgotten node is followed by nobody.
+/// Ends the chains that end with a deleted node.
 pub(crate) fn clear_last_node(tx: &mut Tx<'_>, deleted: NodeId) -> Result<()> {
     let tenant = tx.tenant().clone();
     tx.execute(

@@ -1,4 +1,4 @@
-//! Possible values of the variables in templates and prompts.
+//! Completion of variables in templates and prompts.
 
 use quad_core::scheme::Completion;
 use quad_core::{ReadSet, Result, limits as core_limits};
@@ -6,7 +6,7 @@ use quad_store::{Sql, params};
 
 use crate::{event_type, tags};
 
-/// What a variable stands for.
+/// The kind of values that a variable takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VariableKind {
     Node,
@@ -15,7 +15,7 @@ pub(crate) enum VariableKind {
     Depth,
 }
 
-/// What the variable of a template or prompt stands for, if that can be told.
+/// The kind of a variable of a template or prompt, if known.
 pub(crate) fn variable_kind(subject: &str, variable: &str) -> Option<VariableKind> {
     match variable {
         "type" => Some(VariableKind::Type),
@@ -30,7 +30,7 @@ pub(crate) fn variable_kind(subject: &str, variable: &str) -> Option<VariableKin
 
 /// The values that begin with `prefix`.
 pub(crate) fn values(sql: &mut dyn Sql, kind: VariableKind, prefix: &str) -> Result<Completion> {
-    let basis = ReadSet::at_version(sql.version());
+    let read_set = ReadSet::at_version(sql.version());
     let matching = |candidates: &[&str]| -> Vec<String> {
         let lower = prefix.to_lowercase();
         candidates
@@ -39,19 +39,19 @@ pub(crate) fn values(sql: &mut dyn Sql, kind: VariableKind, prefix: &str) -> Res
             .map(|candidate| (*candidate).to_owned())
             .collect()
     };
-    let (values, basis) = match kind {
-        VariableKind::Type => (matching(&event_type::NAMES), basis),
-        VariableKind::Depth => (matching(&["1", "2", "3", "4", "5"]), basis),
-        VariableKind::Node => (ids_with_prefix(sql, "amem_node", prefix)?, basis.with_tag(tags::nodes())),
+    let (values, read_set) = match kind {
+        VariableKind::Type => (matching(&event_type::NAMES), read_set),
+        VariableKind::Depth => (matching(&["1", "2", "3", "4", "5"]), read_set),
+        VariableKind::Node => (ids_with_prefix(sql, "amem_node", prefix)?, read_set.with_tag(tags::nodes())),
         VariableKind::Session => {
-            (ids_with_prefix(sql, "amem_session", prefix)?, basis.with_tag(tags::sessions()))
+            (ids_with_prefix(sql, "amem_session", prefix)?, read_set.with_tag(tags::sessions()))
         }
     };
-    Ok(Completion { total: values.len(), values, read_set: basis })
+    Ok(Completion { total: values.len(), values, read_set })
 }
 
-/// Ids whose decimal spelling begins with `prefix`: itself, then ten, then a hundred of them, each a range of the key. Without
-/// a prefix, the newest.
+/// Ids whose decimal form begins with `prefix`: the prefix itself, then the 10 ids with one more digit, then the
+/// 100 with two, each a range of the key. Without a prefix, the newest ids.
 fn ids_with_prefix(sql: &mut dyn Sql, table: &'static str, prefix: &str) -> Result<Vec<String>> {
     let tenant = sql.tenant().clone();
     let max = core_limits::COMPLETION_VALUES;
@@ -79,7 +79,7 @@ fn ids_with_prefix(sql: &mut dyn Sql, table: &'static str, prefix: &str) -> Resu
         for row in &rows {
             values.push(row.int(0)?.to_string());
         }
-        // No longer spelling begins with a zero.
+        // No longer decimal form begins with a zero.
         let (Some(next), Some(next_span)) = (low.checked_mul(10), span.checked_mul(10)) else { break };
         if low == 0 {
             break;
@@ -89,7 +89,7 @@ fn ids_with_prefix(sql: &mut dyn Sql, table: &'static str, prefix: &str) -> Resu
     Ok(values)
 }
 
-/// A prefix that an id can have.
+/// The prefix as a number, if an id can begin with it.
 fn parse_id_prefix(prefix: &str) -> Option<i64> {
     let is_numeric = prefix.bytes().all(|byte| byte.is_ascii_digit());
     (is_numeric && (prefix == "0" || !prefix.starts_with('0'))).then(|| prefix.parse().ok())?

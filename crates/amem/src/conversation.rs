@@ -1,14 +1,14 @@
-//! Turns of a conversation: stored as the original stores them, a word that marks them and then JSON; found by what was said.
+//! Conversation turns. A turn is stored as `agentic-memory` stores it, a prefix and then JSON, and found by its texts.
 
 use serde_json::{Map, Value};
 
-/// What a node begins with that is a turn of a conversation.
+/// The prefix of the content of a conversation turn.
 const PREFIX: &str = "[conversation_meta] ";
 
-/// What was said, in the order in which it is read.
+/// The searchable fields, in reading order.
 const SEARCHABLE_FIELDS: [&str; 3] = ["topic", "user_message", "agent_response"];
 
-/// The content of a node.
+/// The content of a node for this turn.
 pub(crate) fn encode_turn(user: Option<&str>, agent: Option<&str>, topic: Option<&str>) -> String {
     let mut meta = Map::new();
     let mut put = |name: &str, value: Option<&str>| {
@@ -24,8 +24,8 @@ pub(crate) fn encode_turn(user: Option<&str>, agent: Option<&str>, topic: Option
     format!("{PREFIX}{}", Value::Object(meta))
 }
 
-/// The words by which a node is found: its content or, of a turn of a conversation, what was said. In JSON a word after a line
-/// break would be another word, and every turn would be found by the names of its fields.
+/// The text to index: the content, or the texts of a conversation turn. Indexing the JSON would join words across
+/// escaped line breaks, and field names would match every turn.
 pub(crate) fn searchable_text(content: &str) -> String {
     let turn =
         content.strip_prefix(PREFIX).and_then(|meta| serde_json::from_str::<Map<String, Value>>(meta).ok());

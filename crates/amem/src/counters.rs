@@ -1,4 +1,4 @@
-//! The counters of a graph: one row a tenant, exact, kept by every transaction that changes what they count.
+//! The counters of a graph: one row per tenant, exact, updated by every transaction that changes what they count.
 
 use quad_core::Result;
 use quad_store::{Row, Sql, Tx, params};
@@ -14,20 +14,20 @@ use crate::micros;
 pub(crate) struct Counters {
     /// The id of the next node.
     pub next_id: i64,
-    /// The id of the next session, unless a caller names another.
+    /// The id of the next session, unless the caller names one.
     pub next_session: i64,
-    /// The newest time that a node was given here; times never go back, whatever the clock does.
+    /// The newest timestamp assigned to a node. Timestamps never decrease, even if the clock does.
     pub newest_at: i64,
-    /// Sessions.
+    /// The number of sessions.
     pub sessions: i64,
-    /// Sessions that have a node.
+    /// The number of sessions that have nodes.
     pub sessions_with_nodes: i64,
     pub edges: i64,
     pub edges_supersedes: i64,
     pub edges_contradicts: i64,
-    /// Nodes that were forgotten.
+    /// The number of deleted nodes.
     pub deleted: i64,
-    /// Nodes by type.
+    /// The number of nodes by type.
     pub nodes_by_type: [i64; 6],
 }
 
@@ -43,10 +43,10 @@ const UPDATE: &str = "UPDATE amem_stats SET next_id = $2, next_session = $3, new
     sessions_used = $6, edges = $7, edges_supersedes = $8, edges_contradicts = $9, erased = $10, facts = $11, \
     decisions = $12, inferences = $13, corrections = $14, skills = $15, episodes = $16 WHERE tenant_id = $1";
 
-/// What every write to a graph waits for.
+/// The lock that every write to a graph takes.
 pub(crate) const LOCK: &str = "amem";
 
-/// The counters, for a reader.
+/// Reads the counters without a lock.
 pub(crate) fn read(sql: &mut dyn Sql) -> Result<Counters> {
     let tenant = sql.tenant().clone();
     let query = format!("SELECT {COLUMNS} FROM amem_stats WHERE tenant_id = $1");
@@ -54,19 +54,19 @@ pub(crate) fn read(sql: &mut dyn Sql) -> Result<Counters> {
     row.as_ref().map_or_else(|| Ok(Counters::empty()), Counters::from_row)
 }
 
-/// The counters, for the one transaction that may change the graph now. Take them first, [save](Stats::save) them last.
+/// Locks the graph for this transaction and reads the counters. Call it first, and [`Counters::save`] last.
 pub(crate) fn lock(tx: &mut Tx<'_>) -> Result<Counters> {
     tx.lock(LOCK)?;
     read(tx)
 }
 
 impl Counters {
-    /// The counters of a graph that nobody has written to.
+    /// The counters of an empty graph.
     pub(crate) fn empty() -> Counters {
         Counters { next_session: 1, ..Counters::default() }
     }
 
-    /// Out of a row that begins with [`COLUMNS`].
+    /// Reads a row that begins with [`COLUMNS`].
     pub(crate) fn from_row(row: &Row) -> Result<Counters> {
         let mut nodes_by_type = [0; 6];
         for (offset, count) in nodes_by_type.iter_mut().enumerate() {
@@ -86,7 +86,7 @@ impl Counters {
         })
     }
 
-    /// Writes them back.
+    /// Stores the counters.
     pub(crate) fn save(&self, tx: &mut Tx<'_>) -> Result<()> {
         let tenant = tx.tenant().clone();
         let [facts, decisions, inferences, corrections, skills, episodes] = self.nodes_by_type;
@@ -108,25 +108,25 @@ impl Counters {
             skills,
             episodes
         ];
-        // All but the first of a tenant find the row, and an update costs less than an insert that becomes one.
+        // The row exists except for a tenant's first write, and an update costs less than an upsert.
         if tx.execute(UPDATE, cells)? == 0 {
             tx.execute(INSERT, cells)?;
         }
         Ok(())
     }
 
-    /// The present, never before the newest time that was given out.
+    /// The current time, but never less than an assigned timestamp.
     pub(crate) fn next_timestamp(&mut self) -> i64 {
         self.newest_at = self.newest_at.max(micros::now());
         self.newest_at
     }
 
-    /// Counts nodes of a type, in or out.
+    /// Adds `change` to the count of a node type.
     pub(crate) fn count_nodes(&mut self, event_type: EventType, change: i64) {
         self.nodes_by_type[event_type as usize] += change;
     }
 
-    /// Counts edges of a type, in or out.
+    /// Adds `change` to the counts of an edge type.
     pub(crate) fn count_edges(&mut self, edge_type: EdgeType, change: i64) {
         self.edges += change;
         match edge_type {
@@ -136,17 +136,16 @@ impl Counters {
         }
     }
 
-    /// Nodes in all.
+    /// The number of nodes of all types.
     pub(crate) fn node_count(&self) -> i64 {
         self.nodes_by_type.iter().sum()
     }
 
-    /// Nodes of a type.
     pub(crate) fn node_count_of_type(&self, event_type: EventType) -> i64 {
         self.nodes_by_type[event_type as usize]
     }
 
-    /// The document `amem://graph/stats`.
+    /// The document of `amem://graph/stats`.
     pub(crate) fn to_json(&self) -> Value {
         let type_counts: serde_json::Map<String, Value> = EventType::ALL
             .iter()

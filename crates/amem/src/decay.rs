@@ -1,18 +1,19 @@
-//! How a memory fades, without ever being swept.
+//! How scores decay, without a job that updates them.
 //!
-//! A score is `base × min(1, exp(−0.01 × days since the effective access))`; the effective access is the last one, later by
-//! log2(1 + number of accesses) days. It is computed on the way out. What is stored is the effective access alone: among nodes
-//! of one base (a *tier*) its order is the order of the scores at every moment, so it changes only when a node is read.
-//! Between tiers the cap matters: an inference that was read a thousand times has an effective access in the future and
-//! still scores 0.8. So lists merge three ordered runs rather than keep one order over all, which the clock would upset.
+//! A score is `base × min(1, exp(−0.01 × days since the effective access))`. The effective access is the last
+//! access, plus log2(1 + number of accesses) days. Scores are computed on read. Only the effective access is
+//! stored: among nodes with the same base (a *score class*), its order is the order of the scores at every time, so
+//! it changes only when a node is read. Between classes the cap matters: an inference with a thousand accesses has
+//! an effective access in the future and still scores 0.8. So lists merge one sorted range per class; one order
+//! over all classes would change with time.
 
 use crate::event_type::EventType;
 use crate::micros::MICROS_PER_DAY;
 
-/// What a fresh node of each tier scores.
+/// The score of a new node of each class.
 pub(crate) const BASE_SCORES: [f64; 3] = [1.0, 0.8, 0.6];
 
-/// The share that is lost a day, to begin with.
+/// The rate of decay per day.
 const DECAY_PER_DAY: f64 = 0.01;
 
 /// The effective access, in microseconds.
@@ -21,13 +22,13 @@ pub(crate) fn effective_access(last_accessed: i64, access_count: i64) -> i64 {
     last_accessed.saturating_add(bonus as i64)
 }
 
-/// The score of a tier at a moment.
+/// The score of a class at `now`.
 pub(crate) fn score(score_class: usize, effective_access: i64, now: i64) -> f64 {
     let days = (now.saturating_sub(effective_access)) as f64 / MICROS_PER_DAY;
     BASE_SCORES.get(score_class).copied().unwrap_or_default() * (-DECAY_PER_DAY * days).exp().min(1.0)
 }
 
-/// The effective access below which a tier scores less than `threshold` at a moment; `None` if it never does.
+/// The effective access below which the score is less than `threshold` at `now`; `None` if it never is.
 pub(crate) fn stale_before(event_type: EventType, threshold: f64, now: i64) -> Option<i64> {
     let ratio = threshold / BASE_SCORES[event_type.score_class()];
     if ratio > 1.0 {
@@ -40,7 +41,7 @@ pub(crate) fn stale_before(event_type: EventType, threshold: f64, now: i64) -> O
     Some(now.saturating_sub((days * MICROS_PER_DAY) as i64))
 }
 
-/// A score as it is shown: six places, which is half a second's fading.
+/// A score for output: six decimal places, about half a second of decay.
 pub(crate) fn round_score(score: f64) -> f64 {
     (score * 1e6).round() / 1e6
 }
@@ -60,7 +61,7 @@ mod tests {
         assert_eq!(score(0, effective_access(NOW, 0), NOW), 1.0);
         assert_eq!(score(1, effective_access(NOW, 0), NOW), 0.8);
         assert_eq!(round_score(score(0, NOW - days(2.0), NOW)), 0.980199);
-        assert!(score(0, NOW - days(1.0 / 24.0), NOW) > 0.99, "no cliff after an hour");
+        assert!(score(0, NOW - days(1.0 / 24.0), NOW) > 0.99, "the score does not drop within an hour");
         assert!(score(2, NOW - days(3650.0), NOW) > 0.0);
     }
 

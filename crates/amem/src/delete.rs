@@ -1,4 +1,4 @@
-//! Forgetting: a node goes with its edges and its vector. Its id is never given out again.
+//! `memory_forget`: deletes a node with its edges and its vector. Its id is never reused.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,15 @@ use crate::edge::{self, Direction, Edge, EdgeType, EdgeTypeSet};
 use crate::node::{self, NodeId};
 use crate::{caller_state, counters, limits, session, supersede, tags};
 
-/// What a call did.
+/// The result of a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DeleteResult {
-    /// Whether the node itself is gone. A node with very many edges loses a part of them first.
+    /// Whether the node itself is deleted. A node with too many edges loses only a part of them per call.
     pub done: bool,
     pub edges: usize,
 }
 
-/// Forgets a node, or as many of its edges as one transaction should remove.
+/// Deletes a node, or as many of its edges as fit into one transaction.
 pub(crate) fn delete_node(tx: &mut Tx<'_>, id: NodeId) -> Result<DeleteResult> {
     let mut counters = counters::lock(tx)?;
     let node = node::get(tx, id)?;

@@ -1,4 +1,4 @@
-//! Edges: how one memory bears on another. Directed, of seven types, at most one of a type between two nodes.
+//! Edges: directed links between memories, of seven types, at most one of each type between two nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use quad_store::{Row, Sql, Tx, Value as Cell, batch, params};
 use serde_json::{Value, json};
 
 use crate::node::NodeId;
-use crate::{errors, limits, packed_edges};
+use crate::{adjacency, errors, limits};
 
 /// The seven types. Their numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,7 +33,7 @@ pub const NAMES: [&str; 7] =
     ["caused_by", "supports", "contradicts", "supersedes", "related_to", "part_of", "temporal_next"];
 
 impl EdgeType {
-    /// All, in the order of the numbers.
+    /// All types, in the order of the numbers.
     pub const ALL: [EdgeType; 7] = [
         EdgeType::CausedBy,
         EdgeType::Supports,
@@ -44,7 +44,7 @@ impl EdgeType {
         EdgeType::TemporalNext,
     ];
 
-    /// Reads a name in any case, with or without its underscore; `derived_from` is another name of `caused_by`.
+    /// Parses a name in any case, with or without underscores; `derived_from` is an alias of `caused_by`.
     pub fn parse(name: &str) -> Option<EdgeType> {
         let normalized: String = name.chars().filter(|c| *c != '_').collect();
         if normalized.eq_ignore_ascii_case("derivedfrom") {
@@ -55,7 +55,7 @@ impl EdgeType {
             .find(|edge_type| edge_type.as_str().replace('_', "").eq_ignore_ascii_case(&normalized))
     }
 
-    /// Reads a name, or says which there are.
+    /// Parses a name, or returns an error that lists the valid names.
     pub(crate) fn parse_arg(name: &str) -> Result<EdgeType> {
         EdgeType::parse(name).ok_or_else(|| errors::unknown_value("edge type", name, &NAMES))
     }
@@ -74,7 +74,7 @@ impl EdgeType {
         usize::try_from(number)
             .ok()
             .and_then(|number| EdgeType::ALL.get(number).copied())
-            .ok_or_else(|| Error::internal(format!("there is no edge type {number}")))
+            .ok_or_else(|| Error::internal(format!("the stored edge type {number} is unknown")))
     }
 }
 
@@ -102,7 +102,7 @@ impl EdgeTypeSet {
         self.0 == 0
     }
 
-    /// A condition on the column, empty for all types.
+    /// A SQL condition on `edge_type`; empty for all types.
     fn sql_condition(self) -> String {
         if self == EdgeTypeSet::ALL {
             return String::new();
@@ -136,12 +136,12 @@ impl Edge {
         })
     }
 
-    /// What is unique about it, in the order of the table.
+    /// The unique key, in the order of the table's primary key.
     pub(crate) fn key(&self) -> (NodeId, NodeId, EdgeType) {
         (self.source, self.target, self.edge_type)
     }
 
-    /// With both ends.
+    /// Writes the edge with both ends.
     pub(crate) fn write_json(&self, object: &mut JsonObjectWriter) {
         object.put("source_id", self.source.0);
         object.put("target_id", self.target.0);
@@ -149,12 +149,12 @@ impl Edge {
         object.put("weight", self.weight);
     }
 
-    /// As a node lists it among its edges of that side, as a tree that goes into another.
+    /// The edge as an entry in a node's list of this direction, as a JSON value that goes into a larger tree.
     pub(crate) fn to_json_from(self, direction: Direction) -> Value {
         json!({(direction.columns().1): direction.far_end(&self).0, "edge_type": self.edge_type.as_str(), "weight": self.weight})
     }
 
-    /// The same, written.
+    /// Writes the edge as an entry in a node's list of this direction.
     pub(crate) fn write_json_from(&self, direction: Direction, object: &mut JsonObjectWriter) {
         object.put(direction.columns().1, direction.far_end(self).0);
         object.put_str("edge_type", self.edge_type.as_str());
@@ -162,12 +162,12 @@ impl Edge {
     }
 }
 
-/// A weight as it is stored.
+/// A weight limited to 0 to 1.
 pub(crate) fn clamp_weight(weight: f64) -> f64 {
     weight.clamp(0.0, 1.0)
 }
 
-/// A side of an edge.
+/// A direction seen from one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// Edges whose source is the node.
@@ -184,7 +184,7 @@ impl Direction {
         }
     }
 
-    /// The end of an edge that is not the node.
+    /// The end of the edge that is not the node.
     pub(crate) fn far_end(self, edge: &Edge) -> NodeId {
         match self {
             Direction::Outgoing => edge.target,
@@ -193,7 +193,7 @@ impl Direction {
     }
 }
 
-/// The edges of one node on one side, by the other end and type, at most so many.
+/// At most `limit` edges of one node in one direction, by far end and type.
 pub(crate) fn for_node(
     sql: &mut dyn Sql,
     id: NodeId,
@@ -217,13 +217,25 @@ pub(crate) fn for_node(
     rows.iter().map(Edge::from_row).collect()
 }
 
-/// The edges of several nodes on one side, each node's in the order of [`of_node`]; of one node at most
+/// The edges of several nodes in one direction, each node's in the order of [`for_node`] and at most
 /// [`limits::MAX_EDGES_PER_EXPANSION`].
 pub(crate) fn for_nodes(
     sql: &mut dyn Sql,
     ids: &[NodeId],
     direction: Direction,
     types: EdgeTypeSet,
+) -> Result<BTreeMap<NodeId, Vec<Edge>>> {
+    for_nodes_up_to(sql, ids, direction, types, limits::MAX_EDGES_PER_EXPANSION)
+}
+
+/// The edges of several nodes in one direction, each node's in the order of [`for_node`] and at most `limit`, which is
+/// not above [`limits::MAX_EDGES_PER_EXPANSION`].
+pub(crate) fn for_nodes_up_to(
+    sql: &mut dyn Sql,
+    ids: &[NodeId],
+    direction: Direction,
+    types: EdgeTypeSet,
+    limit: usize,
 ) -> Result<BTreeMap<NodeId, Vec<Edge>>> {
     let mut edges_by_node: BTreeMap<NodeId, Vec<Edge>> = BTreeMap::new();
     if types.is_empty() {
@@ -244,23 +256,25 @@ pub(crate) fn for_nodes(
             &cells,
         )?;
         if rows.len() >= limits::MAX_EDGES_PER_EXPANSION && chunk.len() > 1 {
-            // A hub took the room of the others.
+            // The limit holds for the whole query, so a node with many edges can displace those of the others.
             for id in chunk {
-                edges_by_node
-                    .insert(*id, for_node(sql, *id, direction, types, limits::MAX_EDGES_PER_EXPANSION)?);
+                edges_by_node.insert(*id, for_node(sql, *id, direction, types, limit)?);
             }
             continue;
         }
         for row in &rows {
             let edge = Edge::from_row(row)?;
             let near_end = if direction == Direction::Outgoing { edge.source } else { edge.target };
-            edges_by_node.entry(near_end).or_default().push(edge);
+            let edges = edges_by_node.entry(near_end).or_default();
+            if edges.len() < limit {
+                edges.push(edge);
+            }
         }
     }
     Ok(edges_by_node)
 }
 
-/// Adds an edge; one that is there already takes the new weight.
+/// Inserts an edge, or changes the weight of an existing one.
 pub(crate) fn upsert(tx: &mut Tx<'_>, edge: &Edge, created_at: i64) -> Result<()> {
     let tenant = tx.tenant().clone();
     tx.execute(
@@ -276,16 +290,17 @@ pub(crate) fn upsert(tx: &mut Tx<'_>, edge: &Edge, created_at: i64) -> Result<()
             edge.weight
         ],
     )?;
-    packed_edges::rebuild(tx, &BTreeSet::from([edge.source]))
+    adjacency::rebuild(tx, &BTreeSet::from([edge.source]))
 }
 
-/// Adds edges that are not there yet, each made at a time of its own.
+/// Inserts edges that do not exist yet, each with its creation time, and packs the edges of their sources again.
 pub(crate) fn insert(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> {
     insert_rows(tx, edges)?;
-    packed_edges::rebuild(tx, &edges.iter().map(|(edge, _)| edge.source).collect())
+    adjacency::rebuild(tx, &edges.iter().map(|(edge, _)| edge.source).collect())
 }
 
-/// The same where the sources know their edges already: see [`crate::node::insert`].
+/// Inserts edges into the table only, for sources whose packed edges are already up to date: see
+/// [`crate::node::insert`].
 pub(crate) fn insert_rows(tx: &mut Tx<'_>, edges: &[(Edge, i64)]) -> Result<()> {
     const COLUMNS_PER_ROW: usize = 5;
     static INSERT: batch::BatchStatement = batch::BatchStatement::new(|rows| {
@@ -326,8 +341,8 @@ pub(crate) fn existing(sql: &mut dyn Sql, edges: &[Edge]) -> Result<BTreeSet<(No
         for edge in chunk {
             cells.extend([edge.source.0.into(), edge.target.0.into(), edge.edge_type.number().into()]);
         }
-        // A cross join is done in the order in which it is written: each wanted edge is looked up by its key. Alternatives joined
-        // by OR would be read through from the tenant's first edge to its last.
+        // SQLite executes a CROSS JOIN in the written order, so each wanted edge is looked up by its key.
+        // Conditions joined by OR would scan all edges of the tenant.
         let query = format!(
             "SELECT e.source_id, e.target_id, e.edge_type, e.weight FROM (VALUES {key_rows}) AS w CROSS JOIN amem_edge e \
              WHERE e.tenant_id = $1 AND e.source_id = w.column1 AND e.target_id = w.column2 \
@@ -355,7 +370,7 @@ pub(crate) fn find(
     Ok(row.map(|row| row.real(0)).transpose()?)
 }
 
-/// How many outgoing edges a node has, apart from the temporal chain; counted up to the limit.
+/// The number of outgoing edges of a node, without the temporal chain, counted up to the limit.
 pub(crate) fn count_outgoing(sql: &mut dyn Sql, source: NodeId) -> Result<usize> {
     let tenant = sql.tenant().clone();
     let row = sql.query_opt(
@@ -367,7 +382,8 @@ pub(crate) fn count_outgoing(sql: &mut dyn Sql, source: NodeId) -> Result<usize>
     Ok(usize::try_from(count).unwrap_or_default())
 }
 
-/// Removes all edges of a node, on both sides; `sources` are the nodes at the other end of those that lead to it.
+/// Removes all edges of a node in both directions. `sources` are the sources of its incoming edges, whose packed
+/// edges change.
 pub(crate) fn remove_all(tx: &mut Tx<'_>, id: NodeId, sources: &BTreeSet<NodeId>) -> Result<()> {
     let tenant = tx.tenant().clone();
     for direction in [Direction::Outgoing, Direction::Incoming] {
@@ -376,22 +392,22 @@ pub(crate) fn remove_all(tx: &mut Tx<'_>, id: NodeId, sources: &BTreeSet<NodeId>
             params![tenant.as_str(), id.0],
         )?;
     }
-    packed_edges::rebuild(tx, sources)
+    adjacency::rebuild(tx, sources)
 }
 
-/// Removes edges that are there.
+/// Removes existing edges.
 pub(crate) fn remove_many(tx: &mut Tx<'_>, edges: &[Edge]) -> Result<()> {
     for edge in edges {
         remove_row(tx, edge)?;
     }
-    packed_edges::rebuild(tx, &edges.iter().map(|edge| edge.source).collect())
+    adjacency::rebuild(tx, &edges.iter().map(|edge| edge.source).collect())
 }
 
-/// Removes one edge; says whether it was there.
+/// Removes one edge; returns whether it existed.
 pub(crate) fn remove(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
     let was_there = remove_row(tx, edge)?;
     if was_there {
-        packed_edges::rebuild(tx, &BTreeSet::from([edge.source]))?;
+        adjacency::rebuild(tx, &BTreeSet::from([edge.source]))?;
     }
     Ok(was_there)
 }

@@ -1,4 +1,4 @@
-//! Links between nodes that exist: made, weighed anew, removed.
+//! `memory_link`: creates an edge between existing nodes, changes its weight, or removes it.
 
 use std::collections::BTreeSet;
 
@@ -6,22 +6,22 @@ use quad_core::Result;
 use quad_store::Tx;
 
 use crate::edge::{self, Edge, EdgeType};
-use crate::{counters, errors, insert, limits, node, supersede, tags};
+use crate::{counters, errors, limits, node, supersede, tags};
 
-/// What became of a link.
+/// What happened to the edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EdgeChange {
     Created,
-    /// It was there; it has the new weight.
+    /// It existed; its weight was replaced.
     Updated,
     Removed,
 }
 
-/// Links two nodes.
+/// Creates an edge, or changes the weight of an existing one.
 pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
     let mut counters = counters::lock(tx)?;
     if edge.source == edge.target {
-        return Err(insert::self_edge());
+        return Err(errors::self_edge());
     }
     if let Some(missing) = node::first_missing(tx, &[edge.source, edge.target])? {
         return Err(errors::node_not_found(missing));
@@ -39,7 +39,7 @@ pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
         }
         if edge.edge_type == EdgeType::Supersedes {
             supersede::check_cycle(tx, edge.source, edge.target)?;
-            insert::set_superseded_by(tx, edge.target, Some(edge.source))?;
+            supersede::set_superseded_by(tx, edge.target, Some(edge.source))?;
             tx.invalidate(tags::nodes());
         }
         counters.count_edges(edge.edge_type, 1);
@@ -52,12 +52,12 @@ pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
     Ok(if is_new { EdgeChange::Created } else { EdgeChange::Updated })
 }
 
-/// Removes a link.
+/// Removes an edge.
 pub(crate) fn unlink(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
     let mut counters = counters::lock(tx)?;
     if !edge::remove(tx, &edge)? {
         return Err(quad_core::Error::new(quad_core::Kind::NotFound, "NOT_FOUND", "There is no such edge")
-            .hint(format!("{} shows the edges of the source", edge.source.uri())));
+            .hint(format!("Read {} for the edges of the source", edge.source.uri())));
     }
     if edge.edge_type == EdgeType::Supersedes {
         supersede::recompute_superseded_by(tx, edge.target)?;

@@ -1,4 +1,4 @@
-//! What sort of memory a node is.
+//! The types of memories.
 
 use quad_core::{Error, Result};
 
@@ -25,7 +25,7 @@ pub enum EventType {
 pub const NAMES: [&str; 6] = ["fact", "decision", "inference", "correction", "skill", "episode"];
 
 impl EventType {
-    /// All, in the order of the numbers.
+    /// All types, in the order of the numbers.
     pub const ALL: [EventType; 6] = [
         EventType::Fact,
         EventType::Decision,
@@ -35,12 +35,12 @@ impl EventType {
         EventType::Episode,
     ];
 
-    /// Reads a name in any case.
+    /// Parses a name in any case.
     pub fn parse(name: &str) -> Option<EventType> {
         EventType::ALL.into_iter().find(|event_type| event_type.as_str().eq_ignore_ascii_case(name))
     }
 
-    /// Reads a name, or says which there are.
+    /// Parses a name, or returns an error that lists the valid names.
     pub(crate) fn parse_arg(name: &str) -> Result<EventType> {
         EventType::parse(name).ok_or_else(|| errors::unknown_value("event type", name, &NAMES))
     }
@@ -55,15 +55,15 @@ impl EventType {
         self as i64
     }
 
-    /// The type of a stored number.
+    /// The type with this stored number.
     pub(crate) fn from_db(number: i64) -> Result<EventType> {
         usize::try_from(number)
             .ok()
             .and_then(|number| EventType::ALL.get(number).copied())
-            .ok_or_else(|| Error::internal(format!("there is no event type {number}")))
+            .ok_or_else(|| Error::internal(format!("the stored event type {number} is unknown")))
     }
 
-    /// How slowly it fades: see [`crate::decay`].
+    /// The class that decides how the score decays: see [`crate::decay`].
     pub(crate) fn score_class(self) -> usize {
         match self {
             EventType::Fact | EventType::Decision | EventType::Correction => 0,

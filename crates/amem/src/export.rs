@@ -1,7 +1,7 @@
-//! Exporting: a tenant's graph as a file, as of one moment.
+//! Export: a tenant's graph as a file, from one snapshot.
 //!
-//! All of it is read in one snapshot, page by page, so that the file is a graph however much is written meanwhile and no more
-//! than a page is in memory.
+//! The graph is read page by page in one snapshot. So the file is consistent while others write, and memory use is
+//! limited to a page.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -17,21 +17,21 @@ use crate::files::{
 use crate::session::{self, SessionId};
 use crate::{Amem, counters, limits, micros, search_source};
 
-/// Who did it, in the audit trail.
+/// The actor in the audit log.
 const ACTOR: &str = "quad memory export";
 
-/// What an export wrote.
+/// The result of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportSummary {
-    /// Nodes.
+    /// The number of nodes written.
     pub nodes: u64,
-    /// Edges.
+    /// The number of edges written.
     pub edges: u64,
 }
 
 impl Amem {
-    /// Writes a tenant's graph into a file, which is emptied first, and says from time to time how far it is: so many steps
-    /// of so many. The audit trail remembers it.
+    /// Writes a tenant's graph into a file, after truncating it. Calls the progress function with the steps done
+    /// and their total. The export is audited.
     pub async fn export(
         &self,
         tenant: &TenantId,
@@ -42,7 +42,7 @@ impl Amem {
         let summary = self
             .store
             .read(tenant, move |sql| {
-                // A snapshot that could not be kept is begun anew, and so is the file.
+                // The read is repeated if its snapshot is lost, so the file is truncated first.
                 file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map_err(write_error)?;
                 let summary = write_graph(sql, format, &file, &mut on_progress)?;
                 file.sync_all().map_err(write_error)?;
@@ -76,7 +76,7 @@ fn write_graph(
     let to_u64 = |number: i64| u64::try_from(number).unwrap_or_default();
     let summary = ExportSummary { nodes: to_u64(counters.node_count()), edges: to_u64(counters.edges) };
     let total = match format {
-        // Its parts lie one behind the other, and each is read for itself.
+        // The parts of the format follow each other, and each reads all nodes or edges again.
         FileFormat::Amem => 4 * summary.nodes + 3 * summary.edges,
         FileFormat::Jsonl | FileFormat::ServerMemory => summary.nodes + summary.edges,
     };
@@ -134,7 +134,7 @@ fn session_item(session: &session::Session) -> SessionItem {
     }
 }
 
-/// All nodes, by id.
+/// All nodes by ascending id.
 struct NodeIter<'a, 's> {
     sql: &'a RefCell<&'s mut dyn Sql>,
     after_id: i64,
@@ -191,7 +191,7 @@ fn node_item(row: &Row) -> Result<NodeItem> {
     })
 }
 
-/// All edges, by source, target and type.
+/// All edges by source, target and type.
 struct EdgeIter<'a, 's> {
     sql: &'a RefCell<&'s mut dyn Sql>,
     after_key: (i64, i64, i64),

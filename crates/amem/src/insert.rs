@@ -1,19 +1,19 @@
-//! Adding: new nodes with their edges, their vectors and their place in the caller's chain, in one transaction.
+//! Inserts new nodes with their edges, vectors and place in the caller's chain, in one transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use quad_core::Result;
-use quad_store::{Sql, Tx, Value as Cell, batch, params};
+use quad_store::{Sql, Tx, Value as Cell, batch};
 
 use crate::edge::{Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::insert_buffer::{BufferedInsert, InsertBuffer};
 use crate::node::{self, Node, NodeId};
 use crate::session::SessionId;
-use crate::{errors, limits, tags};
+use crate::{errors, limits, supersede, tags};
 
-/// A node on its way in.
+/// A node to insert.
 #[derive(Clone, Debug)]
 pub(crate) struct NewNode {
     pub event_type: EventType,
@@ -23,7 +23,7 @@ pub(crate) struct NewNode {
     pub vector: Option<Vec<f32>>,
 }
 
-/// An edge from a new node.
+/// An edge from a node to insert.
 #[derive(Clone, Debug)]
 pub(crate) struct NewEdge {
     pub target: Target,
@@ -31,32 +31,32 @@ pub(crate) struct NewEdge {
     pub weight: f64,
 }
 
-/// Where an edge leads.
+/// The target of a new edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// To a node that is there.
+    /// An existing node.
     Node(NodeId),
-    /// To a node of the same call, by its position.
+    /// A node of the same call, by index.
     BatchIndex(usize),
 }
 
-/// What came of it.
+/// The result of an insert.
 #[derive(Clone, Debug)]
 pub(crate) struct InsertResult {
-    /// In the order of the call; without gaps.
+    /// In the order of the call, consecutive.
     pub ids: Vec<NodeId>,
     pub session: SessionId,
-    /// The chain's edges included.
+    /// Including the temporal edges of the chain.
     pub edges: usize,
 }
 
 impl NewNode {
-    /// A node without edges.
+    /// A node without edges and vector.
     pub(crate) fn new(event_type: EventType, content: impl Into<String>, confidence: f64) -> NewNode {
         NewNode { event_type, content: content.into(), confidence, edges: Vec::new(), vector: None }
     }
 
-    /// As it will be stored.
+    /// The node as it will be stored.
     pub(crate) fn to_node(&self, id: NodeId, session_id: SessionId, at: i64) -> Node {
         Node {
             id,
@@ -73,7 +73,7 @@ impl NewNode {
     }
 }
 
-/// Refuses a content that no node may have.
+/// Rejects a content that no node may have.
 pub(crate) fn check_content(name: &str, content: &str) -> Result<()> {
     if content.len() > limits::CONTENT_BYTES {
         return Err(errors::limit_exceeded(
@@ -83,12 +83,13 @@ pub(crate) fn check_content(name: &str, content: &str) -> Result<()> {
         .hint("Split it into several nodes and link them with part_of"));
     }
     if content.contains('\0') {
-        return Err(errors::invalid_argument(name, "must not hold NUL characters"));
+        return Err(errors::invalid_argument(name, "must not contain NUL characters"));
     }
     Ok(())
 }
 
-/// Adds nodes for a caller. In its chain, each follows the one before; outside it, they only belong to its session.
+/// Inserts nodes into the caller's session. With `append_to_chain`, each also follows the previous one in time, the
+/// first one the caller's last node.
 pub(crate) fn insert_nodes(
     tx: &mut Tx<'_>,
     subject: &str,
@@ -134,7 +135,7 @@ fn temporal_edges(chain_tail: Option<NodeId>, ids: &[NodeId]) -> Vec<Edge> {
     chain.windows(2).map(link).collect()
 }
 
-/// All edges of the call, each once: of two that are equal but for their weight the later counts.
+/// All edges of the call without duplicates; of two that differ only in weight, the later one wins.
 fn collect_edges(new_nodes: &[NewNode], ids: &[NodeId], chain: Vec<Edge>) -> Result<Vec<Edge>> {
     let mut edges: BTreeMap<(NodeId, NodeId, EdgeType), Edge> =
         chain.into_iter().map(|edge| (edge.key(), edge)).collect();
@@ -143,14 +144,11 @@ fn collect_edges(new_nodes: &[NewNode], ids: &[NodeId], chain: Vec<Edge>) -> Res
             let target = match edge.target {
                 Target::Node(id) => id,
                 Target::BatchIndex(position) => *ids.get(position).ok_or_else(|| {
-                    errors::invalid_argument(
-                        "target_index",
-                        format!("there is no node {position} in this call"),
-                    )
+                    errors::invalid_argument("target_index", format!("this call has no node {position}"))
                 })?,
             };
             if target == *source {
-                return Err(self_edge());
+                return Err(errors::self_edge());
             }
             let edge = Edge { source: *source, target, edge_type: edge.edge_type, weight: edge.weight };
             edges.insert(edge.key(), edge);
@@ -159,13 +157,8 @@ fn collect_edges(new_nodes: &[NewNode], ids: &[NodeId], chain: Vec<Edge>) -> Res
     Ok(edges.into_values().collect())
 }
 
-/// The refusal of an edge from a node to itself.
-pub(crate) fn self_edge() -> quad_core::Error {
-    errors::invalid_argument("edges", "a node cannot have an edge to itself")
-}
-
-/// Adds nodes and edges and counts them. Each edge has a new node at one end at least, so that none of them is there yet;
-/// `followed` is known to exist.
+/// Buffers nodes and edges for the next flush, and counts them. Each edge has at least one new end, so none exists
+/// yet; `chain_tail` is known to exist.
 fn buffer_rows(
     tx: &mut Tx<'_>,
     buffer: &mut InsertBuffer,
@@ -195,7 +188,7 @@ fn buffer_rows(
     }
     let to_check: Vec<NodeId> = existing_ends.iter().copied().filter(|id| Some(*id) != chain_tail).collect();
     if !to_check.is_empty() || edges.iter().any(|edge| edge.edge_type == EdgeType::Supersedes) {
-        // Old nodes are looked for, and changed, where they are stored.
+        // Existing nodes are read and changed in the database, so it must have all buffered rows.
         buffer.flush_rows(tx)?;
     }
     if let Some(missing) = node::first_missing(tx, &to_check)? {
@@ -205,7 +198,7 @@ fn buffer_rows(
     for (target, by) in &superseded {
         match usize::try_from(target.0 - first.0).ok().and_then(|position| nodes.get_mut(position)) {
             Some(node) => node.superseded_by = Some(*by),
-            None => set_superseded_by(tx, *target, Some(*by))?,
+            None => supersede::set_superseded_by(tx, *target, Some(*by))?,
         }
     }
     insert_vectors(tx, vectors)?;
@@ -228,8 +221,8 @@ fn buffer_rows(
     Ok(())
 }
 
-/// Which nodes the edges supersede, and by which: the newest. Old nodes supersede no new ones, so only the new among each
-/// other could go in a circle.
+/// The nodes that these edges supersede, each with its newest superseding node. Existing nodes do not supersede new
+/// ones, so only edges between new nodes can form a cycle.
 fn superseded_nodes(edges: &[Edge], first: NodeId) -> Result<BTreeMap<NodeId, NodeId>> {
     let mut superseded: BTreeMap<NodeId, NodeId> = BTreeMap::new();
     let mut among_new: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
@@ -242,7 +235,7 @@ fn superseded_nodes(edges: &[Edge], first: NodeId) -> Result<BTreeMap<NodeId, No
     }
     let mut done: BTreeSet<NodeId> = BTreeSet::new();
     for start in among_new.keys() {
-        // Depth first with the path in hand; a node that is met again on it closes a circle.
+        // Depth-first search; a node that is already on the path closes a cycle.
         let mut path = vec![(*start, 0)];
         let mut on_path = BTreeSet::from([*start]);
         while let Some((node, next)) = path.last_mut() {
@@ -250,7 +243,7 @@ fn superseded_nodes(edges: &[Edge], first: NodeId) -> Result<BTreeMap<NodeId, No
             let target = targets.get(*next).copied();
             *next += 1;
             match target {
-                Some(target) if on_path.contains(&target) => return Err(supersede_cycle()),
+                Some(target) if on_path.contains(&target) => return Err(errors::supersede_cycle()),
                 Some(target) if !done.contains(&target) => {
                     on_path.insert(target);
                     path.push((target, 0));
@@ -267,24 +260,7 @@ fn superseded_nodes(edges: &[Edge], first: NodeId) -> Result<BTreeMap<NodeId, No
     Ok(superseded)
 }
 
-/// The refusal of corrections that go in a circle.
-pub(crate) fn supersede_cycle() -> quad_core::Error {
-    errors::conflict("The node already supersedes the one that is to supersede it")
-        .hint("memory_resolve shows which node is the latest")
-        .with_code("SUPERSEDES_CYCLE")
-}
-
-/// Says by which node another is superseded.
-pub(crate) fn set_superseded_by(tx: &mut Tx<'_>, target: NodeId, by: Option<NodeId>) -> Result<()> {
-    let tenant = tx.tenant().clone();
-    tx.execute(
-        "UPDATE amem_node SET superseded_by = $3 WHERE tenant_id = $1 AND id = $2",
-        params![tenant.as_str(), target.0, by.map(|id| id.0)],
-    )?;
-    Ok(())
-}
-
-/// Adds the vectors of nodes.
+/// Inserts the vectors of nodes.
 pub(crate) fn insert_vectors(tx: &mut Tx<'_>, vectors: &[(NodeId, &[f32])]) -> Result<()> {
     let tenant = tx.tenant().clone();
     for chunk in batch::chunks(vectors) {

@@ -1,7 +1,7 @@
-//! Additions of one caller that wait to be written with those of the next job: see [`DeferredRows`].
+//! Buffers the inserts of one caller across the jobs of a group commit: see [`DeferredRows`].
 //!
-//! A group commit is often many single additions of one caller. Each of them would read and write the counters, the caller's place
-//! and its session, and change the same pages of every index again; together they do so once.
+//! A group commit often consists of many single inserts of one caller. Each would read and write the counters, the
+//! caller state and its session, and change the same index pages. The buffer does so once for all of them.
 
 use std::sync::Arc;
 
@@ -9,23 +9,24 @@ use quad_core::Result;
 use quad_store::Tx;
 use quad_store::fast_path::DeferredRows;
 
+use crate::adjacency::EdgesBySource;
 use crate::caller_state::{self, CallerState};
 use crate::counters::Counters;
 use crate::edge::{self, Edge};
 use crate::node::{self, Node};
-use crate::{limits, packed_edges};
+use crate::{adjacency, limits};
 
-/// What a caller has added, and how far the graph is with it.
+/// The buffered inserts of a caller, with the counters and the caller state that include them.
 #[derive(Clone)]
 pub(crate) struct InsertBuffer {
     subject: Arc<str>,
     pub counters: Counters,
     pub caller_state: CallerState,
-    /// Shared with the state before the job, to which a failed one goes back.
+    /// Shared with the buffer of the previous job, which is restored if a job fails.
     pub inserts: Vec<Arc<BufferedInsert>>,
 }
 
-/// What one job has added.
+/// The rows of one job.
 pub(crate) struct BufferedInsert {
     pub nodes: Vec<Node>,
     pub edges: Vec<Edge>,
@@ -33,7 +34,8 @@ pub(crate) struct BufferedInsert {
 }
 
 impl InsertBuffer {
-    /// The state of the graph for a caller that is to add to it: as an earlier job has left it, or as it is stored.
+    /// The buffer of this caller: the one that an earlier job left, or a new one with the stored state. The buffer
+    /// of another caller is written first.
     pub(crate) fn acquire(tx: &mut Tx<'_>, subject: &str) -> Result<InsertBuffer> {
         if let Some(buffer) = tx.take_deferred_rows::<InsertBuffer>() {
             if *buffer.subject == *subject {
@@ -45,7 +47,7 @@ impl InsertBuffer {
         Ok(InsertBuffer { subject: subject.into(), counters, caller_state, inserts: Vec::new() })
     }
 
-    /// Leaves it to the next job, or to the commit.
+    /// Leaves the buffer to the next job, or to the commit, which writes it.
     pub(crate) fn park(mut self, tx: &mut Tx<'_>) -> Result<()> {
         let nodes: usize = self.inserts.iter().map(|insert| insert.nodes.len()).sum();
         if nodes >= limits::BUFFERED_NODES {
@@ -54,7 +56,7 @@ impl InsertBuffer {
         tx.defer_rows(Arc::new(self))
     }
 
-    /// Writes the nodes and edges, not the counters.
+    /// Writes the buffered nodes and edges, but not the counters.
     pub(crate) fn flush_rows(&mut self, tx: &mut Tx<'_>) -> Result<()> {
         self.insert_rows(tx)?;
         self.inserts.clear();
@@ -65,12 +67,11 @@ impl InsertBuffer {
         let nodes: Vec<&Node> = self.inserts.iter().flat_map(|insert| &insert.nodes).collect();
         let edges = self.inserts.iter().flat_map(|insert| insert.edges.iter().map(|edge| (*edge, insert.at)));
         let edges: Vec<(Edge, i64)> = edges.collect();
-        let mut edges_by_source = packed_edges::group_by_source(edges.iter().map(|(edge, _)| edge));
+        let edges_by_source = EdgesBySource::new(edges.iter().map(|(edge, _)| edge));
         node::insert(tx, &self.subject, &nodes, &edges_by_source)?;
         edge::insert_rows(tx, &edges)?;
-        // Those that were there before: the one that the chain goes on from.
-        nodes.iter().for_each(|node| drop(edges_by_source.remove(&node.id)));
-        packed_edges::rebuild(tx, &edges_by_source.into_keys().collect())
+        // Only sources that existed before remain: the node that the chain continued from.
+        adjacency::rebuild(tx, &edges_by_source.other_sources(nodes))
     }
 }
 

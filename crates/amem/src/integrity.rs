@@ -1,32 +1,33 @@
-//! Checking: everything that is stored twice is compared, and everything that names something else is followed.
+//! The integrity check behind `quad doctor --deep`: compares everything that is stored twice, and follows every
+//! reference.
 //!
-//! All of it is read in one snapshot by primary key, page by page, and counted anew. Then the counters, the indexes of the
-//! lists, the text index and the sessions must agree with what was seen. Nothing is changed.
+//! It reads the whole graph in one snapshot by primary key, page by page, and counts it again. Then it compares the
+//! counters, the list indexes, the text index and the sessions with the counts. It changes nothing.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use quad_core::{Result, TenantId};
 use quad_store::{Backend, Sql, params};
 
+use crate::adjacency::PackedHash;
 use crate::counters::{self, Counters};
 use crate::edge::{Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::node::NodeId;
 use crate::search::Engine;
 use crate::search_source::SnapshotDocs;
-use crate::{Amem, decay, limits, packed_edges};
+use crate::{Amem, decay, limits};
 
-/// What was looked at, and what is wrong.
+/// The result of an integrity check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntegrityReport {
-    /// Nodes that were looked at.
+    /// The number of nodes read.
     pub nodes: u64,
-    /// Edges that were looked at.
+    /// The number of edges read.
     pub edges: u64,
-    /// What is wrong with what is stored: one line each, with examples.
+    /// Violations in the stored data: one line per kind, with examples.
     pub violations: Vec<String>,
-    /// What is wrong with what searches derive from it. It can be thrown away.
+    /// Violations in the search index. The index can be deleted; it is rebuilt.
     pub index_violations: Vec<String>,
 }
 
@@ -37,13 +38,13 @@ impl Amem {
         self.store.read(tenant, move |sql| check_graph(sql, &engine)).await
     }
 
-    /// Where the indexes of a tenant's searches lie. It may be deleted at any time.
+    /// The folder of a tenant's search index. It may be deleted at any time.
     pub fn index_folder(&self, tenant: &TenantId) -> std::path::PathBuf {
         self.engine.index_folder(tenant)
     }
 }
 
-/// Faults by their kind: how many, and the first few.
+/// Violations by kind: the count and the first examples.
 #[derive(Default)]
 struct Violations {
     kinds: BTreeMap<&'static str, (u64, Vec<String>)>,
@@ -73,45 +74,38 @@ impl Violations {
     }
 }
 
-const PACKED_EDGES_MISMATCH: &str = "nodes that do not say of their outgoing edges what the edges say";
+const PACKED_EDGES_MISMATCH: &str = "nodes whose packed edges differ from the edge table";
 
-/// What the walk saw.
+/// What the check has read so far.
 #[derive(Default)]
 struct Scan {
-    /// Ids of nodes, ascending.
+    /// The ids of all nodes, ascending.
     nodes: Vec<i64>,
-    /// What each of them says that leaves it, as a hash, until the edges have been seen to say the same.
-    packed_edge_hashes: Vec<Option<u64>>,
-    /// By what each superseded node says that it is.
+    /// A hash of each node's packed edges, removed when the table's edges have been compared with it.
+    packed_edge_hashes: Vec<Option<PackedHash>>,
+    /// The superseding node of each superseded node, by the node's own row.
     superseded: BTreeMap<i64, i64>,
-    /// By what the edges say that it is, and since when.
+    /// The newest superseding node and its edge's time, by the edges.
     newest_superseding: BTreeMap<i64, (i64, i64)>,
     nodes_by_session: BTreeMap<i64, i64>,
     counters: Counters,
     accessed_nodes: i64,
 }
 
-fn hash_packed(packed: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    packed.hash(&mut hasher);
-    hasher.finish()
-}
-
 impl Scan {
-    /// All edges that leave one node have been seen.
+    /// Compares the packed edges of a node with its edges in the table. Called after all edges of `source` were
+    /// read.
     fn check_packed_edges(&mut self, source: i64, edges: &[Edge], violations: &mut Violations) {
         let index = self.nodes.binary_search(&source).ok();
         let Some(slot) = index.and_then(|index| self.packed_edge_hashes.get_mut(index)) else { return };
         let Some(hash) = slot.take() else { return };
-        let is_wrong = packed_edges::encode(edges).is_none_or(|packed| hash_packed(&packed) != hash);
-        violations.add_if(is_wrong, PACKED_EDGES_MISMATCH, || source.to_string());
+        violations.add_if(!hash.matches(edges), PACKED_EDGES_MISMATCH, || source.to_string());
     }
 
-    /// All edges have been seen: of those that are left none has any.
+    /// Checks that the nodes without edges in the table have no packed edges. Called after all edges were read.
     fn check_nodes_without_edges(&self, violations: &mut Violations) {
-        let empty_hash = hash_packed("");
         for (id, hash) in self.nodes.iter().zip(&self.packed_edge_hashes) {
-            violations.add_if(hash.is_some_and(|hash| hash != empty_hash), PACKED_EDGES_MISMATCH, || {
+            violations.add_if(hash.is_some_and(|hash| !hash.matches(&[])), PACKED_EDGES_MISMATCH, || {
                 id.to_string()
             });
         }
@@ -144,7 +138,7 @@ fn check_graph(sql: &mut dyn Sql, engine: &Engine) -> Result<IntegrityReport> {
     })
 }
 
-/// On SQLite the pages of the file and all indexes; PostgreSQL looks after its own.
+/// Checks pages and indexes of the SQLite file. PostgreSQL checks its own.
 fn check_file(sql: &mut dyn Sql, violations: &mut Violations) -> Result<()> {
     if sql.backend() != Backend::Sqlite {
         return Ok(());
@@ -169,7 +163,7 @@ fn scan_nodes(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violations) -
             let id = row.int(0)?;
             after = id;
             scan.nodes.push(id);
-            scan.packed_edge_hashes.push(row.opt_text(9)?.map(hash_packed));
+            scan.packed_edge_hashes.push(row.opt_text(9)?.map(PackedHash::of_column));
             *scan.nodes_by_session.entry(row.int(2)?).or_default() += 1;
             let (accesses, last_accessed) = (row.int(4)?, row.int(5)?);
             scan.accessed_nodes += i64::from(accesses > 0);
@@ -178,14 +172,16 @@ fn scan_nodes(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violations) -
                     scan.counters.count_nodes(event_type, 1);
                     let is_wrong = row.int(6)? != event_type.score_class() as i64
                         || row.int(7)? != decay::effective_access(last_accessed, accesses);
-                    violations.add_if(is_wrong, "nodes whose importance is out of order", || id.to_string());
+                    violations.add_if(is_wrong, "nodes with a wrong score class or effective access", || {
+                        id.to_string()
+                    });
                 }
-                Err(_) => violations.add("nodes of no type", || id.to_string()),
+                Err(_) => violations.add("nodes of an unknown type", || id.to_string()),
             }
             let confidence = row.real(3)?;
             violations.add_if(
                 !(0.0..=1.0).contains(&confidence),
-                "nodes with a confidence beyond 0 to 1",
+                "nodes with a confidence outside 0 to 1",
                 || format!("{id} has {confidence}"),
             );
             if let Some(by) = row.opt_int(8)? {
@@ -233,10 +229,10 @@ fn scan_edges(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violations) -
                         *newest = since.max(*newest);
                     }
                 }
-                Err(_) => violations.add("edges of no type", name),
+                Err(_) => violations.add("edges of an unknown type", name),
             }
             let weight = row.real(3)?;
-            violations.add_if(!(0.0..=1.0).contains(&weight), "edges with a weight beyond 0 to 1", name);
+            violations.add_if(!(0.0..=1.0).contains(&weight), "edges with a weight outside 0 to 1", name);
             violations.add_if(source == target, "edges from a node to itself", name);
             violations.add_if(!scan.contains_node(source), "edges from nodes that do not exist", name);
             violations.add_if(!scan.contains_node(target), "edges to nodes that do not exist", name);
@@ -250,10 +246,11 @@ fn scan_edges(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violations) -
 }
 
 fn check_supersessions(scan: &Scan, violations: &mut Violations) {
-    const KIND: &str = "nodes that are not superseded by what their edges say";
+    const KIND: &str = "nodes whose superseded_by differs from their edges";
     for (id, by) in &scan.superseded {
         let by_edges = scan.newest_superseding.get(id).map(|(_, source)| source);
-        violations.add_if(by_edges != Some(by), KIND, || format!("{id} says {by}, its edges {by_edges:?}"));
+        violations
+            .add_if(by_edges != Some(by), KIND, || format!("{id} has {by}, its edges have {by_edges:?}"));
     }
     for id in scan.newest_superseding.keys() {
         violations
@@ -276,8 +273,8 @@ fn check_sessions(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violation
             scan.counters.next_session = id + 1;
             let (stored, counted) = (row.int(1)?, scan.nodes_by_session.remove(&id).unwrap_or_default());
             scan.counters.sessions_with_nodes += i64::from(counted > 0);
-            violations.add_if(stored != counted, "sessions that count their nodes wrong", || {
-                format!("{id} says {stored} and has {counted}")
+            violations.add_if(stored != counted, "sessions with a wrong node count", || {
+                format!("{id} stores {stored}, has {counted}")
             });
             let episode = row.opt_int(2)?;
             violations.add_if(
@@ -296,7 +293,7 @@ fn check_sessions(sql: &mut dyn Sql, scan: &mut Scan, violations: &mut Violation
     Ok(())
 }
 
-/// Vectors, callers' places, and what was forgotten.
+/// Checks vectors, caller states and deletions.
 fn check_vectors_positions_deletions(
     sql: &mut dyn Sql,
     scan: &mut Scan,
@@ -313,7 +310,8 @@ fn check_vectors_positions_deletions(
         for row in &rows {
             after = row.int(0)?;
             let is_wrong = !scan.contains_node(after) || row.int(1)? != 4 * limits::DIMENSION as i64;
-            violations.add_if(is_wrong, "vectors of no node or of another dimension", || after.to_string());
+            violations
+                .add_if(is_wrong, "vectors of a missing node or of another dimension", || after.to_string());
         }
         if rows.len() < limits::CHECK_ROWS {
             break;
@@ -328,24 +326,26 @@ fn check_vectors_positions_deletions(
         let node_missing = row.opt_int(1)?.is_some_and(|node| !scan.contains_node(node));
         let session_missing = row.opt_int(2)?.is_some() && row.opt_int(3)?.is_none();
         let subject = row.text(0)?;
-        violations.add_if(node_missing || session_missing, "callers who are where nothing is", || {
-            subject.to_owned()
-        });
+        violations.add_if(
+            node_missing || session_missing,
+            "caller states that point to a missing session or node",
+            || subject.to_owned(),
+        );
     }
-    let mut mark = 0;
+    let mut position = 0;
     loop {
         let rows = sql.query(
             "SELECT mark, node_id FROM amem_erased WHERE tenant_id = $1 AND mark > $2 ORDER BY mark LIMIT $3",
-            params![tenant.as_str(), mark, limits::CHECK_ROWS as i64],
+            params![tenant.as_str(), position, limits::CHECK_ROWS as i64],
         )?;
         for row in &rows {
             let (next, id) = (row.int(0)?, row.int(1)?);
             violations.add_if(
-                next != mark + 1 || scan.contains_node(id),
-                "forgotten nodes that are still there",
+                next != position + 1 || scan.contains_node(id),
+                "deleted nodes that still exist, or gaps in the list of deleted nodes",
                 || id.to_string(),
             );
-            mark = next;
+            position = next;
             scan.counters.deleted += 1;
         }
         if rows.len() < limits::CHECK_ROWS {
@@ -357,9 +357,8 @@ fn check_vectors_positions_deletions(
 fn check_counters(sql: &mut dyn Sql, scan: &Scan, violations: &mut Violations) -> Result<()> {
     let (stored, actual) = (counters::read(sql)?, &scan.counters);
     let mut compare = |name: &str, stored: i64, actual: i64| {
-        violations.add_if(stored != actual, "counters that are wrong", || {
-            format!("{name} is {stored}, there are {actual}")
-        });
+        violations
+            .add_if(stored != actual, "wrong counters", || format!("{name} is {stored}, there are {actual}"));
     };
     for event_type in EventType::ALL {
         compare(
@@ -373,18 +372,18 @@ fn check_counters(sql: &mut dyn Sql, scan: &Scan, violations: &mut Violations) -
     compare("contradicts", stored.edges_contradicts, actual.edges_contradicts);
     compare("sessions", stored.sessions, actual.sessions);
     compare("sessions with nodes", stored.sessions_with_nodes, actual.sessions_with_nodes);
-    compare("forgotten", stored.deleted, actual.deleted);
+    compare("deleted nodes", stored.deleted, actual.deleted);
     let newest = scan.nodes.last().copied().unwrap_or(-1);
-    violations.add_if(stored.next_id <= newest, "counters that are wrong", || {
-        format!("the next id is {}, and node {newest} exists", stored.next_id)
+    violations.add_if(stored.next_id <= newest, "wrong counters", || {
+        format!("next_id is {}, and node {newest} exists", stored.next_id)
     });
-    violations.add_if(stored.next_session < actual.next_session, "counters that are wrong", || {
-        format!("the next session is {}, and one before {} exists", stored.next_session, actual.next_session)
+    violations.add_if(stored.next_session < actual.next_session, "wrong counters", || {
+        format!("next_session is {}, and a session below {} exists", stored.next_session, actual.next_session)
     });
     Ok(())
 }
 
-/// Each list is a range of an index: as many must be in it as the walk saw.
+/// Each list is an index range: it must have as many entries as were counted.
 fn check_lists(sql: &mut dyn Sql, scan: &Scan, violations: &mut Violations) -> Result<()> {
     let tenant = sql.tenant().clone();
     let all = scan.nodes.len() as i64;
@@ -419,7 +418,7 @@ fn check_lists(sql: &mut dyn Sql, scan: &Scan, violations: &mut Violations) -> R
     for (name, from, expected) in lists {
         let row = sql.query_opt(&format!("SELECT COUNT(*) FROM {from}"), params![tenant.as_str()])?;
         let count = row.map(|row| row.int(0)).transpose()?.unwrap_or_default();
-        violations.add_if(count != expected, "lists that do not agree with the graph", || {
+        violations.add_if(count != expected, "indexes that differ from the table", || {
             format!("{name}: {count} instead of {expected}")
         });
     }
@@ -430,9 +429,9 @@ fn check_lists(sql: &mut dyn Sql, scan: &Scan, violations: &mut Violations) -> R
 mod tests {
     use serde_json::json;
 
-    use crate::testing::{TestEnv, test_envs, test_envs_with_data};
+    use crate::testing::{MemoryEnv, test_envs, test_envs_with_data};
 
-    async fn corrupt(env: &TestEnv, statement: &'static str) {
+    async fn corrupt(env: &MemoryEnv, statement: &'static str) {
         env.test_store
             .store
             .write_unaudited(&env.test_store.tenant, move |tx| {
@@ -452,7 +451,7 @@ mod tests {
             env.read("amem://node/1").await.unwrap();
             env.call("memory_forget", json!({"node_id": 2, "reason": "a test"})).await.unwrap();
             env.call("session_end", json!({})).await.unwrap();
-            let report = env.amem.check_integrity(&env.test_store.tenant).await.unwrap();
+            let report = env.scheme.check_integrity(&env.test_store.tenant).await.unwrap();
             assert_eq!((report.nodes, report.violations), (4, Vec::new()));
         }
     }
@@ -460,43 +459,39 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn integrity_check_reports_each_corruption() {
         for (statement, kind, example) in [
-            ("UPDATE amem_stats SET facts = 7", "counters that are wrong", "fact is 7, there are 1"),
-            ("UPDATE amem_stats SET edges = 0", "counters that are wrong", "edges is 0, there are 6"),
-            (
-                "UPDATE amem_stats SET next_id = 2",
-                "counters that are wrong",
-                "the next id is 2, and node 3 exists",
-            ),
-            (
-                "UPDATE amem_stats SET sessions_used = 9",
-                "counters that are wrong",
-                "sessions with nodes is 9",
-            ),
-            ("UPDATE amem_stats SET erased = 1", "counters that are wrong", "forgotten is 1, there are 0"),
+            ("UPDATE amem_stats SET facts = 7", "wrong counters", "fact is 7, there are 1"),
+            ("UPDATE amem_stats SET edges = 0", "wrong counters", "edges is 0, there are 6"),
+            ("UPDATE amem_stats SET next_id = 2", "wrong counters", "next_id is 2, and node 3 exists"),
+            ("UPDATE amem_stats SET sessions_used = 9", "wrong counters", "sessions with nodes is 9"),
+            ("UPDATE amem_stats SET erased = 1", "wrong counters", "deleted nodes is 1, there are 0"),
             ("DELETE FROM amem_node WHERE id = 1", "edges to nodes that do not exist", "0 → 1"),
             ("DELETE FROM amem_node WHERE id = 1", "edges from nodes that do not exist", "1 → 0"),
+            ("DELETE FROM amem_node WHERE id = 1", "sessions with a wrong node count", "1 stores 4, has 3"),
             (
-                "DELETE FROM amem_node WHERE id = 1",
-                "sessions that count their nodes wrong",
-                "1 says 4 and has 3",
+                "DELETE FROM amem_node WHERE id = 2",
+                "caller states that point to a missing session or node",
+                "agent_1",
             ),
-            ("DELETE FROM amem_node WHERE id = 2", "callers who are where nothing is", "agent_1"),
             ("DELETE FROM amem_session", "sessions that have nodes but no row", "1"),
             ("UPDATE amem_session SET episode_id = 99", "sessions whose episode does not exist", "1"),
-            ("UPDATE amem_node SET event_type = 9 WHERE id = 2", "nodes of no type", "2"),
+            ("UPDATE amem_node SET event_type = 9 WHERE id = 2", "nodes of an unknown type", "2"),
             (
                 "UPDATE amem_node SET effective_access = 5 WHERE id = 2",
-                "nodes whose importance is out of order",
+                "nodes with a wrong score class or effective access",
                 "2",
             ),
-            ("UPDATE amem_node SET confidence = 5 WHERE id = 2", "nodes with a confidence beyond", "2 has 5"),
-            ("UPDATE amem_node SET superseded_by = NULL", "not superseded by what their edges say", "0"),
+            (
+                "UPDATE amem_node SET confidence = 5 WHERE id = 2",
+                "nodes with a confidence outside",
+                "2 has 5",
+            ),
+            ("UPDATE amem_node SET superseded_by = NULL", "superseded_by differs from their edges", "0"),
             (
                 "UPDATE amem_node SET superseded_by = 2 WHERE id = 0",
-                "not superseded by what their edges say",
-                "0 says 2",
+                "superseded_by differs from their edges",
+                "0 has 2",
             ),
-            ("UPDATE amem_edge SET weight = 2 WHERE source_id = 1", "edges with a weight beyond", "1 → 0"),
+            ("UPDATE amem_edge SET weight = 2 WHERE source_id = 1", "edges with a weight outside", "1 → 0"),
             (
                 "UPDATE amem_edge SET target_id = 3 WHERE source_id = 3",
                 "edges from a node to itself",
@@ -504,31 +499,31 @@ mod tests {
             ),
             (
                 "UPDATE amem_node SET outgoing = '' WHERE id = 0",
-                "do not say of their outgoing edges what",
+                "packed edges differ from the edge table",
                 ": 1 (0)",
             ),
             (
                 "UPDATE amem_edge SET weight = 0.25 WHERE source_id = 1",
-                "do not say of their outgoing edges what",
+                "packed edges differ from the edge table",
                 ": 1 (1)",
             ),
             (
                 "DELETE FROM amem_edge WHERE source_id = 3",
-                "do not say of their outgoing edges what",
+                "packed edges differ from the edge table",
                 ": 1 (3)",
             ),
             (
                 "INSERT INTO amem_vector (tenant_id, node_id, vector) SELECT tenant_id, 50, created_by FROM amem_node WHERE id = 0",
-                "vectors of no node",
+                "vectors of a missing node",
                 "50",
             ),
             (
                 "INSERT INTO amem_erased (tenant_id, mark, node_id) SELECT tenant_id, 1, id FROM amem_node WHERE id = 1",
-                "forgotten nodes that are still there",
+                "deleted nodes that still exist, or gaps in the list of deleted nodes",
                 "1",
             ),
         ] {
-            // One backend is enough for what is plain SQL on both; the sound graph is tested on each.
+            // One backend is enough for corruption tests of SQL that both share; the valid graph is tested on each.
             let env = test_envs_with_data().await.remove(0);
             corrupt(&env, statement).await;
             let violations = env.violations().await;
@@ -547,16 +542,16 @@ mod tests {
                     .collect();
                 env.call("memory_add_many", json!({"nodes": nodes, "chain": false})).await.unwrap();
             }
-            env.amem.wait_for_index().await.unwrap();
+            env.scheme.wait_for_index().await.unwrap();
             assert!(env.has_index());
             env.call("memory_forget", json!({"node_id": 7, "reason": "not yet out of the index"}))
                 .await
                 .unwrap();
             assert_eq!(env.violations().await, Vec::<String>::new());
             corrupt(&env, "DELETE FROM amem_node WHERE id = 8").await;
-            let report = env.amem.check_integrity(&env.test_store.tenant).await.unwrap();
-            assert_eq!(report.index_violations, ["1 nodes are in it that do not exist, the first is 8"]);
-            let folder = env.amem.index_folder(&env.test_store.tenant);
+            let report = env.scheme.check_integrity(&env.test_store.tenant).await.unwrap();
+            assert_eq!(report.index_violations, ["1 nodes in the index do not exist, the first is 8"]);
+            let folder = env.scheme.index_folder(&env.test_store.tenant);
             let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
             let term_file = files
                 .into_iter()
@@ -565,15 +560,15 @@ mod tests {
             let mut bytes = std::fs::read(&term_file).unwrap();
             bytes[10] ^= 1;
             std::fs::write(&term_file, bytes).unwrap();
-            let report = env.amem.check_integrity(&env.test_store.tenant).await.unwrap();
+            let report = env.scheme.check_integrity(&env.test_store.tenant).await.unwrap();
             assert!(report.index_violations[0].contains("checksum"), "{:?}", report.index_violations);
-            // What it says to do is enough.
+            // Deleting the folder is the documented repair.
             std::fs::remove_dir_all(&folder).unwrap();
             let found = env.call("memory_search", json!({"query": "1234", "mode": "text"})).await.unwrap();
             assert_eq!(found["nodes"][0]["id"], 1_234);
-            env.amem.wait_for_index().await.unwrap();
+            env.scheme.wait_for_index().await.unwrap();
             assert_eq!(
-                env.amem.check_integrity(&env.test_store.tenant).await.unwrap().index_violations,
+                env.scheme.check_integrity(&env.test_store.tenant).await.unwrap().index_violations,
                 Vec::<String>::new()
             );
         }

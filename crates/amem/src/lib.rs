@@ -1,25 +1,27 @@
-//! `amem://`: an agent's memory. A graph of facts, decisions, inferences, corrections, skills and episodes, with sessions,
-//! seven kinds of links, and scores that fade with time and rise with use.
+//! `amem://`: an agent's memory. A graph of facts, decisions, inferences, corrections, skills and episodes, with
+//! sessions, seven types of links, and scores that decay with time and rise with each read.
 //!
 //! ```text
 //! amem://graph/stats · recent · important
-//! amem://node/{id}              one memory with its links; reading it counts
-//!   └ neighborhood              what lies around it
+//! amem://node/{id}              one memory with its links; reading it counts as an access
+//!   └ neighborhood              the nodes up to five links away
 //! amem://session/{id}           the memories of one session
 //! amem://types/{type}           the memories of one type
 //! amem://sessions
-//! amem://search                 the memories that say something
+//! amem://search                 the memories that match a query
 //! ```
 //!
-//! Addresses read; tools change. What a node, an edge or a session is and how it is stored stands in the file of that name;
-//! `adding`, `correcting`, `linking`, `forgetting` and `sitting` are the ways in which the graph changes, and each is one
-//! transaction that takes the counters first and saves them last (`stats`). `list`, `query`, `walk`, `temporal`, `quality`
-//! and `resume` are the ways in which it is read; each looks at a bounded number of rows, whatever the size of the graph.
-//! `search` finds nodes by what they say and knows the graph only as a `corpus`; `finding` shows what it found.
+//! Resources read; tools write. Each concept has a file of its name: `node`, `edge`, `session`, `counters`,
+//! `caller_state`. The files `insert`, `supersede`, `edge_write`, `delete` and `session_lifecycle` change the
+//! graph. Each change is one transaction that locks and reads the counters first and saves them last. The files
+//! `list`, `query`, `traversal`, `range_diff`, `quality` and `resume` read it. Each of them reads a bounded number
+//! of rows, whatever the size of the graph. The module `search` finds nodes by their text and knows the graph only
+//! as a [`DocSnapshot`](search::DocSnapshot); `search_results` turns its hits into documents.
 //!
 //! This crate knows no other scheme, no protocol message and no socket.
 #![forbid(unsafe_code)]
 
+mod adjacency;
 mod caller_state;
 mod completion;
 mod conversation;
@@ -43,9 +45,9 @@ mod micros;
 mod migrations;
 #[cfg(test)]
 mod model_tests;
-mod neighborhood_links;
+mod neighborhood;
 mod node;
-mod packed_edges;
+mod page_budget;
 mod prompt;
 mod quality;
 mod query;
@@ -53,6 +55,7 @@ mod query;
 mod query_plan_tests;
 mod range_diff;
 mod read;
+mod resource;
 mod resume;
 mod routes;
 #[cfg(test)]
@@ -76,13 +79,15 @@ use quad_core::prompt::{Message, Prompt};
 use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, ResourceEntry, SchemePage};
 use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
-    Address, Error, Kind, LinkIndex, Principal, ReadOutput, ReadSet, Result, Route, Scheme, Tool,
+    Address, Error, Kind, LinkIndex, Principal, ReadOutput, ReadSet, Result, Route, RouteDef, Scheme, Tool,
+    ToolTable,
 };
 use quad_store::{Snapshot, Store};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
 use graph_cache::GraphCache;
+use resource::{ParseResource, Resource};
 use search::Engine;
 use search_source::StoreDocs;
 
@@ -95,31 +100,32 @@ pub use migrations::COMPONENT;
 pub use node::NodeId;
 pub use session::SessionId;
 
-/// Every scope that this scheme knows.
+/// The scopes of this scheme.
 pub const SCOPES: &[&str] = &["memory:read", "memory:write"];
 
 const INSTRUCTIONS: &str = "amem:// is your memory. Call memory_session_resume first; read amem://graph/important and \
     amem://graph/recent; find memories with memory_search, check claims with memory_ground. Store what you learn with memory_add (fact, decision, inference, skill) and link it to what it rests \
     on; put wrong memories right with memory_correct; end with session_end and a summary.";
 
-/// The provider of `amem://`.
+/// The `amem://` scheme.
 pub struct Amem {
     store: Store,
     engine: Arc<Engine>,
     graph_cache: Arc<GraphCache>,
     link_index: Option<Arc<dyn LinkIndex>>,
+    tools: ToolTable<Amem>,
 }
 
 impl Amem {
-    /// A memory on this store. What searches derive from it lies under `folder`, can be deleted at any time, and is made anew.
-    /// Must be called on a tokio runtime.
+    /// A scheme over this store. Search indexes are kept under `folder`; they can be deleted at any time and are
+    /// rebuilt. Must be called on a tokio runtime.
     pub fn new(store: Store, folder: impl Into<PathBuf>) -> Amem {
         let source = StoreDocs { store: store.clone(), runtime: Handle::current() };
         let engine = Arc::new(Engine::new(folder, Arc::new(source)));
-        Amem { store, engine, graph_cache: Arc::default(), link_index: None }
+        Amem { store, engine, graph_cache: Arc::default(), link_index: None, tools: tools::table() }
     }
 
-    /// The same, whose neighborhoods show what cites their node and what it cites.
+    /// Adds a link index: neighborhoods then list the resources that cite their node and that it cites.
     pub fn with_link_index(self, link_index: Arc<dyn LinkIndex>) -> Amem {
         Amem { link_index: Some(link_index), ..self }
     }
@@ -140,23 +146,22 @@ impl Scheme for Amem {
     }
 
     fn routes(&self) -> Result<Vec<Route>> {
-        Ok(routes::all())
+        routes::ROUTES.routes()
     }
 
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
-        let request = read::ReadRequest::new(routes::resource_at(route)?, address)?;
-        let result = match request {
-            read::ReadRequest::Neighborhood { id, depth } if self.link_index.is_some() => {
-                neighborhood_links::read_neighborhood(self, caller, id, depth).await
+        let result = match routes::resource(route, address)? {
+            Resource::Neighborhood { id, depth } if self.link_index.is_some() => {
+                neighborhood::read_neighborhood(self, caller, id, depth).await
             }
-            request => {
+            resource => {
+                let is_cheap = resource.is_cheap();
                 let (engine, graph_cache) = (self.engine.clone(), self.graph_cache.clone());
-                let is_search = matches!(request, read::ReadRequest::Search { .. });
-                let run =
-                    move |sql: &mut Snapshot<'_>| read::read_resource(sql, &engine, &graph_cache, &request);
-                match is_search {
-                    true => self.store.read(&caller.tenant, run).await,
-                    false => self.store.read_inline(&caller.tenant, run).await,
+                let read =
+                    move |sql: &mut Snapshot<'_>| read::read_resource(sql, &engine, &graph_cache, &resource);
+                match is_cheap {
+                    true => self.store.read_inline(&caller.tenant, read).await,
+                    false => self.store.read(&caller.tenant, read).await,
                 }
             }
         };
@@ -164,18 +169,18 @@ impl Scheme for Amem {
     }
 
     async fn check_readable(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadSet> {
-        let request = read::ReadRequest::new(routes::resource_at(route)?, address)?;
+        let resource = routes::resource(route, address)?;
         let (engine, graph_cache) = (self.engine.clone(), self.graph_cache.clone());
         let result = self
             .store
-            .read(&caller.tenant, move |sql| read::check_exists(sql, &engine, &graph_cache, &request))
+            .read(&caller.tenant, move |sql| read::check_exists(sql, &engine, &graph_cache, &resource))
             .await;
         result.map_err(|error| with_requested_uri(error, address))
     }
 
     async fn list(&self, caller: &Principal, after: Option<&str>, limit: usize) -> Result<SchemePage> {
-        let visible: &[routes::RouteDef] =
-            if routes::MEMORY_READ.is_satisfied_by(&caller.scopes) { &routes::ROUTES[..3] } else { &[] };
+        let is_allowed = routes::MEMORY_READ.is_satisfied_by(&caller.scopes);
+        let visible = if is_allowed { &routes::ROUTES.rows[..routes::LISTED_ROWS] } else { &[] };
         let first = after.and_then(|after| after.parse().ok()).unwrap_or(0_usize);
         let entries: Vec<ResourceEntry> = visible.iter().skip(first).take(limit).map(to_list_entry).collect();
         let next = first + entries.len();
@@ -195,12 +200,12 @@ impl Scheme for Amem {
         self.store.read(&caller.tenant, move |sql| completion::values(sql, kind, &prefix)).await
     }
 
-    fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
-        tools::all().into_iter().map(std::sync::Arc::new).collect()
+    fn tools(&self) -> Vec<Arc<Tool>> {
+        self.tools.tools()
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
-        tools::call(self, call).await
+        self.tools.call(self, call).await
     }
 
     fn prompts(&self) -> &'static [Prompt] {
@@ -217,7 +222,7 @@ impl Scheme for Amem {
     }
 }
 
-/// What is missing is missing under the address that was asked for.
+/// Replaces the URI of a not-found error by the URI as the caller wrote it.
 fn with_requested_uri(error: Error, address: &Address) -> Error {
     match error.kind() {
         Kind::NotFound => Error::not_found(address.requested()),
@@ -226,7 +231,7 @@ fn with_requested_uri(error: Error, address: &Address) -> Error {
 }
 
 /// An entry of `resources/list`.
-fn to_list_entry(route: &routes::RouteDef) -> ResourceEntry {
+fn to_list_entry(route: &RouteDef<ParseResource>) -> ResourceEntry {
     ResourceEntry {
         uri: route.template.to_owned(),
         name: route.name.into(),

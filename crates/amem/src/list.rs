@@ -1,4 +1,4 @@
-//! The lists of the graph: the newest, the most important, a session's, a type's.
+//! The lists of the graph: newest nodes, most important nodes, nodes of a session, nodes of a type.
 
 use std::ops::ControlFlow;
 
@@ -7,43 +7,44 @@ use quad_store::fast_path::FastSql as _;
 use quad_store::{Sql, Value as Cell, params};
 
 use crate::event_type::EventType;
-use crate::node::{self, Node, NodeId, OutputField};
+use crate::node::{self, Node, NodeField, NodeId, StaticField, StaticNode};
+use crate::page_budget::PageBudget;
 use crate::session::{self, SessionId};
 use crate::{counters, decay, limits};
 
-const RECENT_FIELDS: [OutputField; 6] = [
-    OutputField::Id,
-    OutputField::EventType,
-    OutputField::Content,
-    OutputField::Confidence,
-    OutputField::Session,
-    OutputField::Created,
+const RECENT_FIELDS: [StaticField; 6] = [
+    StaticField::Id,
+    StaticField::EventType,
+    StaticField::Content,
+    StaticField::Confidence,
+    StaticField::Session,
+    StaticField::Created,
 ];
-const IMPORTANT_FIELDS: [OutputField; 6] = [
-    OutputField::Id,
-    OutputField::EventType,
-    OutputField::Content,
-    OutputField::Confidence,
-    OutputField::Decay,
-    OutputField::Session,
+const IMPORTANT_FIELDS: [NodeField; 6] = [
+    NodeField::Static(StaticField::Id),
+    NodeField::Static(StaticField::EventType),
+    NodeField::Static(StaticField::Content),
+    NodeField::Static(StaticField::Confidence),
+    NodeField::Decay,
+    NodeField::Static(StaticField::Session),
 ];
-const SESSION_FIELDS: [OutputField; 5] = [
-    OutputField::Id,
-    OutputField::EventType,
-    OutputField::Content,
-    OutputField::Confidence,
-    OutputField::Created,
+const SESSION_FIELDS: [StaticField; 5] = [
+    StaticField::Id,
+    StaticField::EventType,
+    StaticField::Content,
+    StaticField::Confidence,
+    StaticField::Created,
 ];
-const TYPE_FIELDS: [OutputField; 5] = [
-    OutputField::Id,
-    OutputField::Content,
-    OutputField::Confidence,
-    OutputField::Session,
-    OutputField::Created,
+const TYPE_FIELDS: [StaticField; 5] = [
+    StaticField::Id,
+    StaticField::Content,
+    StaticField::Confidence,
+    StaticField::Session,
+    StaticField::Created,
 ];
 
 /// `amem://graph/recent`.
-pub(crate) fn recent(sql: &mut dyn Sql, now: i64) -> Result<JsonObjectWriter> {
+pub(crate) fn recent(sql: &mut dyn Sql) -> Result<JsonObjectWriter> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
         &format!(
@@ -52,8 +53,11 @@ pub(crate) fn recent(sql: &mut dyn Sql, now: i64) -> Result<JsonObjectWriter> {
         ),
         params![tenant.as_str(), limits::TOP_NODES as i64],
     )?;
-    let nodes = rows.iter().map(Node::from_static_row).collect::<Result<Vec<_>>>()?;
-    Ok(nodes_with_count(&nodes, &RECENT_FIELDS, now))
+    let nodes = rows.iter().map(StaticNode::from_row).collect::<Result<Vec<_>>>()?;
+    let mut document = JsonObjectWriter::default();
+    document.put("count", nodes.len());
+    document.put_array("nodes", &nodes, |object, node| node.write_json(object, &RECENT_FIELDS));
+    Ok(document)
 }
 
 /// `amem://graph/important`.
@@ -65,18 +69,15 @@ pub(crate) fn important(sql: &mut dyn Sql, now: i64) -> Result<JsonObjectWriter>
     {
         nodes.push(node);
     }
-    Ok(nodes_with_count(&nodes, &IMPORTANT_FIELDS, now))
-}
-
-fn nodes_with_count(nodes: &[Node<impl AsRef<str>>], fields: &[OutputField], now: i64) -> JsonObjectWriter {
     let mut document = JsonObjectWriter::default();
     document.put("count", nodes.len());
-    document.put_array("nodes", nodes, |object, node| node.write_json(object, fields, now));
-    document
+    document.put_array("nodes", &nodes, |object, node| node.write_json(object, &IMPORTANT_FIELDS, now));
+    Ok(document)
 }
 
-/// The nodes that nothing supersedes, by falling score at one moment, equal ones by falling effective access and then by id:
-/// three ordered runs of one index, merged. A run is opened only when the ones before it fall to what it could score.
+/// The nodes that nothing supersedes, by descending score at `now`, then by descending effective access, then by
+/// id. Merges three sorted ranges of one index, one per score class. A class is read only when the scores of the
+/// classes before it fall to its base score.
 #[derive(Clone, Debug)]
 pub(crate) struct ImportanceIter {
     now: i64,
@@ -85,7 +86,7 @@ pub(crate) struct ImportanceIter {
 
 #[derive(Clone, Debug, Default)]
 struct ClassCursor {
-    /// What has been read and not yet given out, the next one last.
+    /// Nodes read but not yet returned, the next one last.
     buffered: Vec<Node>,
     /// The key of the last node that was read.
     last_key: Option<(i64, i64)>,
@@ -97,7 +98,7 @@ impl ImportanceIter {
         ImportanceIter { now, classes: Default::default() }
     }
 
-    /// From the keys on that [`ImportanceIter::keys`] gave.
+    /// Continues from the keys of [`ImportanceIter::resume_keys`].
     pub(crate) fn resume(now: i64, keys: [Option<(i64, i64)>; 3]) -> ImportanceIter {
         ImportanceIter {
             now,
@@ -105,16 +106,16 @@ impl ImportanceIter {
         }
     }
 
-    /// How far each run was given out.
+    /// The position in each class.
     pub(crate) fn resume_keys(&self) -> [Option<(i64, i64)>; 3] {
         std::array::from_fn(|class| match self.classes[class].buffered.last() {
             None => self.classes[class].last_key,
-            // The first that is still ahead: its key, as if it were just before.
+            // The next node is not returned yet: its key, with an id just before it.
             Some(next) => Some((next.effective_access, next.id.0 - 1)),
         })
     }
 
-    /// The next node; `step` says how many rows to read at a time.
+    /// The next node; reads `batch_size` rows at a time.
     pub(crate) fn next(&mut self, sql: &mut dyn Sql, batch_size: usize) -> Result<Option<Node>> {
         let mut best: Option<(usize, f64, i64, NodeId)> = None;
         for class in 0..self.classes.len() {
@@ -149,7 +150,8 @@ impl ImportanceIter {
                 ),
                 params![tenant.as_str(), class as i64, batch_size as i64],
             )?,
-            // The rest of those with the same key, then what comes after; as one range it would not be one of the index.
+            // First the rest of the nodes with the same effective access, then the nodes below it. One combined
+            // condition would not be a range of the index.
             Some((effective, id)) => sql.query(
                 &format!(
                     "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND tier = $2 AND superseded_by IS NULL \
@@ -179,26 +181,20 @@ impl ImportanceIter {
     }
 }
 
-/// A part of a list by rising id.
-#[derive(Clone, Copy, Debug)]
+/// A page of a list by ascending id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     pub after: Option<NodeId>,
     pub limit: usize,
 }
 
 /// `amem://session/{id}`.
-pub(crate) fn nodes_of_session(
-    sql: &mut dyn Sql,
-    id: SessionId,
-    page: Page,
-    now: i64,
-) -> Result<JsonObjectWriter> {
+pub(crate) fn nodes_of_session(sql: &mut dyn Sql, id: SessionId, page: Page) -> Result<JsonObjectWriter> {
     let session = session::get(sql, id)?;
     let mut document = new_document(session.node_count, page);
     document.put("session_id", id.0);
     document.put("node_count", session.node_count);
-    let last_id =
-        write_nodes(&mut document, &SESSION_FIELDS, now, sql, ("session_id", i64::from(id.0)), page)?;
+    let last_id = write_nodes(&mut document, &SESSION_FIELDS, sql, ("session_id", i64::from(id.0)), page)?;
     put_cursor(&mut document, last_id, &session_cursor_scope(id));
     Ok(document)
 }
@@ -208,57 +204,61 @@ pub(crate) fn nodes_of_type(
     sql: &mut dyn Sql,
     event_type: EventType,
     page: Page,
-    now: i64,
 ) -> Result<JsonObjectWriter> {
     let count = counters::read(sql)?.node_count_of_type(event_type);
     let mut document = new_document(count, page);
     document.put("event_type", event_type.as_str());
     document.put("count", count);
-    let last_id =
-        write_nodes(&mut document, &TYPE_FIELDS, now, sql, ("event_type", event_type.number()), page)?;
+    let last_id = write_nodes(&mut document, &TYPE_FIELDS, sql, ("event_type", event_type.number()), page)?;
     put_cursor(&mut document, last_id, &type_cursor_scope(event_type));
     Ok(document)
 }
 
-/// The name under which cursors of a session are sealed.
+/// The cursor scope of a session's list.
 pub(crate) fn session_cursor_scope(id: SessionId) -> String {
     format!("amem session {id}")
 }
 
-/// The name under which cursors of a type are sealed.
+/// The cursor scope of a type's list.
 pub(crate) fn type_cursor_scope(event_type: EventType) -> String {
     format!("amem type {}", event_type.as_str())
 }
 
-/// The id inside such a cursor.
+/// The id in a cursor of this scope.
 pub(crate) fn decode_cursor(scope: &str, cursor: Option<&str>) -> Result<Option<NodeId>> {
     let Some(cursor) = cursor else { return Ok(None) };
     let key = cursor::decode(scope, cursor)?;
-    let id = key.parse().map_err(|_| crate::errors::invalid_argument("cursor", "is not of this list"))?;
+    let id = key.parse().map_err(|_| crate::errors::invalid_argument("cursor", "belongs to another list"))?;
     Ok(Some(NodeId(id)))
 }
 
-/// A document with room for a page of so many nodes.
+/// The offset in a cursor.
+pub(crate) fn decode_offset(scope: &str, cursor: Option<&str>) -> Result<usize> {
+    let Some(cursor) = cursor else { return Ok(0) };
+    let key = cursor::decode(scope, cursor)?;
+    key.parse().map_err(|_| crate::errors::invalid_argument("cursor", "belongs to another result"))
+}
+
+/// A document with capacity for a page of `count` nodes.
 fn new_document(count: i64, page: Page) -> JsonObjectWriter {
-    // Most say one sentence.
+    // The typical content is one sentence.
     const NODE_BYTES: usize = 256;
     let nodes = usize::try_from(count).map_or(0, |count| count.min(page.limit));
     JsonObjectWriter::with_capacity((nodes * NODE_BYTES).min(limits::PAGE_BYTES))
 }
 
-/// Says how to go on, where there is more.
+/// Writes the cursor of the next page, if there is one.
 fn put_cursor(document: &mut JsonObjectWriter, last_id: Option<NodeId>, scope: &str) {
     if let Some(last) = last_id {
         document.put("next_cursor", cursor::encode(scope, &last.to_string()));
     }
 }
 
-/// Puts the nodes that have some value in a column, by rising id, as many as one document should hold; the last of them, if there
-/// are more.
+/// Writes the nodes with `value` in `column`, by ascending id, up to the page limits. Returns the last node if
+/// there are more.
 fn write_nodes(
     document: &mut JsonObjectWriter,
-    fields: &[OutputField],
-    now: i64,
+    fields: &[StaticField],
     sql: &mut dyn Sql,
     (column, value): (&'static str, i64),
     page: Page,
@@ -272,7 +272,7 @@ fn write_nodes(
     let mut last = page.after;
     document.put_array_with("nodes", |list| {
         loop {
-            // One more than there is room for tells whether there are more.
+            // One more row than fits shows whether there are more.
             let batch_size = limits::PAGE_BATCH_ROWS.min(budget.nodes + 1);
             let after = last.map_or(-1, |id| id.0);
             let cells: [Cell; 4] =
@@ -280,12 +280,12 @@ fn write_nodes(
             let mut written = 0;
             let mut is_full = false;
             sql.for_each_row(&query, &cells, &mut |row| {
-                let node = Node::from_static_row(row)?;
-                if !budget.try_take(&node) {
+                let node = StaticNode::from_row(row)?;
+                if !budget.try_take(node.content) {
                     is_full = true;
                     return Ok(ControlFlow::Break(()));
                 }
-                list.push(|object| node.write_json(object, fields, now));
+                list.push(|object| node.write_json(object, fields));
                 last = Some(node.id);
                 written += 1;
                 Ok(ControlFlow::Continue(()))
@@ -298,31 +298,4 @@ fn write_nodes(
             }
         }
     })
-}
-
-/// How much more a document holds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PageBudget {
-    nodes: usize,
-    bytes: usize,
-    is_empty: bool,
-}
-
-impl PageBudget {
-    pub(crate) fn new(nodes: usize) -> PageBudget {
-        PageBudget { nodes, bytes: limits::PAGE_BYTES, is_empty: true }
-    }
-
-    /// Makes place for a node; the first one always has it.
-    pub(crate) fn try_take(&mut self, node: &Node<impl AsRef<str>>) -> bool {
-        const NODE_OVERHEAD_BYTES: usize = 160;
-        let bytes = node.content.as_ref().len() + NODE_OVERHEAD_BYTES;
-        if self.nodes == 0 || (bytes > self.bytes && !self.is_empty) {
-            return false;
-        }
-        self.nodes -= 1;
-        self.bytes = self.bytes.saturating_sub(bytes);
-        self.is_empty = false;
-        true
-    }
 }

@@ -2,10 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Microseconds of a day.
+/// The microseconds of a day.
 pub(crate) const MICROS_PER_DAY: f64 = 86_400_000_000.0;
 
-/// The present.
+/// The current time.
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)

@@ -1,7 +1,7 @@
 //! The tables of the graph.
 //!
-//! One node a row, under an integer that only grows. The indexes are the lists: each address and each order of a query is a
-//! range of one of them. Edges lie in their primary key, by source; one index finds them by target.
+//! One row per node, with an integer id that only grows. Each list and each query order is a range of an index.
+//! Edges are stored in their primary key, by source; one more index finds them by target.
 
 use quad_store::Component;
 
@@ -10,7 +10,7 @@ pub const COMPONENT: Component =
     Component { name: "amem", migrations: &[GRAPH, IMPORT, NEWEST, OUTGOING, INCOMING] };
 
 const GRAPH: &str = r#"
--- tier and effective_access are what importance is ordered by: see decay.rs.
+-- tier (the score class) and effective_access give the order by importance: see decay.rs.
 CREATE TABLE amem_node (
     tenant_id TEXT NOT NULL,
     id BIGINT NOT NULL,
@@ -46,7 +46,7 @@ CREATE TABLE amem_edge (
 ) WITHOUT ROWID;
 CREATE INDEX amem_edge_target ON amem_edge (tenant_id, target_id, source_id, edge_type);
 
--- Only vectors that callers gave: 128 little-endian 32-bit floats.
+-- The vectors that callers supplied: 128 little-endian 32-bit floats.
 CREATE TABLE amem_vector (
     tenant_id TEXT NOT NULL,
     node_id BIGINT NOT NULL,
@@ -54,7 +54,8 @@ CREATE TABLE amem_vector (
     PRIMARY KEY (tenant_id, node_id)
 );
 
--- One row a tenant: the next ids and exact counts. Every write to the graph takes the lock amem first and saves this last.
+-- One row per tenant: the next ids and exact counts. Every write to the graph takes the lock amem first and saves this
+-- row last.
 CREATE TABLE amem_stats (
     tenant_id TEXT NOT NULL PRIMARY KEY,
     next_id BIGINT NOT NULL,
@@ -86,8 +87,7 @@ CREATE TABLE amem_session (
     PRIMARY KEY (tenant_id, id)
 );
 
--- Where each caller is: its session and the node that its next one follows. previous_node holds the one before while a
--- statement moves on, since RETURNING shows only what has become.
+-- The state of each caller: its session, and the last node of its chain. previous_node is not used any more.
 CREATE TABLE amem_place (
     tenant_id TEXT NOT NULL,
     subject TEXT NOT NULL,
@@ -97,7 +97,7 @@ CREATE TABLE amem_place (
     PRIMARY KEY (tenant_id, subject)
 );
 
--- What was forgotten, in order, so that derived indexes can drop it.
+-- The deleted nodes in order of deletion (mark), so that search indexes can remove them.
 CREATE TABLE amem_erased (
     tenant_id TEXT NOT NULL,
     mark BIGINT NOT NULL,
@@ -107,8 +107,8 @@ CREATE TABLE amem_erased (
 "#;
 
 const IMPORT: &str = r#"
--- Which nodes came from files, so that none comes twice. The digest is of what the file says of the node; it stays when the
--- node is forgotten, so that it stays forgotten.
+-- The imported nodes, so that none is imported twice. The digest covers the node's content in the file. The row stays
+-- when the node is deleted, so that it is not imported again.
 CREATE TABLE amem_import (
     tenant_id TEXT NOT NULL,
     digest BLOB NOT NULL,
@@ -118,17 +118,17 @@ CREATE TABLE amem_import (
 "#;
 
 const NEWEST: &str = r#"
--- The newest of a type: what is asked for most, and not the order of the ids where nodes were imported.
+-- The newest nodes of a type: the most frequent query. Imported nodes are not in the order of their ids.
 CREATE INDEX amem_node_newest ON amem_node (tenant_id, event_type, created_at, id);
 "#;
 
 const OUTGOING: &str = r#"
--- The edges that leave the node, once more: see outgoing.rs. Null where amem_edge alone knows them.
+-- The packed outgoing edges: see adjacency.rs. Null where only amem_edge has them.
 ALTER TABLE amem_node ADD COLUMN outgoing TEXT;
 "#;
 
 const INCOMING: &str = r#"
--- With the weight it says all of an edge that a node shows: what leads to a node is one range, and not one look for each edge.
+-- With the weight, the index covers the incoming edges of a node: one range, without a lookup per edge.
 DROP INDEX amem_edge_target;
 CREATE INDEX amem_edge_target ON amem_edge (tenant_id, target_id, source_id, edge_type, weight);
 "#;

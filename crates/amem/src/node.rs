@@ -8,23 +8,22 @@ use quad_store::fast_path::{FastSql as _, IdQuery};
 use quad_store::{Row, Sql, Tx, Value as Cell, batch, params};
 use serde_json::{Map, Value};
 
-use crate::edge::Edge;
+use crate::adjacency::EdgesBySource;
 use crate::event_type::EventType;
-use crate::packed_edges::{self, EdgesBySource};
 use crate::session::SessionId;
 use crate::{decay, errors};
 
-/// A node's number: from 0, never used twice.
+/// The id of a node: counted from 0, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub i64);
 
 impl NodeId {
-    /// The id in an address or an argument. Beyond what is ever given out they are all one: nobody's.
+    /// Converts an id of a URI or an argument. Ids above `i64::MAX` become `i64::MAX`, which is never assigned.
     pub(crate) fn from_u64_saturating(id: u64) -> NodeId {
         NodeId(i64::try_from(id).unwrap_or(i64::MAX))
     }
 
-    /// Its address.
+    /// The URI of the node.
     pub(crate) fn uri(self) -> String {
         format!("amem://node/{self}")
     }
@@ -36,25 +35,38 @@ impl std::fmt::Display for NodeId {
     }
 }
 
-/// A node as stored. Its content is its own, or lent by a row.
+/// A node as stored.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Node<Text = String> {
+pub(crate) struct Node {
     pub id: NodeId,
     pub event_type: EventType,
     pub session_id: SessionId,
-    /// Microseconds, as all times here.
+    /// In microseconds, like all times of this scheme.
     pub created_at: i64,
     pub confidence: f64,
     pub access_count: i64,
     pub last_accessed: i64,
     /// See [`crate::decay`].
     pub effective_access: i64,
-    /// The newest node that replaces this one.
+    /// The newest node that supersedes this one.
+    pub superseded_by: Option<NodeId>,
+    pub content: String,
+}
+
+/// A node without its access statistics: the part that a read does not change. `Text` is `&str` where the content is
+/// borrowed from a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StaticNode<Text = String> {
+    pub id: NodeId,
+    pub event_type: EventType,
+    pub session_id: SessionId,
+    pub created_at: i64,
+    pub confidence: f64,
     pub superseded_by: Option<NodeId>,
     pub content: Text,
 }
 
-/// How often a node has been accessed, and when last.
+/// The number of accesses and the time of the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AccessStats {
     count: i64,
@@ -67,7 +79,7 @@ impl AccessStats {
     }
 }
 
-/// An access to a node: what it had before, and what it has with this one.
+/// One access to a node: its statistics before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AccessUpdate {
     id: NodeId,
@@ -79,19 +91,19 @@ pub(crate) struct AccessUpdate {
 pub(crate) const COLUMNS: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
     effective_access, superseded_by, content";
 
-/// The same and what leaves the node: see [`crate::outgoing`].
-const COLUMNS_WITH_EDGES: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
+/// [`COLUMNS`] and the packed outgoing edges: see [`crate::adjacency`].
+pub(crate) const COLUMNS_WITH_EDGES: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
     effective_access, superseded_by, content, outgoing";
 
-/// What reading a node does not change.
+/// The columns of a [`StaticNode`], in order.
 pub(crate) const COLUMNS_STATIC: &str =
     "id, event_type, session_id, created_at, confidence, superseded_by, content";
 
-/// The same and what leaves the node.
-const COLUMNS_STATIC_WITH_EDGES: &str =
+/// [`COLUMNS_STATIC`] and the packed outgoing edges.
+pub(crate) const COLUMNS_STATIC_WITH_EDGES: &str =
     "id, event_type, session_id, created_at, confidence, superseded_by, content, outgoing";
 
-/// The same with an empty content, for those who only sort.
+/// [`COLUMNS`] with an empty content, for queries that only sort.
 pub(crate) const COLUMNS_NO_CONTENT: &str = "id, event_type, session_id, created_at, confidence, access_count, last_accessed, \
     effective_access, superseded_by, ''";
 
@@ -115,7 +127,7 @@ impl Node {
         rows.iter().map(Node::from_row).collect()
     }
 
-    /// Becomes what it is after one more access.
+    /// Records one more access in this value.
     pub(crate) fn touch(&mut self, at: i64) -> AccessUpdate {
         let before = AccessStats { count: self.access_count, last: self.last_accessed };
         let after = AccessStats { count: before.count + 1, last: before.last.max(at) };
@@ -126,85 +138,134 @@ impl Node {
     }
 }
 
-impl<'r> Node<&'r str> {
-    /// A row of [`COLUMNS_STATIC`]: the node without its accesses.
-    pub(crate) fn from_static_row(row: &'r Row) -> Result<Node<&'r str>> {
-        Ok(Node {
-            id: NodeId(row.int(0)?),
-            event_type: EventType::from_db(row.int(1)?)?,
-            session_id: SessionId::from_db(row.int(2)?)?,
-            created_at: row.int(3)?,
-            confidence: row.real(4)?,
-            access_count: 0,
-            last_accessed: 0,
-            effective_access: 0,
-            superseded_by: row.opt_int(5)?.map(NodeId),
-            content: row.text(6)?,
-        })
-    }
-
-    /// The same with a content of its own.
-    fn into_owned(self) -> Node {
-        Node {
+impl Node {
+    /// The part that a read does not change.
+    pub(crate) fn as_static(&self) -> StaticNode<&str> {
+        StaticNode {
             id: self.id,
             event_type: self.event_type,
             session_id: self.session_id,
             created_at: self.created_at,
             confidence: self.confidence,
-            access_count: self.access_count,
-            last_accessed: self.last_accessed,
-            effective_access: self.effective_access,
             superseded_by: self.superseded_by,
-            content: self.content.to_owned(),
+            content: &self.content,
         }
     }
-}
 
-impl<Text: AsRef<str>> Node<Text> {
-    /// The score at a moment.
+    /// The score at `now`.
     pub(crate) fn score(&self, now: i64) -> f64 {
         decay::score(self.event_type.score_class(), self.effective_access, now)
     }
 
-    /// These fields, in this order, as a tree that goes into another.
-    pub(crate) fn to_json(&self, fields: &[OutputField], now: i64) -> Map<String, Value> {
+    /// These fields in this order, as a JSON map that goes into a larger tree.
+    pub(crate) fn to_json(&self, fields: &[NodeField], now: i64) -> Map<String, Value> {
         let values = fields.iter().filter_map(|field| self.field_value(*field, now));
         values.map(|(name, value)| (name.to_owned(), Value::from(value))).collect()
     }
 
-    /// The same, written into an object.
-    pub(crate) fn write_json(&self, object: &mut JsonObjectWriter, fields: &[OutputField], now: i64) {
+    /// These fields in this order, written into an object.
+    pub(crate) fn write_json(&self, object: &mut JsonObjectWriter, fields: &[NodeField], now: i64) {
         for (name, value) in fields.iter().filter_map(|field| self.field_value(*field, now)) {
-            match value {
-                FieldValue::Integer(number) => object.put(name, number),
-                FieldValue::Real(number) => object.put(name, number),
-                FieldValue::Text(text) => object.put_str(name, text),
-            }
+            value.write(object, name);
         }
     }
 
-    /// A field's name and what it says. Whoever has been superseded says so wherever it is shown by itself.
-    fn field_value(&self, field: OutputField, now: i64) -> Option<(&'static str, FieldValue<'_>)> {
+    fn field_value(&self, field: NodeField, now: i64) -> Option<(&'static str, FieldValue<'_>)> {
         Some(match field {
-            OutputField::Id => ("id", FieldValue::Integer(self.id.0)),
-            OutputField::EventType => ("event_type", FieldValue::Text(self.event_type.as_str())),
-            OutputField::Content => ("content", FieldValue::Text(self.content.as_ref())),
-            OutputField::Confidence => ("confidence", FieldValue::Real(self.confidence)),
-            OutputField::Session => ("session_id", FieldValue::Integer(self.session_id.0.into())),
-            OutputField::Created => ("created_at", FieldValue::Integer(self.created_at)),
-            OutputField::Accesses => ("access_count", FieldValue::Integer(self.access_count)),
-            OutputField::LastAccessed => ("last_accessed", FieldValue::Integer(self.last_accessed)),
-            OutputField::Decay => ("decay_score", FieldValue::Real(decay::round_score(self.score(now)))),
-            OutputField::SupersededBy => ("superseded_by", FieldValue::Integer(self.superseded_by?.0)),
+            NodeField::Static(field) => return self.as_static().field_value(field),
+            NodeField::Accesses => ("access_count", FieldValue::Integer(self.access_count)),
+            NodeField::LastAccessed => ("last_accessed", FieldValue::Integer(self.last_accessed)),
+            NodeField::Decay => ("decay_score", FieldValue::Real(decay::round_score(self.score(now)))),
         })
     }
 }
 
-/// What a field says.
+impl<'r> StaticNode<&'r str> {
+    /// Reads a row of [`COLUMNS_STATIC`].
+    pub(crate) fn from_row(row: &'r Row) -> Result<StaticNode<&'r str>> {
+        Ok(StaticNode {
+            id: NodeId(row.int(0)?),
+            event_type: EventType::from_db(row.int(1)?)?,
+            session_id: SessionId::from_db(row.int(2)?)?,
+            created_at: row.int(3)?,
+            confidence: row.real(4)?,
+            superseded_by: row.opt_int(5)?.map(NodeId),
+            content: row.text(6)?,
+        })
+    }
+
+    /// Copies the borrowed content.
+    pub(crate) fn into_owned(self) -> StaticNode {
+        StaticNode {
+            id: self.id,
+            event_type: self.event_type,
+            session_id: self.session_id,
+            created_at: self.created_at,
+            confidence: self.confidence,
+            superseded_by: self.superseded_by,
+            content: self.content.to_owned(),
+        }
+    }
+
+    /// The name and value of a field; `None` for `superseded_by` of a node that nothing supersedes.
+    fn field_value(&self, field: StaticField) -> Option<(&'static str, FieldValue<'r>)> {
+        Some(match field {
+            StaticField::Id => ("id", FieldValue::Integer(self.id.0)),
+            StaticField::EventType => ("event_type", FieldValue::Text(self.event_type.as_str())),
+            StaticField::Content => ("content", FieldValue::Text(self.content)),
+            StaticField::Confidence => ("confidence", FieldValue::Real(self.confidence)),
+            StaticField::Session => ("session_id", FieldValue::Integer(self.session_id.0.into())),
+            StaticField::Created => ("created_at", FieldValue::Integer(self.created_at)),
+            StaticField::SupersededBy => ("superseded_by", FieldValue::Integer(self.superseded_by?.0)),
+        })
+    }
+}
+
+impl<Text: AsRef<str>> StaticNode<Text> {
+    /// The same node with a borrowed content.
+    fn borrowed(&self) -> StaticNode<&str> {
+        StaticNode {
+            id: self.id,
+            event_type: self.event_type,
+            session_id: self.session_id,
+            created_at: self.created_at,
+            confidence: self.confidence,
+            superseded_by: self.superseded_by,
+            content: self.content.as_ref(),
+        }
+    }
+
+    /// These fields in this order, as a JSON map that goes into a larger tree.
+    pub(crate) fn to_json(&self, fields: &[StaticField]) -> Map<String, Value> {
+        let node = self.borrowed();
+        let values = fields.iter().filter_map(|field| node.field_value(*field));
+        values.map(|(name, value)| (name.to_owned(), Value::from(value))).collect()
+    }
+
+    /// These fields in this order, written into an object.
+    pub(crate) fn write_json(&self, object: &mut JsonObjectWriter, fields: &[StaticField]) {
+        let node = self.borrowed();
+        for (name, value) in fields.iter().filter_map(|field| node.field_value(*field)) {
+            value.write(object, name);
+        }
+    }
+}
+
+/// The value of a field.
 enum FieldValue<'n> {
     Integer(i64),
     Real(f64),
     Text(&'n str),
+}
+
+impl FieldValue<'_> {
+    fn write(self, object: &mut JsonObjectWriter, name: &'static str) {
+        match self {
+            FieldValue::Integer(number) => object.put(name, number),
+            FieldValue::Real(number) => object.put(name, number),
+            FieldValue::Text(text) => object.put_str(name, text),
+        }
+    }
 }
 
 impl From<FieldValue<'_>> for Value {
@@ -217,74 +278,44 @@ impl From<FieldValue<'_>> for Value {
     }
 }
 
-/// What of a node is shown.
+/// The fields of a [`StaticNode`] that documents can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OutputField {
+pub(crate) enum StaticField {
     Id,
     EventType,
     Content,
     Confidence,
     Session,
     Created,
-    Accesses,
-    LastAccessed,
-    Decay,
-    /// Left out where it is not so.
+    /// Left out if nothing supersedes the node.
     SupersededBy,
 }
 
-/// The node of that id.
+/// The fields of a [`Node`] that documents can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeField {
+    Static(StaticField),
+    Accesses,
+    LastAccessed,
+    Decay,
+}
+
 pub(crate) fn find(sql: &mut dyn Sql, id: NodeId) -> Result<Option<Node>> {
     Ok(find_many(sql, &[id])?.remove(&id))
 }
 
-/// The node of that id, or the refusal.
+/// The node with this id, or a not-found error.
 pub(crate) fn get(sql: &mut dyn Sql, id: NodeId) -> Result<Node> {
     find(sql, id)?.ok_or_else(|| errors::node_not_found(id))
 }
 
-/// Those of these nodes that exist.
+/// The nodes with these ids; missing ids are skipped.
 pub(crate) fn find_many(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<BTreeMap<NodeId, Node>> {
     static NODES_BY_ID: IdQuery = IdQuery::new("amem_node", "id", COLUMNS);
     let nodes = rows_by_ids(sql, &NODES_BY_ID, ids)?.into_iter().map(|row| Node::from_row(&row));
     nodes.map(|node| node.map(|node| (node.id, node))).collect()
 }
 
-/// Those of these nodes that exist, without their accesses, each with the edges that leave it, as far as its row tells them.
-pub(crate) fn find_with_edges(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Vec<(Node, Option<Vec<Edge>>)>> {
-    static STATIC_WITH_EDGES_BY_ID: IdQuery = IdQuery::new("amem_node", "id", COLUMNS_STATIC_WITH_EDGES);
-    let decode = |row: &Row| {
-        let node = Node::from_static_row(row)?.into_owned();
-        let edges = unpack_column(row, 7, node.id)?;
-        Ok((node, edges))
-    };
-    rows_by_ids(sql, &STATIC_WITH_EDGES_BY_ID, ids)?.iter().map(decode).collect()
-}
-
-/// The node of that id, or the refusal, with the edges that leave it, if its row tells them.
-pub(crate) fn get_with_edges(sql: &mut dyn Sql, id: NodeId) -> Result<(Node, Option<Vec<Edge>>)> {
-    static WITH_EDGES_BY_ID: IdQuery = IdQuery::new("amem_node", "id", COLUMNS_WITH_EDGES);
-    let rows = rows_by_ids(sql, &WITH_EDGES_BY_ID, &[id])?;
-    let row = rows.first().ok_or_else(|| errors::node_not_found(id))?;
-    Ok((Node::from_row(row)?, unpack_column(row, 10, id)?))
-}
-
-/// What a row says of what leaves it, in that column.
-fn unpack_column(row: &Row, column: usize, id: NodeId) -> Result<Option<Vec<Edge>>> {
-    row.opt_text(column)?.map(|packed| packed_edges::decode(id, packed)).transpose()
-}
-
-/// The edges that leave these nodes, of those that exist and whose row tells them.
-pub(crate) fn packed_edges(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Vec<(NodeId, Vec<Edge>)>> {
-    static EDGES_BY_ID: IdQuery = IdQuery::new("amem_node", "id", "id, outgoing");
-    let decode = |row: &Row| -> Result<Option<(NodeId, Vec<Edge>)>> {
-        let id = NodeId(row.int(0)?);
-        Ok(unpack_column(row, 1, id)?.map(|edges| (id, edges)))
-    };
-    rows_by_ids(sql, &EDGES_BY_ID, ids)?.iter().filter_map(|row| decode(row).transpose()).collect()
-}
-
-/// Which of these ids exist.
 pub(crate) fn existing(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<BTreeSet<NodeId>> {
     static EXISTING_IDS: IdQuery = IdQuery::new("amem_node", "id", "id");
     rows_by_ids(sql, &EXISTING_IDS, ids)?.iter().map(|row| Ok(NodeId(row.int(0)?))).collect()
@@ -296,18 +327,19 @@ pub(crate) fn first_missing(sql: &mut dyn Sql, ids: &[NodeId]) -> Result<Option<
     Ok(ids.iter().copied().find(|id| !existing_ids.contains(id)))
 }
 
-/// The session of a node, if that exists.
+/// The session of a node, or `None` if the node does not exist.
 pub(crate) fn session_of(sql: &mut dyn Sql, id: NodeId) -> Result<Option<SessionId>> {
     static SESSION_BY_ID: IdQuery = IdQuery::new("amem_node", "id", "session_id");
     rows_by_ids(sql, &SESSION_BY_ID, &[id])?.first().map(|row| SessionId::from_db(row.int(0)?)).transpose()
 }
 
-fn rows_by_ids(sql: &mut dyn Sql, columns: &IdQuery, ids: &[NodeId]) -> Result<Vec<Row>> {
+pub(crate) fn rows_by_ids(sql: &mut dyn Sql, columns: &IdQuery, ids: &[NodeId]) -> Result<Vec<Row>> {
     let raw_ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
     Ok(sql.rows_by_id(columns, &raw_ids)?)
 }
 
-/// Adds nodes as they are; counters, sessions, the chain and the edges that leave them are the caller's.
+/// Inserts nodes with their packed edges. The caller of this function updates counters, sessions, the chain and
+/// `amem_edge`.
 pub(crate) fn insert(
     tx: &mut Tx<'_>,
     created_by: &str,
@@ -338,7 +370,7 @@ pub(crate) fn insert(
                 node.effective_access.into(),
                 node.superseded_by.map(|id| id.0).into(),
                 node.content.as_str().into(),
-                packed_edges::encode(edges_by_source.get(&node.id).map_or(&[], Vec::as_slice)).into(),
+                edges_by_source.packed(node.id).into(),
             ]);
         }
         tx.execute(&INSERT.for_row_count(chunk.len()), &cells)?;
@@ -346,11 +378,11 @@ pub(crate) fn insert(
     Ok(())
 }
 
-/// Counts one access, at that time, of a node that was shown as it will then be.
+/// Stores one access at time `at`. `update` holds the statistics that the reader has already seen.
 pub(crate) fn save_access(tx: &mut Tx<'_>, update: &AccessUpdate, at: i64) -> Result<()> {
     let tenant = tx.tenant().clone();
     let AccessUpdate { id, before, after } = update;
-    // Nearly always nobody else has read it meanwhile, and what was shown is what is to be written.
+    // The common case: no other access came in between, so the values shown are the values to store.
     let updated_rows = tx.execute(
         "UPDATE amem_node SET access_count = $5, last_accessed = $6, effective_access = $7 \
          WHERE tenant_id = $1 AND id = $2 AND access_count = $3 AND last_accessed = $4 AND access_count < $8",
@@ -368,14 +400,15 @@ pub(crate) fn save_access(tx: &mut Tx<'_>, update: &AccessUpdate, at: i64) -> Re
     if updated_rows > 0 {
         return Ok(());
     }
-    // Adding to the row itself locks it: two processes may count at the same moment.
+    // Two processes may count at the same time: an update relative to the stored value locks the row and loses
+    // neither.
     let row = tx.query_opt(
         "UPDATE amem_node SET access_count = access_count + 1, \
          last_accessed = CASE WHEN last_accessed < $3 THEN $3 ELSE last_accessed END \
          WHERE tenant_id = $1 AND id = $2 AND access_count < $4 RETURNING access_count, last_accessed",
         params![tenant.as_str(), id.0, at, i64::from(u32::MAX)],
     )?;
-    // Forgotten in the meantime, or at the end of its numbers: there is nothing to count.
+    // The node was deleted meanwhile, or its counter is at the maximum.
     let Some(row) = row else { return Ok(()) };
     tx.execute(
         "UPDATE amem_node SET effective_access = $3 WHERE tenant_id = $1 AND id = $2",

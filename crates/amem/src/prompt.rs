@@ -1,6 +1,7 @@
-//! Prompts: ready-made questions that carry what the memory holds. They read and change nothing.
+//! Prompts: message templates that include data from the memory. They change nothing.
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
+use quad_core::text::truncate;
 use quad_core::tool::ContentBlock;
 use quad_core::{Error, Principal, ReadSet, Result};
 use quad_store::{Sql, params};
@@ -57,7 +58,7 @@ pub(crate) static PROMPTS: [Prompt; 4] = [
     },
 ];
 
-/// The messages of a prompt, and what they rest on.
+/// The messages of a prompt, and what they depend on.
 pub(crate) async fn messages(
     amem: &Amem,
     caller: &Principal,
@@ -106,7 +107,7 @@ pub(crate) async fn messages(
     }
 }
 
-/// The arguments of a prompt: text by the protocol, although some clients send numbers.
+/// The arguments of a prompt. The protocol sends them as text; `node_id` and `session_id` are parsed here.
 struct PromptArguments<'a>(&'a Map<String, Value>);
 
 impl<'a> PromptArguments<'a> {
@@ -138,12 +139,12 @@ fn link_message(uri: String, name: String) -> Message {
 }
 
 fn reflect(sql: &mut dyn Sql, topic: &str, id: Option<NodeId>) -> Result<(Vec<Message>, ReadSet)> {
-    let mut basis = ReadSet::at_version(sql.version());
+    let mut read_set = ReadSet::at_version(sql.version());
     let mut start = String::new();
     let mut messages = Vec::new();
     if let Some(id) = id {
         let node = node::get(sql, id)?;
-        basis = basis.with_tag(tags::node(id)).with_tag(tags::any_node());
+        read_set = read_set.with_tag(tags::node(id)).with_tag(tags::any_node());
         start = format!("\n\nStart from this memory:\n{}", summary_line(&node));
         messages.push(link_message(id.uri(), format!("Node {id}")));
     }
@@ -153,7 +154,7 @@ fn reflect(sql: &mut dyn Sql, topic: &str, id: Option<NodeId>) -> Result<(Vec<Me
          what depends on them, and with memory_resolve whether they still hold. Then tell the chain of reasons plainly."
     );
     messages.insert(0, user_message(ContentBlock::Text(text)));
-    Ok((messages, basis))
+    Ok((messages, read_set))
 }
 
 fn summarize(sql: &mut dyn Sql, subject: &str, id: Option<SessionId>) -> Result<(Vec<Message>, ReadSet)> {
@@ -161,7 +162,7 @@ fn summarize(sql: &mut dyn Sql, subject: &str, id: Option<SessionId>) -> Result<
         Some(id) => id,
         None => caller_state::current_session(sql, subject)?.ok_or_else(|| {
             errors::conflict("There is no current session")
-                .hint("Name a session_id; amem://sessions has them")
+                .hint("Give a session_id; list the sessions with amem://sessions")
                 .with_code("NO_SESSION")
         })?,
     };
@@ -186,17 +187,15 @@ fn summarize(sql: &mut dyn Sql, subject: &str, id: Option<SessionId>) -> Result<
          as summary.",
         session.node_count
     );
-    let basis = ReadSet::at_version(sql.version()).with_tag(tags::session(id));
-    Ok((vec![user_message(ContentBlock::Text(text)), link_message(id.uri(), format!("Session {id}"))], basis))
+    let read_set = ReadSet::at_version(sql.version()).with_tag(tags::session(id));
+    Ok((
+        vec![user_message(ContentBlock::Text(text)), link_message(id.uri(), format!("Session {id}"))],
+        read_set,
+    ))
 }
 
 /// A node as one line of a list.
 fn summary_line(node: &Node) -> String {
     let content = node.content.split_whitespace().collect::<Vec<_>>().join(" ");
-    format!(
-        "- [#{} {}] {}\n",
-        node.id,
-        node.event_type.as_str(),
-        errors::truncate(&content, limits::PROMPT_CHARS)
-    )
+    format!("- [#{} {}] {}\n", node.id, node.event_type.as_str(), truncate(&content, limits::PROMPT_CHARS))
 }

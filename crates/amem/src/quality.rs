@@ -1,4 +1,4 @@
-//! `memory_quality`: how much of the graph can be relied on. Superseded nodes are not judged: they have been dealt with.
+//! `memory_quality`: a report on doubtful memories. Superseded nodes are left out, since they have been corrected.
 
 use quad_core::{Error, Result, cursor};
 use quad_store::{Row, Sql, params};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::event_type::EventType;
 use crate::{counters, decay, limits};
 
-/// What counts as doubtful.
+/// What counts as doubtful, and the number of examples.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thresholds {
     pub low_confidence: f64,
@@ -15,10 +15,36 @@ pub(crate) struct Thresholds {
     pub examples: usize,
 }
 
-/// The name under which its cursors are sealed.
+/// The scope of its cursors.
 const CURSOR_SCOPE: &str = "amem quality";
 
-/// The report over the nodes of one page, by rising id.
+/// The doubtful nodes of one page.
+#[derive(Default)]
+struct Findings {
+    low_confidence: Vec<i64>,
+    stale: Vec<i64>,
+    orphans: Vec<i64>,
+    unsupported_decisions: Vec<i64>,
+    open_contradictions: Vec<Value>,
+}
+
+impl Findings {
+    fn status(&self) -> &'static str {
+        if !self.unsupported_decisions.is_empty() {
+            "fail"
+        } else if self.low_confidence.is_empty()
+            && self.stale.is_empty()
+            && self.orphans.is_empty()
+            && self.open_contradictions.is_empty()
+        {
+            "pass"
+        } else {
+            "warn"
+        }
+    }
+}
+
+/// The report on one page of nodes by ascending id.
 pub(crate) fn report(
     sql: &mut dyn Sql,
     thresholds: Thresholds,
@@ -40,29 +66,70 @@ pub(crate) fn report(
     let has_more = rows.len() > limits::QUALITY_PAGE_NODES;
     let rows = rows.get(..limits::QUALITY_PAGE_NODES).unwrap_or(&rows);
     let last = rows.last().map(|row| row.int(0)).transpose()?.unwrap_or(after);
-    let (mut low_confidence, mut stale) = (Vec::new(), Vec::new());
+    let mut findings = Findings::default();
+    check_fields(rows, thresholds, now, &mut findings)?;
+    check_edges(sql, after, last, &mut findings)?;
+    let counters = counters::read(sql)?;
+    let examples = |ids: &[i64]| Value::from(ids.get(..thresholds.examples).unwrap_or(ids));
+    let contradictions = &findings.open_contradictions;
+    let mut document = json!({
+        "status": findings.status(),
+        "summary": {
+            "nodes": counters.node_count(),
+            "edges": counters.edges,
+            "low_confidence_count": findings.low_confidence.len(),
+            "stale_count": findings.stale.len(),
+            "orphan_count": findings.orphans.len(),
+            "decisions_without_support_count": findings.unsupported_decisions.len(),
+            "contradiction_edges": counters.edges_contradicts,
+            "supersedes_edges": counters.edges_supersedes,
+            "open_contradiction_count": contradictions.len(),
+            "examined": rows.len(),
+        },
+        "examples": {
+            "low_confidence": examples(&findings.low_confidence),
+            "stale": examples(&findings.stale),
+            "orphan": examples(&findings.orphans),
+            "unsupported_decisions": examples(&findings.unsupported_decisions),
+            "contradictions": contradictions.get(..thresholds.examples).unwrap_or(contradictions),
+        },
+    });
+    if let (true, Some(document)) = (has_more, document.as_object_mut()) {
+        document.insert("next_cursor".into(), cursor::encode(CURSOR_SCOPE, &last.to_string()).into());
+    }
+    Ok(document)
+}
+
+/// Finds nodes with a low confidence or score.
+fn check_fields(rows: &[Row], thresholds: Thresholds, now: i64, findings: &mut Findings) -> Result<()> {
     for row in rows {
         if row.opt_int(4)?.is_some() {
             continue;
         }
         let event_type = EventType::from_db(row.int(1)?)?;
         if row.real(2)? < thresholds.low_confidence {
-            low_confidence.push(row.int(0)?);
+            findings.low_confidence.push(row.int(0)?);
         }
         let bound = decay::stale_before(event_type, thresholds.stale_decay, now);
         if bound.is_some_and(|bound| row.int(3).is_ok_and(|effective| effective < bound)) {
-            stale.push(row.int(0)?);
+            findings.stale.push(row.int(0)?);
         }
     }
+    Ok(())
+}
+
+/// Finds nodes above `after` up to `last` that lack edges, and their open contradictions.
+fn check_edges(sql: &mut dyn Sql, after: i64, last: i64, findings: &mut Findings) -> Result<()> {
+    let tenant = sql.tenant().clone();
     let bounds = params![tenant.as_str(), after, last];
-    let orphans = ids(&sql.query(
+    findings.orphans = ids(&sql.query(
         "SELECT n.id FROM amem_node n WHERE n.tenant_id = $1 AND n.id > $2 AND n.id <= $3 AND n.superseded_by IS NULL \
          AND NOT EXISTS (SELECT 1 FROM amem_edge e WHERE e.tenant_id = $1 AND e.source_id = n.id) \
          AND NOT EXISTS (SELECT 1 FROM amem_edge e WHERE e.tenant_id = $1 AND e.target_id = n.id) ORDER BY n.id",
         bounds,
     )?)?;
-    // A decision stands on what caused it or on what is evidence for it.
-    let unsupported = ids(&sql.query(
+    // A decision is supported by a cause of its own or by evidence for it.
+    findings.unsupported_decisions = ids(&sql.query(
         "SELECT n.id FROM amem_node n WHERE n.tenant_id = $1 AND n.id > $2 AND n.id <= $3 AND n.superseded_by IS NULL \
          AND n.event_type = 1 \
          AND NOT EXISTS (SELECT 1 FROM amem_edge e WHERE e.tenant_id = $1 AND e.source_id = n.id AND e.edge_type = 0) \
@@ -78,49 +145,11 @@ pub(crate) fn report(
          AND s.superseded_by IS NULL AND t.superseded_by IS NULL ORDER BY e.source_id, e.target_id",
         bounds,
     )?;
-    let open_contradictions: Vec<Value> = contradictions
+    findings.open_contradictions = contradictions
         .iter()
         .map(|row| Ok(json!([row.int(0)?, row.int(1)?])))
         .collect::<Result<Vec<Value>>>()?;
-    let status = if !unsupported.is_empty() {
-        "fail"
-    } else if low_confidence.is_empty()
-        && stale.is_empty()
-        && orphans.is_empty()
-        && open_contradictions.is_empty()
-    {
-        "pass"
-    } else {
-        "warn"
-    };
-    let counters = counters::read(sql)?;
-    let examples = |ids: &[i64]| Value::from(ids.get(..thresholds.examples).unwrap_or(ids));
-    let mut document = json!({
-        "status": status,
-        "summary": {
-            "nodes": counters.node_count(),
-            "edges": counters.edges,
-            "low_confidence_count": low_confidence.len(),
-            "stale_count": stale.len(),
-            "orphan_count": orphans.len(),
-            "decisions_without_support_count": unsupported.len(),
-            "contradiction_edges": counters.edges_contradicts,
-            "supersedes_edges": counters.edges_supersedes,
-            "open_contradiction_count": open_contradictions.len(),
-            "examined": rows.len(),
-        },
-        "examples": {
-            "low_confidence": examples(&low_confidence),
-            "stale": examples(&stale),
-            "orphan": examples(&orphans),
-            "unsupported_decisions": examples(&unsupported),
-            "contradictions": open_contradictions.get(..thresholds.examples).unwrap_or(&open_contradictions),
-        },
-    });
-    if let (true, Some(document)) = (has_more, document.as_object_mut()) {
-        document.insert("next_cursor".into(), cursor::encode(CURSOR_SCOPE, &last.to_string()).into());
-    }
-    Ok(document)
+    Ok(())
 }
 
 fn ids(rows: &[Row]) -> Result<Vec<i64>> {

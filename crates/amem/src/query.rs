@@ -1,29 +1,30 @@
-//! `memory_query`: nodes by what they are, in one of four orders, in pages.
+//! `memory_query`: nodes filtered by their fields, in one of four orders, in pages.
 //!
-//! Each order is an index, walked from where the last page ended; what does not match is passed over, and a page ends when it
-//! has looked at as many rows as it may. A small session or type is gathered whole and sorted instead; the newest of one type have an
-//! index of their own.
+//! Each order is an index that is scanned from the end of the previous page. Rows that do not match are skipped,
+//! and a page ends after [`limits::MAX_QUERY_ROWS_SCANNED`] rows. A small session or type is loaded and sorted in
+//! memory instead. The newest nodes of one type have an index of their own.
 
 use quad_core::{Error, JsonObjectWriter, Result, canonical, cursor};
 use quad_store::{Row, Sql, Value as Cell, batch, params};
 
 use crate::event_type::EventType;
-use crate::list::{ImportanceIter, PageBudget};
-use crate::node::{self, Node, NodeId, OutputField};
+use crate::list::ImportanceIter;
+use crate::node::{self, Node, NodeField, NodeId, StaticField};
+use crate::page_budget::PageBudget;
 use crate::session::SessionId;
 use crate::{counters, errors, limits};
 
-/// The orders.
+/// The sort orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     MostRecent,
     HighestConfidence,
     MostAccessed,
-    /// Leaves out what is superseded.
+    /// Leaves out superseded nodes.
     MostImportant,
 }
 
-/// Their names.
+/// The names of the orders.
 pub(crate) const ORDERS: [&str; 4] = ["most_recent", "highest_confidence", "most_accessed", "most_important"];
 
 impl Order {
@@ -36,16 +37,16 @@ impl Order {
     }
 }
 
-/// Which nodes are wanted.
+/// The filter, order and limit of a query.
 #[derive(Clone, Debug)]
 pub(crate) struct Query {
-    /// Empty: of every type.
+    /// Empty means all types.
     pub event_types: Vec<EventType>,
-    /// Empty: of every session.
+    /// Empty means all sessions.
     pub sessions: Vec<SessionId>,
     pub min_confidence: f64,
     pub max_confidence: f64,
-    /// Inclusive, as is the next.
+    /// Inclusive, like `created_before`.
     pub created_after: i64,
     pub created_before: i64,
     pub order: Order,
@@ -61,7 +62,7 @@ impl Query {
             && (self.order != Order::MostImportant || node.superseded_by.is_none())
     }
 
-    /// The type whose newest nodes are wanted, if it is about one type alone: they are a range of an index.
+    /// The type, if the query asks for the newest nodes of exactly one type: they are a range of an index.
     fn single_type(&self) -> Option<EventType> {
         match (self.order, self.event_types.as_slice()) {
             (Order::MostRecent, [event_type]) if self.sessions.is_empty() => Some(*event_type),
@@ -69,25 +70,25 @@ impl Query {
         }
     }
 
-    /// Whether it names neither types nor sessions.
+    /// Whether the query filters by neither types nor sessions.
     fn is_unfiltered(&self) -> bool {
         self.event_types.is_empty() && self.sessions.is_empty()
     }
 
-    /// The name under which its cursors are sealed: a cursor of one question is none of another.
+    /// The scope of its cursors; a cursor of one query is invalid for another.
     fn cursor_scope(&self) -> String {
         let without_limit = Query { limit: 0, ..self.clone() };
         format!("amem query {}", canonical::sha256_hex(format!("{without_limit:?}").as_bytes()))
     }
 }
 
-/// Where a page ended: the key of the last node that was looked at.
+/// Where a page ended: the sort key of the last scanned node.
 #[derive(Clone, Debug, PartialEq)]
 enum SortKey {
     Recent(i64, i64),
     Confidence(f64, i64),
     Accessed(i64, i64),
-    /// The moment that the order is of, and how far each of its runs was given out.
+    /// The time of the scores, and the position in each of the three score classes.
     Important(i64, [Option<(i64, i64)>; 3]),
 }
 
@@ -101,7 +102,7 @@ impl SortKey {
         }
     }
 
-    /// Whether this comes before `other`, in falling order.
+    /// Whether this key comes before `other` in descending order.
     fn sorts_before(&self, other: &SortKey) -> bool {
         match (self, other) {
             (SortKey::Recent(a, b), SortKey::Recent(c, d))
@@ -147,29 +148,29 @@ impl SortKey {
     }
 }
 
-/// A page.
+/// A page of nodes.
 struct QueryPage {
     nodes: Vec<Node>,
     next: Option<SortKey>,
 }
 
-/// Runs a query; the document has `next_cursor` while there may be more.
+/// Runs a query. The document has `next_cursor` while there may be more.
 pub(crate) fn run(
     sql: &mut dyn Sql,
     query: &Query,
     cursor: Option<&str>,
     now: i64,
 ) -> Result<JsonObjectWriter> {
-    const FIELDS: [OutputField; 9] = [
-        OutputField::Id,
-        OutputField::EventType,
-        OutputField::Content,
-        OutputField::Confidence,
-        OutputField::Session,
-        OutputField::Created,
-        OutputField::Decay,
-        OutputField::Accesses,
-        OutputField::SupersededBy,
+    const FIELDS: [NodeField; 9] = [
+        NodeField::Static(StaticField::Id),
+        NodeField::Static(StaticField::EventType),
+        NodeField::Static(StaticField::Content),
+        NodeField::Static(StaticField::Confidence),
+        NodeField::Static(StaticField::Session),
+        NodeField::Static(StaticField::Created),
+        NodeField::Decay,
+        NodeField::Accesses,
+        NodeField::Static(StaticField::SupersededBy),
     ];
     let scope = query.cursor_scope();
     let start = match cursor {
@@ -198,7 +199,7 @@ pub(crate) fn run(
     Ok(document)
 }
 
-/// All nodes of the sessions or types that the query names, if they are few.
+/// All nodes of the sessions or types in the filter, if they are few.
 fn fetch_candidates(sql: &mut dyn Sql, query: &Query) -> Result<Option<Vec<Node>>> {
     let tenant = sql.tenant().clone();
     let mut columns: Vec<(&str, i64)> = Vec::new();
@@ -244,15 +245,15 @@ fn fetch_candidates(sql: &mut dyn Sql, query: &Query) -> Result<Option<Vec<Node>
     Ok(Some(nodes))
 }
 
-/// Whether a walk in the order of all meets a page of them sooner than it takes to gather them. Only where a walk may look at all
-/// nodes, so that it ends no page early even if they lie at its end.
+/// Whether scanning the order's index finds a page sooner than loading all matching nodes. Only if a scan may read
+/// all nodes, so that no page ends early when the matches are at the end.
 fn prefer_scan(matching: i64, total: i64, limit: usize) -> bool {
     let expected_scanned = (limit as i64).saturating_mul(total) / matching.max(1);
     expected_scanned < matching
         && usize::try_from(total).is_ok_and(|total| total <= limits::MAX_QUERY_ROWS_SCANNED)
 }
 
-/// Sorts nodes that were gathered without their contents, and fetches those of the first.
+/// Sorts nodes loaded without contents, then loads the page with contents.
 fn sort_in_memory(
     sql: &mut dyn Sql,
     query: &Query,
@@ -277,13 +278,13 @@ fn sort_in_memory(
     let mut budget = PageBudget::new(query.limit);
     let mut page = QueryPage { nodes: Vec::new(), next: None };
     let mut last = None;
-    // One more than is shown tells whether there is more.
+    // One more than the page shows whether there are more.
     matching.truncate(query.limit + 1);
     let ids: Vec<NodeId> = matching.iter().map(|(_, node)| node.id).collect();
     let mut by_id = node::find_many(sql, &ids)?;
     for (key, node) in matching {
         let Some(node) = by_id.remove(&node.id) else { continue };
-        if !budget.try_take(&node) {
+        if !budget.try_take(&node.content) {
             page.next = last;
             break;
         }
@@ -293,13 +294,13 @@ fn sort_in_memory(
     Ok(page)
 }
 
-/// Walks the index of the order.
+/// Scans the index of the order.
 fn scan_index(sql: &mut dyn Sql, query: &Query, mut position: Option<SortKey>) -> Result<QueryPage> {
     let mut budget = PageBudget::new(query.limit);
     let mut page = QueryPage { nodes: Vec::new(), next: None };
     let mut visited = 0;
     loop {
-        let (rows, in_zero_access_range) = next_rows(sql, query, position.as_ref())?;
+        let NextRows { rows, in_zero_access_range } = next_rows(sql, query, position.as_ref())?;
         if rows.is_empty() {
             return Ok(page);
         }
@@ -311,7 +312,7 @@ fn scan_index(sql: &mut dyn Sql, query: &Query, mut position: Option<SortKey>) -
                 SortKey::for_node(query.order, &node)
             };
             if query.matches(&node) && !(in_zero_access_range && node.access_count > 0) {
-                if !budget.try_take(&node) {
+                if !budget.try_take(&node.content) {
                     page.next = position;
                     return Ok(page);
                 }
@@ -327,76 +328,102 @@ fn scan_index(sql: &mut dyn Sql, query: &Query, mut position: Option<SortKey>) -
     }
 }
 
-/// The next rows of the order, within the bounds that its key has; and whether they are simply all nodes by falling id, among
-/// which those that were never read are wanted.
-fn next_rows(sql: &mut dyn Sql, query: &Query, position: Option<&SortKey>) -> Result<(Vec<Row>, bool)> {
-    // Where nothing is passed over the next rows are the page, and one more tells whether there are others.
-    let single_type = query.single_type();
-    let batch_size = match query.is_unfiltered() || single_type.is_some() {
+/// The next rows in the order of a query.
+struct NextRows {
+    rows: Vec<Row>,
+    /// Whether the rows are nodes of any access count by descending id, of which only those without accesses match:
+    /// they are not in the index by accesses and follow at its end.
+    in_zero_access_range: bool,
+}
+
+/// The next rows of the order after the key.
+fn next_rows(sql: &mut dyn Sql, query: &Query, position: Option<&SortKey>) -> Result<NextRows> {
+    // If every row matches, the page is the next rows, and one more shows whether there are others.
+    let batch_size = match query.is_unfiltered() || query.single_type().is_some() {
         true => (query.limit + 1).min(limits::PAGE_BATCH_ROWS),
         false => limits::PAGE_BATCH_ROWS,
-    } as i64;
+    };
+    let rows = match query.order {
+        Order::MostRecent => rows_by_time(sql, query, position, batch_size)?,
+        Order::HighestConfidence => rows_by_confidence(sql, query, position, batch_size)?,
+        Order::MostAccessed | Order::MostImportant => return rows_by_accesses(sql, position, batch_size),
+    };
+    Ok(NextRows { rows, in_zero_access_range: false })
+}
+
+fn rows_by_time(
+    sql: &mut dyn Sql,
+    query: &Query,
+    position: Option<&SortKey>,
+    batch_size: usize,
+) -> Result<Vec<Row>> {
+    let (at, id) = match position {
+        Some(SortKey::Recent(at, id)) => (*at, *id),
+        _ => (query.created_before, i64::MAX),
+    };
+    let type_condition = query
+        .single_type()
+        .map(|event_type| format!(" AND event_type = {}", event_type.number()))
+        .unwrap_or_default();
+    let tenant = sql.tenant().clone();
+    Ok(sql.query(
+        &format!(
+            "SELECT {} FROM amem_node WHERE tenant_id = $1{type_condition} AND (created_at, id) < ($2, $3) \
+             AND created_at >= $4 ORDER BY created_at DESC, id DESC LIMIT $5",
+            node::COLUMNS
+        ),
+        params![tenant.as_str(), at, id, query.created_after, batch_size as i64],
+    )?)
+}
+
+fn rows_by_confidence(
+    sql: &mut dyn Sql,
+    query: &Query,
+    position: Option<&SortKey>,
+    batch_size: usize,
+) -> Result<Vec<Row>> {
+    let (confidence, id) = match position {
+        Some(SortKey::Confidence(confidence, id)) => (*confidence, *id),
+        _ => (query.max_confidence, i64::MAX),
+    };
+    let tenant = sql.tenant().clone();
+    Ok(sql.query(
+        &format!(
+            "SELECT {} FROM amem_node WHERE tenant_id = $1 AND (confidence, id) < ($2, $3) \
+             AND confidence >= $4 ORDER BY confidence DESC, id DESC LIMIT $5",
+            node::COLUMNS
+        ),
+        params![tenant.as_str(), confidence, id, query.min_confidence, batch_size as i64],
+    )?)
+}
+
+fn rows_by_accesses(sql: &mut dyn Sql, position: Option<&SortKey>, batch_size: usize) -> Result<NextRows> {
+    let (count, id) = match position {
+        Some(SortKey::Accessed(count, id)) => (*count, *id),
+        _ => (i64::MAX, i64::MAX),
+    };
     let tenant = sql.tenant().clone();
     let columns = node::COLUMNS;
-    let rows = match (query.order, position) {
-        (Order::MostRecent, position) => {
-            let (at, id) = match position {
-                Some(SortKey::Recent(at, id)) => (*at, *id),
-                _ => (query.created_before, i64::MAX),
-            };
-            let type_condition = single_type
-                .map(|event_type| format!(" AND event_type = {}", event_type.number()))
-                .unwrap_or_default();
-            sql.query(
-                &format!(
-                    "SELECT {columns} FROM amem_node WHERE tenant_id = $1{type_condition} AND (created_at, id) < ($2, $3) \
-                     AND created_at >= $4 ORDER BY created_at DESC, id DESC LIMIT $5"
-                ),
-                params![tenant.as_str(), at, id, query.created_after, batch_size],
-            )?
+    if count > 0 {
+        let rows = sql.query(
+            &format!(
+                "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND access_count > 0 \
+                 AND (access_count, id) < ($2, $3) ORDER BY access_count DESC, id DESC LIMIT $4"
+            ),
+            params![tenant.as_str(), count, id, batch_size as i64],
+        )?;
+        if !rows.is_empty() {
+            return Ok(NextRows { rows, in_zero_access_range: false });
         }
-        (Order::HighestConfidence, position) => {
-            let (confidence, id) = match position {
-                Some(SortKey::Confidence(confidence, id)) => (*confidence, *id),
-                _ => (query.max_confidence, i64::MAX),
-            };
-            sql.query(
-                &format!(
-                    "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND (confidence, id) < ($2, $3) \
-                     AND confidence >= $4 ORDER BY confidence DESC, id DESC LIMIT $5"
-                ),
-                params![tenant.as_str(), confidence, id, query.min_confidence, batch_size],
-            )?
-        }
-        (_, position) => {
-            let (count, id) = match position {
-                Some(SortKey::Accessed(count, id)) => (*count, *id),
-                _ => (i64::MAX, i64::MAX),
-            };
-            if count > 0 {
-                let rows = sql.query(
-                    &format!(
-                        "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND access_count > 0 \
-                         AND (access_count, id) < ($2, $3) ORDER BY access_count DESC, id DESC LIMIT $4"
-                    ),
-                    params![tenant.as_str(), count, id, batch_size],
-                )?;
-                if !rows.is_empty() {
-                    return Ok((rows, false));
-                }
-            }
-            // Never read: they have no index of their own, and come last, by falling id.
-            let below = if count > 0 { i64::MAX } else { id };
-            let rows = sql.query(
-                &format!(
-                    "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
-                ),
-                params![tenant.as_str(), below, batch_size],
-            )?;
-            return Ok((rows, true));
-        }
-    };
-    Ok((rows, false))
+    }
+    let below = if count > 0 { i64::MAX } else { id };
+    let rows = sql.query(
+        &format!(
+            "SELECT {columns} FROM amem_node WHERE tenant_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
+        ),
+        params![tenant.as_str(), below, batch_size as i64],
+    )?;
+    Ok(NextRows { rows, in_zero_access_range: true })
 }
 
 fn important_page(sql: &mut dyn Sql, query: &Query, start: Option<SortKey>, now: i64) -> Result<QueryPage> {
@@ -409,7 +436,9 @@ fn important_page(sql: &mut dyn Sql, query: &Query, start: Option<SortKey>, now:
     for visited in 0.. {
         let keys = ranked.resume_keys();
         let Some(node) = ranked.next(sql, limits::PAGE_BATCH_ROWS)? else { break };
-        if visited >= limits::MAX_QUERY_ROWS_SCANNED || (query.matches(&node) && !budget.try_take(&node)) {
+        if visited >= limits::MAX_QUERY_ROWS_SCANNED
+            || (query.matches(&node) && !budget.try_take(&node.content))
+        {
             page.next = Some(SortKey::Important(now, keys));
             break;
         }

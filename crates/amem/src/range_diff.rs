@@ -1,7 +1,7 @@
-//! `memory_temporal`: what changed between two ranges of memory, each a window of time or some sessions.
+//! `memory_temporal`: compares two ranges of memory, each a time window or some sessions.
 //!
-//! Whether a node lies in a range can be told from the node alone, so the comparison is a walk over the nodes of the first
-//! range and then of the second, in pages.
+//! A node's own fields decide whether it is in a range. So the comparison scans the nodes of the first range and
+//! then those of the second, in pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,13 +15,13 @@ use crate::node::NodeId;
 use crate::session::SessionId;
 use crate::{decay, limits};
 
-/// A score below which an unchanged memory is called stale.
+/// Below this score an unchanged memory counts as stale.
 const STALE_SCORE: f64 = 0.3;
 
-/// A part of the graph.
+/// A time window or a list of sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Range {
-    /// Microseconds, both inclusive.
+    /// In microseconds, both inclusive.
     Window {
         start: i64,
         end: i64,
@@ -37,7 +37,8 @@ impl Range {
         }
     }
 
-    /// The nodes of one part of the range after a key, in the order of its index. Parts are numbered from 0.
+    /// The next nodes of one part of the range after a key, in the order of its index. A window has one part, a
+    /// list of sessions one per session. `None` if there is no such part.
     fn rows(
         &self,
         sql: &mut dyn Sql,
@@ -72,7 +73,7 @@ impl Range {
     }
 }
 
-/// What of a node matters here.
+/// The fields of a node that the comparison needs.
 struct NodeSummary {
     id: NodeId,
     event_type: EventType,
@@ -116,7 +117,7 @@ impl DiffPosition {
     }
 }
 
-/// Compares two ranges; a page of it.
+/// Compares two ranges and returns one page of the result.
 pub(crate) fn diff(
     sql: &mut dyn Sql,
     first: &Range,
@@ -189,7 +190,7 @@ pub(crate) fn diff(
     Ok(document)
 }
 
-/// Which of these nodes are superseded by one of the second range, and by which: the newest.
+/// For each of these nodes, the newest superseding node in the second range, if any.
 fn find_corrections(
     sql: &mut dyn Sql,
     nodes: &[NodeSummary],

@@ -1,24 +1,24 @@
-//! `memory_session_resume`: what a caller should know when it comes back. It reads and changes nothing.
+//! `memory_session_resume`: the context that a caller loads at the start. It changes nothing.
 
 use quad_core::Result;
 use quad_store::{Sql, params};
 use serde_json::{Value, json};
 
 use crate::event_type::EventType;
-use crate::node::{self, Node, OutputField};
+use crate::node::{self, Node, StaticField};
 use crate::{caller_state, limits, session};
 
-/// Loads the last episode and the newest of what is still believed: a third of `limit` each of decisions, facts and
-/// inferences that are sure enough, the rest skills and corrections.
-pub(crate) fn resume(sql: &mut dyn Sql, subject: &str, limit: usize, now: i64) -> Result<Value> {
-    const FIELDS: [OutputField; 4] =
-        [OutputField::Id, OutputField::Content, OutputField::Confidence, OutputField::Session];
-    const WITH_TYPE: [OutputField; 5] = [
-        OutputField::Id,
-        OutputField::EventType,
-        OutputField::Content,
-        OutputField::Confidence,
-        OutputField::Session,
+/// Loads the last episode and the newest memories that nothing supersedes: a third of `limit` each for decisions,
+/// facts and inferences above a minimum confidence, the rest for skills and corrections.
+pub(crate) fn resume(sql: &mut dyn Sql, subject: &str, limit: usize) -> Result<Value> {
+    const FIELDS: [StaticField; 4] =
+        [StaticField::Id, StaticField::Content, StaticField::Confidence, StaticField::Session];
+    const WITH_TYPE: [StaticField; 5] = [
+        StaticField::Id,
+        StaticField::EventType,
+        StaticField::Content,
+        StaticField::Confidence,
+        StaticField::Session,
     ];
     let current = caller_state::current_session(sql, subject)?;
     let previous = session::newest_except(sql, current)?;
@@ -32,8 +32,8 @@ pub(crate) fn resume(sql: &mut dyn Sql, subject: &str, limit: usize, now: i64) -
     others.sort_by_key(|node| std::cmp::Reverse((node.created_at, node.id)));
     others.truncate(rest);
     let loaded = decisions.len() + facts.len() + inferences.len() + others.len();
-    let to_json = |nodes: &[Node], fields: &[OutputField]| -> Vec<Value> {
-        nodes.iter().map(|node| Value::Object(node.to_json(fields, now))).collect()
+    let to_json = |nodes: &[Node], fields: &[StaticField]| -> Vec<Value> {
+        nodes.iter().map(|node| Value::Object(node.as_static().to_json(fields))).collect()
     };
     let message = match loaded {
         0 => "There is nothing to resume: the memory is empty".to_owned(),
@@ -61,7 +61,7 @@ pub(crate) fn last_episode(sql: &mut dyn Sql) -> Result<Value> {
     }))
 }
 
-/// The newest nodes of a type that nothing supersedes and that are at least so sure.
+/// The newest nodes of a type that nothing supersedes, with at least this confidence.
 fn newest_of_type(
     sql: &mut dyn Sql,
     event_type: EventType,
@@ -70,7 +70,7 @@ fn newest_of_type(
 ) -> Result<Vec<Node>> {
     let tenant = sql.tenant().clone();
     let (mut found, mut before_id, mut visited) = (Vec::new(), i64::MAX, 0);
-    // Most are sure enough; where they are not, ever more are looked at.
+    // Starts with a small batch, which is usually enough, and reads larger ones after that.
     let mut batch_size = limit.clamp(4, limits::PAGE_BATCH_ROWS);
     while found.len() < limit && visited < limits::MAX_RESUME_ROWS_SCANNED {
         let rows = sql.query(

@@ -1,106 +1,17 @@
-//! The addresses of this scheme.
+//! The routes of this scheme.
 
-use quad_core::{Error, Grammar, Result, Route, RouteSpec, ScopeRequirement};
+use quad_core::{Address, Grammar, Result, RouteDef, RouteTable, ScopeRequirement};
 
 use crate::event_type;
-
-/// What an address names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Resource {
-    Stats,
-    Recent,
-    Important,
-    Node,
-    Session,
-    Type,
-    Neighborhood,
-    Sessions,
-    Search,
-}
+use crate::resource::{ParseResource, Resource};
 
 pub(crate) const MEMORY_READ: ScopeRequirement = ScopeRequirement(&["memory:read"]);
 pub(crate) const MEMORY_WRITE: ScopeRequirement = ScopeRequirement(&["memory:write"]);
 
-/// One line of the table of routes.
-pub(crate) struct RouteDef {
-    pub resource: Resource,
-    pub template: &'static str,
-    pub name: &'static str,
-    pub description: &'static str,
-}
-
-macro_rules! route {
-    ($resource:ident, $template:literal, $name:literal, $description:literal) => {
-        RouteDef {
-            resource: Resource::$resource,
-            template: $template,
-            name: $name,
-            description: $description,
-        }
-    };
-}
-
-/// All of them; the three of the graph are what `resources/list` shows.
-pub(crate) const ROUTES: [RouteDef; 9] = [
-    route!(
-        Stats,
-        "amem://graph/stats",
-        "Graph Statistics",
-        "How many memories, links and sessions there are, by type."
-    ),
-    route!(Recent, "amem://graph/recent", "Recent Nodes", "The twenty newest memories, the newest first."),
-    route!(
-        Important,
-        "amem://graph/important",
-        "Important Nodes",
-        "The twenty memories that have faded least and that nothing supersedes, with their scores."
-    ),
-    route!(
-        Node,
-        "amem://node/{id}",
-        "Memory Node",
-        "One memory with its links in both directions. Reading it counts as an access."
-    ),
-    route!(
-        Session,
-        "amem://session/{id}{?limit,cursor}",
-        "Session Nodes",
-        "The memories of one session, in the order in which they were made."
-    ),
-    route!(
-        Type,
-        "amem://types/{type}{?limit,cursor}",
-        "Nodes by Type",
-        "The memories of one type: fact, decision, inference, correction, skill or episode."
-    ),
-    route!(
-        Neighborhood,
-        "amem://node/{id}/neighborhood{?depth}",
-        "Neighborhood",
-        "A memory and what lies up to five links around it, with the links between them."
-    ),
-    route!(
-        Sessions,
-        "amem://sessions{?limit,cursor}",
-        "Sessions",
-        "The sessions, the newest first, with the number of their memories."
-    ),
-    route!(
-        Search,
-        "amem://search{?q,type,session,limit,cursor}",
-        "Search",
-        "The memories that have the words, \"phrases\" or prefixes* of q, the best first; superseded ones left out."
-    ),
-];
-
-/// All routes, in the order of [`noun`].
-pub(crate) fn all() -> Vec<Route> {
-    ROUTES.iter().filter_map(|def| parse_spec(def).map(|spec| build_route(def, spec)).ok()).collect()
-}
-
-fn parse_spec(def: &RouteDef) -> Result<RouteSpec> {
-    let mut spec = RouteSpec::parse(def.template).map_err(|error| Error::internal(error.to_string()))?;
-    let grammars = [
+/// The table of routes. Each row has the function that makes its resource.
+pub(crate) const ROUTES: RouteTable<ParseResource> = RouteTable {
+    rows: &ROWS,
+    grammars: &[
         ("id", Grammar::Integer),
         ("type", Grammar::OneOfAnyCase(&event_type::NAMES)),
         ("limit", Grammar::Integer),
@@ -108,58 +19,129 @@ fn parse_spec(def: &RouteDef) -> Result<RouteSpec> {
         ("cursor", Grammar::Text),
         ("q", Grammar::Text),
         ("session", Grammar::Integer),
-    ];
-    for (variable, grammar) in grammars {
-        if spec.template.variables().any(|name| name == variable) {
-            spec = spec.with_grammar(variable, grammar);
-        }
-    }
-    Ok(spec)
+    ],
+};
+
+/// The first rows are the resources without variables, which `resources/list` shows.
+pub(crate) const LISTED_ROWS: usize = 3;
+
+const fn route(
+    parse: ParseResource,
+    template: &'static str,
+    name: &'static str,
+    description: &'static str,
+) -> RouteDef<ParseResource> {
+    RouteDef::json(parse, template, name, description, MEMORY_READ)
 }
 
-fn build_route(def: &RouteDef, spec: RouteSpec) -> Route {
-    Route {
-        spec,
-        name: def.name,
-        title: def.name,
-        description: def.description,
-        mime_type: Some("application/json"),
-        required_scope: MEMORY_READ,
-        advertised: true,
-    }
-}
+const ROWS: [RouteDef<ParseResource>; 9] = [
+    route(
+        Resource::stats,
+        "amem://graph/stats",
+        "Graph Statistics",
+        "How many memories, links and sessions there are, by type.",
+    ),
+    route(
+        Resource::recent,
+        "amem://graph/recent",
+        "Recent Nodes",
+        "The twenty newest memories, the newest first.",
+    ),
+    route(
+        Resource::important,
+        "amem://graph/important",
+        "Important Nodes",
+        "The twenty memories that have faded least and that nothing supersedes, with their scores.",
+    ),
+    route(
+        Resource::node,
+        "amem://node/{id}",
+        "Memory Node",
+        "One memory with its links in both directions. Reading it counts as an access.",
+    ),
+    route(
+        Resource::session,
+        "amem://session/{id}{?limit,cursor}",
+        "Session Nodes",
+        "The memories of one session, in the order in which they were made.",
+    ),
+    route(
+        Resource::of_type,
+        "amem://types/{type}{?limit,cursor}",
+        "Nodes by Type",
+        "The memories of one type: fact, decision, inference, correction, skill or episode.",
+    ),
+    route(
+        Resource::neighborhood,
+        "amem://node/{id}/neighborhood{?depth}",
+        "Neighborhood",
+        "A memory and what lies up to five links around it, with the links between them.",
+    ),
+    route(
+        Resource::sessions,
+        "amem://sessions{?limit,cursor}",
+        "Sessions",
+        "The sessions, the newest first, with the number of their memories.",
+    ),
+    route(
+        Resource::search,
+        "amem://search{?q,type,session,limit,cursor}",
+        "Search",
+        "The memories that have the words, \"phrases\" or prefixes* of q, the best first; superseded ones left out.",
+    ),
+];
 
-/// What route number so-and-so names.
-pub(crate) fn resource_at(index: usize) -> Result<Resource> {
-    ROUTES
-        .get(index)
-        .map(|def| def.resource)
-        .ok_or_else(|| Error::internal(format!("there is no route {index}")))
+/// The resource that a URI of this route names.
+pub(crate) fn resource(route: usize, address: &Address) -> Result<Resource> {
+    ROUTES.resource(route)?(address)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event_type::EventType;
+    use crate::limits;
+    use crate::list::Page;
+    use crate::node::NodeId;
+    use crate::session::SessionId;
 
     #[test]
     fn routes_parse_and_resolve_to_their_resource() {
         let mut router = quad_address::Router::new();
-        assert_eq!(all().len(), ROUTES.len());
-        for (index, route) in all().into_iter().enumerate() {
+        for (index, route) in ROUTES.routes().unwrap().into_iter().enumerate() {
             router.add(route.spec, index).unwrap();
         }
-        let check = |uri: &str, expect: Resource| {
-            let (_, index) = router.route(uri).unwrap();
-            assert_eq!(resource_at(*index).unwrap(), expect, "{uri}");
+        let parse = |uri: &str| {
+            let (address, route) = router.route(uri).unwrap();
+            resource(*route, &address).unwrap()
         };
+        let check = |uri: &str, expected: Resource| assert_eq!(parse(uri), expected, "{uri}");
         check("amem://graph/stats", Resource::Stats);
-        check("amem://node/0", Resource::Node);
-        check("amem://node/%31", Resource::Node);
-        check("amem://node/7/neighborhood?depth=1", Resource::Neighborhood);
-        check("amem://session/4294967295?limit=5", Resource::Session);
-        check("amem://types/FACT", Resource::Type);
-        check("amem://sessions", Resource::Sessions);
-        check("amem://search?q=rate%20limit&type=FACT&session=1", Resource::Search);
+        check("amem://graph/recent", Resource::Recent);
+        check("amem://graph/important", Resource::Important);
+        check("amem://node/0", Resource::Node(NodeId(0)));
+        check("amem://node/%31", Resource::Node(NodeId(1)));
+        check("amem://node/18446744073709551615", Resource::Node(NodeId(i64::MAX)));
+        check("amem://node/7/neighborhood?depth=1", Resource::Neighborhood { id: NodeId(7), depth: 1 });
+        check("amem://node/7/neighborhood", Resource::Neighborhood { id: NodeId(7), depth: 2 });
+        check(
+            "amem://session/4294967295?limit=5",
+            Resource::Session { id: SessionId(u32::MAX), page: Page { after: None, limit: 5 } },
+        );
+        check(
+            "amem://types/FACT",
+            Resource::Type {
+                event_type: EventType::Fact,
+                page: Page { after: None, limit: limits::PAGE_NODES },
+            },
+        );
+        check("amem://sessions", Resource::Sessions { before: None, limit: limits::PAGE_SESSIONS });
+        let search = parse("amem://search?q=rate%20limit&type=FACT&session=1");
+        assert!(
+            matches!(&search, Resource::Search { search, .. } if search.text == "rate limit"),
+            "{search:?}"
+        );
+        assert!(!search.is_cheap() && Resource::Stats.is_cheap());
         for invalid_uri in [
             "amem://graph/nope",
             "amem://node/abc",

@@ -1,13 +1,13 @@
-//! What the graph does beyond what a conversation shows: access counts, paging by size, hubs, restarts, two processes.
+//! The scheme as a whole: access counts, paging by size, hubs, restarts, two processes.
 
 use quad_core::resolver::View;
 use quad_store::{Sql, Store};
 use serde_json::{Value, json};
 
-use crate::testing::{TestEnv, test_envs, test_envs_with_data};
+use crate::testing::{MemoryEnv, test_envs, test_envs_with_data};
 use crate::{COMPONENT, limits};
 
-async fn add(env: &TestEnv, content: &str) -> i64 {
+async fn add(env: &MemoryEnv, content: &str) -> i64 {
     let added = env.call("memory_add", json!({"event_type": "fact", "content": content})).await.unwrap();
     added["node_id"].as_i64().unwrap()
 }
@@ -15,22 +15,22 @@ async fn add(env: &TestEnv, content: &str) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn reading_node_counts_access_and_keeps_version() {
     for env in test_envs_with_data().await {
-        let before = env.read_set("amem://graph/stats").await.version;
+        let before = env.read_set("amem://graph/stats").await.unwrap().version;
         for count in 1..=3 {
             let node = env.read("amem://node/1").await.unwrap();
             assert_eq!(node["access_count"], count);
             assert!(node["last_accessed"].as_i64() > node["created_at"].as_i64());
         }
-        // Neither a subscription nor anything else that looks at it is an access.
-        env.read_set("amem://node/1").await;
+        // Subscriptions and existence checks are not accesses.
+        env.read_set("amem://node/1").await.unwrap();
         env.read("amem://node/1/neighborhood").await.unwrap();
-        assert_eq!(env.read_set("amem://graph/stats").await.version, before);
+        assert_eq!(env.read_set("amem://graph/stats").await.unwrap().version, before);
         let reopened = Store::open(env.test_store.location.clone(), &[COMPONENT]).await.unwrap();
         let stored = reopened
             .read(&env.test_store.tenant, |sql| crate::node::get(sql, crate::NodeId(1)))
             .await
             .unwrap();
-        assert_eq!(stored.access_count, 3, "in the database, for another process");
+        assert_eq!(stored.access_count, 3, "stored, so that another process reads it");
         assert_eq!(stored.effective_access, crate::decay::effective_access(stored.last_accessed, 3));
     }
 }
@@ -89,7 +89,7 @@ async fn page_stops_at_byte_limit_and_cursor_continues() {
         }
         assert_eq!(found, (0..40).collect::<Vec<_>>());
         assert!(pages > 1);
-        // A query is cut in the same way.
+        // A query page has the same size limit.
         let page = env.call("memory_query", json!({"max_results": 40})).await.unwrap();
         assert!(page["count"].as_u64().unwrap() < 40 && page["next_cursor"].is_string());
     }
@@ -110,7 +110,7 @@ async fn list_above_page_limit_has_cursor() {
         assert_eq!((&page["node_count"], page["nodes"].as_array().unwrap().len()), (&json!(1_001), 1_000));
         let rest = format!("amem://session/1?cursor={}", page["next_cursor"].as_str().unwrap());
         assert_eq!(env.read(&rest).await.unwrap()["nodes"][0]["id"], 1_000);
-        // 11. Twenty, newest first; of one moment by falling id.
+        // The twenty newest nodes; nodes of the same time by descending id.
         let recent = env.read("amem://graph/recent").await.unwrap();
         let ids: Vec<i64> =
             recent["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_i64().unwrap()).collect();
@@ -217,7 +217,7 @@ async fn audit_event_contains_reason_but_not_content() {
             .unwrap();
         let event = rows[0].text(0).unwrap();
         assert!(event.contains("it was private") && event.contains("\"node_id\":2"), "{event}");
-        assert!(!event.contains("cron jobs"), "contents are not written down");
+        assert!(!event.contains("cron jobs"), "the content is not in the audit event");
     }
 }
 
@@ -254,18 +254,29 @@ async fn id_completions_match_prefix_digits() {
         let nodes = vec![json!({"event_type": "fact", "content": "x"}); 130];
         env.call("memory_add_many", json!({"nodes": nodes, "chain": false})).await.unwrap();
         assert_eq!(
-            env.complete("amem://node/{id}", "id", "12").await,
+            env.complete("amem://node/{id}", "id", "12", json!({})).await.unwrap(),
             ["12", "120", "121", "122", "123", "124", "125", "126", "127", "128", "129"]
         );
-        assert_eq!(env.complete("amem://node/{id}", "id", "0").await, ["0"]);
-        assert!(env.complete("amem://node/{id}", "id", "00").await.is_empty());
-        assert!(env.complete("amem://node/{id}", "id", "99999999999999999999").await.is_empty());
-        assert_eq!(env.complete("amem://node/{id}", "id", "").await.len(), 100);
-        assert_eq!(env.complete("amem://node/{id}/neighborhood{?depth}", "depth", "").await.len(), 5);
+        assert_eq!(env.complete("amem://node/{id}", "id", "0", json!({})).await.unwrap(), ["0"]);
+        assert!(env.complete("amem://node/{id}", "id", "00", json!({})).await.unwrap().is_empty());
+        assert!(
+            env.complete("amem://node/{id}", "id", "99999999999999999999", json!({}))
+                .await
+                .unwrap()
+                .is_empty()
+        );
+        assert_eq!(env.complete("amem://node/{id}", "id", "", json!({})).await.unwrap().len(), 100);
+        assert_eq!(
+            env.complete("amem://node/{id}/neighborhood{?depth}", "depth", "", json!({}))
+                .await
+                .unwrap()
+                .len(),
+            5
+        );
     }
 }
 
-/// 35. An add is found by the very next search: here, from another process, and after everything derived was thrown away.
+/// A new node is found by the next search: in this process, in another process, and after the indexes were deleted.
 #[tokio::test(flavor = "multi_thread")]
 async fn added_node_is_searchable_at_once_in_all_processes() {
     for env in test_envs().await {
@@ -293,7 +304,8 @@ async fn added_node_is_searchable_at_once_in_all_processes() {
     }
 }
 
-/// The same once there is an index: in the process that writes it, in one that shares its folder, and on another machine.
+/// A new node is found by the next search while an index exists: in the process that writes it, in one that shares
+/// its folder, and on another machine.
 #[tokio::test(flavor = "multi_thread")]
 async fn added_node_is_searchable_at_once_with_index() {
     for env in test_envs().await {
@@ -305,7 +317,7 @@ async fn added_node_is_searchable_at_once_with_index() {
                 .collect();
             env.call("memory_add_many", json!({"nodes": nodes})).await.unwrap();
         }
-        // The index is written off the path of any search; each search is right before, during and after.
+        // The index is written in the background; each search is complete before, during and after.
         let mut number = 2_700;
         while number < 2_720 || !processes.iter().all(|process| process.has_index()) {
             assert!(number < 4_000, "no index was written");
@@ -363,7 +375,7 @@ async fn user_vector_is_found_by_similar_vector() {
     }
 }
 
-/// 42. Text of any kind and length can be looked for, grounded and found.
+/// Text of any kind and length can be searched for and grounded.
 #[tokio::test(flavor = "multi_thread")]
 async fn searches_accept_any_text() {
     for env in test_envs().await {

@@ -1,52 +1,61 @@
-//! Finding memories by what they say: the engine's hits as nodes, evidence for a claim, and the document of a search.
+//! Search results as documents: hits with their nodes, and evidence for a claim.
+
+use std::collections::BTreeMap;
 
 use quad_core::{Result, TenantId, cursor};
 use quad_store::Sql;
 use serde_json::{Map, Value, json};
 
-use crate::edge::{self, Direction, EdgeTypeSet};
-use crate::limits;
-use crate::node::{self, Node, NodeId, OutputField};
+use crate::edge::{self, Direction, Edge, EdgeTypeSet};
+use crate::node::{self, Node, NodeField, NodeId, StaticField};
 use crate::search::{Engine, Evidence, Filter, Grounding, Page, Query, SimilarityQuery};
 use crate::search_source::SnapshotDocs;
-use crate::supersede;
+use crate::{limits, list, supersede};
 
-/// What a search shows of a node.
-const HIT_FIELDS: [OutputField; 7] = [
-    OutputField::Id,
-    OutputField::EventType,
-    OutputField::Content,
-    OutputField::Confidence,
-    OutputField::Session,
-    OutputField::Created,
-    OutputField::SupersededBy,
+/// The fields of a node in search results.
+const HIT_FIELDS: [StaticField; 7] = [
+    StaticField::Id,
+    StaticField::EventType,
+    StaticField::Content,
+    StaticField::Confidence,
+    StaticField::Session,
+    StaticField::Created,
+    StaticField::SupersededBy,
 ];
 
-/// A search in words.
-#[derive(Clone, Debug)]
+/// A text search.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SearchRequest {
     pub text: String,
     pub filter: Filter,
     pub limit: usize,
-    /// Whether what is superseded is found too.
+    /// Whether superseded nodes are included.
     pub include_superseded: bool,
 }
 
-/// A hit as it is shown, beside the node's own fields.
+/// The document of a search, and the nodes in it, best first.
+pub(crate) struct SearchResult {
+    pub document: Value,
+    pub nodes: Vec<NodeId>,
+}
+
+/// A hit with its fields beside the node's own fields.
 struct Hit {
-    id: u64,
+    id: NodeId,
     fields: Map<String, Value>,
 }
 
-fn to_hit(id: u64, value: Value) -> Hit {
-    let fields = match value {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    };
-    Hit { id, fields }
+impl Hit {
+    fn new(id: u64, fields: Value) -> Hit {
+        let fields = match fields {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        };
+        Hit { id: NodeId::from_u64_saturating(id), fields }
+    }
 }
 
-/// A number as it is shown.
+/// Rounds to four places, for output.
 fn round4(number: impl Into<f64>) -> f64 {
     (number.into() * 1e4).round() / 1e4
 }
@@ -56,126 +65,140 @@ impl SearchRequest {
         format!("amem search {:?} {:?} {}", self.text, self.filter, self.include_superseded)
     }
 
-    /// By words alone, in pages.
-    pub(crate) fn text_json(
+    fn docs<'s>(&self, sql: &'s mut dyn Sql) -> SnapshotDocs<'s> {
+        SnapshotDocs { sql, include_superseded: self.include_superseded }
+    }
+
+    /// A page of results by words only.
+    pub(crate) fn text(
         &self,
         engine: &Engine,
         sql: &mut dyn Sql,
         cursor: Option<&str>,
-        now: i64,
-    ) -> Result<Value> {
+    ) -> Result<SearchResult> {
         let scope = self.cursor_scope();
-        let offset = crate::traversal::decode_offset(&scope, cursor)?;
+        let offset = list::decode_offset(&scope, cursor)?;
         let query = Query::parse(&self.text)?;
         let tenant = sql.tenant().clone();
         let page = Page { offset, limit: self.limit };
-        let mut docs = SnapshotDocs { sql, include_superseded: self.include_superseded };
-        let found = engine.search_text(&tenant, &mut docs, &query, &self.filter, page)?;
-        let hits = found.hits.into_iter().map(|found| {
-            to_hit(found.id, json!({"score": round4(found.score), "matched_terms": found.matched}))
-        });
-        let nodes = hits_to_json(sql, hits.collect(), &HIT_FIELDS, now)?;
-        let mut document = json!({"query": self.text, "count": nodes.len(), "nodes": nodes});
-        if let (Some(next), Some(document)) = (found.next_offset, document.as_object_mut()) {
+        let found = engine.search_text(&tenant, &mut self.docs(sql), &query, &self.filter, page)?;
+        let hits = found
+            .hits
+            .into_iter()
+            .map(|hit| Hit::new(hit.id, json!({"score": round4(hit.score), "matched_terms": hit.matched})));
+        let mut result = self.with_nodes(sql, hits.collect())?;
+        if let (Some(next), Some(document)) = (found.next_offset, result.document.as_object_mut()) {
             document.insert("next_cursor".into(), cursor::encode(&scope, &next.to_string()).into());
         }
-        Ok(document)
+        Ok(result)
     }
 
-    /// By words and likeness together.
-    pub(crate) fn hybrid_json(&self, engine: &Engine, sql: &mut dyn Sql, now: i64) -> Result<Value> {
+    /// Results by words and similarity.
+    pub(crate) fn hybrid(&self, engine: &Engine, sql: &mut dyn Sql) -> Result<SearchResult> {
         let tenant = sql.tenant().clone();
-        let mut docs = SnapshotDocs { sql, include_superseded: self.include_superseded };
-        let found = engine.search_hybrid(&tenant, &mut docs, &self.text, &self.filter, self.limit)?;
-        let hits = found.into_iter().map(|found| {
-            let fields = json!({"score": (found.score * 1e6).round() / 1e6, "text_score": found.text_score.map(round4),
-                "similarity": found.similarity.map(round4), "matched_terms": found.matched});
-            to_hit(found.id, fields)
+        let found =
+            engine.search_hybrid(&tenant, &mut self.docs(sql), &self.text, &self.filter, self.limit)?;
+        let hits = found.into_iter().map(|hit| {
+            let fields = json!({
+                "score": (hit.score * 1e6).round() / 1e6,
+                "text_score": hit.text_score.map(round4),
+                "similarity": hit.similarity.map(round4),
+                "matched_terms": hit.matched,
+            });
+            Hit::new(hit.id, fields)
         });
-        let nodes = hits_to_json(sql, hits.collect(), &HIT_FIELDS, now)?;
-        Ok(json!({"query": self.text, "count": nodes.len(), "nodes": nodes}))
+        self.with_nodes(sql, hits.collect())
     }
 
-    /// Nodes with all that is known of them, as evidence.
-    pub(crate) fn evidence_json(&self, engine: &Engine, sql: &mut dyn Sql, now: i64) -> Result<Value> {
-        const EVIDENCE_FIELDS: [OutputField; 9] = [
-            OutputField::EventType,
-            OutputField::Content,
-            OutputField::Confidence,
-            OutputField::Session,
-            OutputField::Created,
-            OutputField::Accesses,
-            OutputField::LastAccessed,
-            OutputField::Decay,
-            OutputField::SupersededBy,
+    fn with_nodes(&self, sql: &mut dyn Sql, hits: Vec<Hit>) -> Result<SearchResult> {
+        let (entries, nodes) = load_hits(sql, hits, &HIT_FIELDS)?;
+        let document = json!({"query": self.text, "count": entries.len(), "nodes": entries});
+        Ok(SearchResult { document, nodes })
+    }
+
+    /// The nodes most similar to a text or a vector.
+    pub(crate) fn similar(
+        &self,
+        engine: &Engine,
+        sql: &mut dyn Sql,
+        query: SimilarityQuery<'_>,
+        min_similarity: f32,
+    ) -> Result<SearchResult> {
+        const FIELDS: [StaticField; 4] = [
+            StaticField::EventType,
+            StaticField::Content,
+            StaticField::Confidence,
+            StaticField::SupersededBy,
+        ];
+        let mode = match query {
+            SimilarityQuery::Text(_) => "text",
+            SimilarityQuery::Vector(_) => "vector",
+        };
+        let tenant = sql.tenant().clone();
+        let mut docs = self.docs(sql);
+        let found =
+            engine.search_similar(&tenant, &mut docs, query, &self.filter, self.limit, min_similarity)?;
+        let hits = found
+            .into_iter()
+            .map(|hit| Hit::new(hit.id, json!({"node_id": hit.id, "similarity": round4(hit.similarity)})));
+        let (matches, nodes) = load_hits(sql, hits.collect(), &FIELDS)?;
+        let document = json!({"mode": mode, "count": matches.len(), "matches": matches});
+        Ok(SearchResult { document, nodes })
+    }
+
+    /// The best nodes as evidence: all fields, edges, score and matched words.
+    pub(crate) fn evidence(&self, engine: &Engine, sql: &mut dyn Sql, now: i64) -> Result<SearchResult> {
+        const FIELDS: [NodeField; 9] = [
+            NodeField::Static(StaticField::EventType),
+            NodeField::Static(StaticField::Content),
+            NodeField::Static(StaticField::Confidence),
+            NodeField::Static(StaticField::Session),
+            NodeField::Static(StaticField::Created),
+            NodeField::Accesses,
+            NodeField::LastAccessed,
+            NodeField::Decay,
+            NodeField::Static(StaticField::SupersededBy),
         ];
         let query = Query::parse(&self.text)?;
         let tenant = sql.tenant().clone();
         let page = Page { offset: 0, limit: self.limit };
-        let mut docs = SnapshotDocs { sql, include_superseded: self.include_superseded };
-        let found = engine.search_text(&tenant, &mut docs, &query, &self.filter, page)?;
-        let nodes = load_nodes(sql, found.hits.iter().map(|found| found.id))?;
-        let mut evidence = Vec::new();
+        let found = engine.search_text(&tenant, &mut self.docs(sql), &query, &self.filter, page)?;
+        let nodes = load_nodes(sql, found.hits.iter().map(|hit| NodeId::from_u64_saturating(hit.id)))?;
+        let ids: Vec<NodeId> = nodes.keys().copied().collect();
+        let mut edges_in =
+            |direction| edge::for_nodes_up_to(sql, &ids, direction, EdgeTypeSet::ALL, limits::EVIDENCE_EDGES);
+        let (outgoing, incoming) = (edges_in(Direction::Outgoing)?, edges_in(Direction::Incoming)?);
+        let edges_json = |edges: &BTreeMap<NodeId, Vec<Edge>>, id: NodeId, direction: Direction| -> Value {
+            edges.get(&id).into_iter().flatten().map(|edge| edge.to_json_from(direction)).collect()
+        };
+        let (mut evidence, mut shown) = (Vec::new(), Vec::new());
         for hit in &found.hits {
             let Some(node) = nodes.get(&NodeId::from_u64_saturating(hit.id)) else { continue };
             let mut entry = Map::from_iter([("node_id".to_owned(), Value::from(node.id.0))]);
-            entry.extend(node.to_json(&EVIDENCE_FIELDS, now));
-            let outgoing =
-                edge::for_node(sql, node.id, Direction::Outgoing, EdgeTypeSet::ALL, limits::EVIDENCE_EDGES)?;
-            let incoming =
-                edge::for_node(sql, node.id, Direction::Incoming, EdgeTypeSet::ALL, limits::EVIDENCE_EDGES)?;
-            entry.insert(
-                "outgoing_edges".into(),
-                outgoing.iter().map(|edge| edge.to_json_from(Direction::Outgoing)).collect(),
-            );
-            entry.insert(
-                "incoming_edges".into(),
-                incoming.iter().map(|edge| edge.to_json_from(Direction::Incoming)).collect(),
-            );
+            entry.extend(node.to_json(&FIELDS, now));
+            let outgoing_json = edges_json(&outgoing, node.id, Direction::Outgoing);
+            let incoming_json = edges_json(&incoming, node.id, Direction::Incoming);
+            entry.insert("outgoing_edges".into(), outgoing_json);
+            entry.insert("incoming_edges".into(), incoming_json);
             entry.insert("score".into(), json!(round4(hit.score)));
             entry.insert("matched_terms".into(), json!(hit.matched));
             entry.insert("source".into(), format!("session:{}", node.session_id).into());
             evidence.push(Value::Object(entry));
+            shown.push(node.id);
         }
-        Ok(json!({"query": self.text, "count": evidence.len(), "evidence": evidence}))
+        let document = json!({"query": self.text, "count": evidence.len(), "evidence": evidence});
+        Ok(SearchResult { document, nodes: shown })
     }
 }
 
-/// The nodes that are most like a text or a vector.
-pub(crate) fn similar_json(
-    engine: &Engine,
-    sql: &mut dyn Sql,
-    query: SimilarityQuery<'_>,
-    request: &SearchRequest,
-    min_similarity: f32,
-    now: i64,
-) -> Result<Value> {
-    const SIMILAR_FIELDS: [OutputField; 4] =
-        [OutputField::EventType, OutputField::Content, OutputField::Confidence, OutputField::SupersededBy];
-    let mode = match query {
-        SimilarityQuery::Text(_) => "text",
-        SimilarityQuery::Vector(_) => "vector",
-    };
-    let tenant = sql.tenant().clone();
-    let mut docs = SnapshotDocs { sql, include_superseded: request.include_superseded };
-    let found =
-        engine.search_similar(&tenant, &mut docs, query, &request.filter, request.limit, min_similarity)?;
-    let hits = found
-        .into_iter()
-        .map(|found| to_hit(found.id, json!({"node_id": found.id, "similarity": round4(found.similarity)})));
-    let matches = hits_to_json(sql, hits.collect(), &SIMILAR_FIELDS, now)?;
-    Ok(json!({"mode": mode, "count": matches.len(), "matches": matches}))
-}
-
-/// Whether the memory backs a claim. What was superseded backs nothing: a claim that only an old memory makes is answered with
-/// what has replaced it.
+/// Whether the memory supports a claim. A superseded node supports nothing: if only such nodes match, the result
+/// names the node that replaced the best one.
 pub(crate) fn ground_claim(
     engine: &Engine,
     sql: &mut dyn Sql,
     claim: &str,
     threshold: f32,
-    now: i64,
-) -> Result<Value> {
+) -> Result<SearchResult> {
     let tenant: TenantId = sql.tenant().clone();
     let filter = Filter::default();
     let mut docs = SnapshotDocs { sql, include_superseded: true };
@@ -184,21 +207,23 @@ pub(crate) fn ground_claim(
         .into_iter()
         .filter(|evidence| evidence.coverage >= threshold && evidence.coverage > 0.0)
         .collect();
-    let nodes = load_nodes(sql, found.iter().map(|evidence| evidence.id))?;
+    let nodes = load_nodes(sql, found.iter().map(|evidence| NodeId::from_u64_saturating(evidence.id)))?;
     let is_superseded = |evidence: &&Evidence| {
         nodes.get(&NodeId::from_u64_saturating(evidence.id)).is_some_and(|node| node.superseded_by.is_some())
     };
     let current: Vec<&Evidence> = found.iter().filter(|evidence| !is_superseded(evidence)).collect();
     let coverage_of = |evidence: Option<&&Evidence>| evidence.map_or(0.0, |evidence| evidence.coverage);
     let superseded = found.iter().find(is_superseded);
+    let mut shown = Vec::new();
     let mut document =
         Map::from_iter([("status".to_owned(), Value::Null), ("claim".to_owned(), claim.into())]);
     let status = match superseded {
         Some(superseded) if superseded.coverage > coverage_of(current.first()) => {
             let latest = supersede::resolve(sql, NodeId::from_u64_saturating(superseded.id))?;
+            shown.push(latest.id);
             document.insert("confidence".into(), json!(round4(latest.confidence)));
-            document.insert("superseded".into(), evidence_to_json(&[superseded], &nodes, now).into());
-            document.insert("latest".into(), Value::Object(latest.to_json(&HIT_FIELDS, now)));
+            document.insert("superseded".into(), evidence_to_json(&[superseded], &nodes).0.into());
+            document.insert("latest".into(), Value::Object(latest.as_static().to_json(&HIT_FIELDS)));
             "superseded"
         }
         _ => match Grounding::from_coverage(coverage_of(current.first()), threshold) {
@@ -217,51 +242,92 @@ pub(crate) fn ground_claim(
         document.insert("suggestions".into(), json!([]));
     } else {
         let evidence: Vec<&Evidence> = current.into_iter().take(limits::GROUND_EVIDENCE).collect();
+        let (entries, ids) = evidence_to_json(&evidence, &nodes);
         document.insert("evidence_count".into(), evidence.len().into());
-        document.insert("evidence".into(), evidence_to_json(&evidence, &nodes, now).into());
+        document.insert("evidence".into(), entries.into());
+        shown.extend(ids);
     }
-    Ok(Value::Object(document))
+    Ok(SearchResult { document: Value::Object(document), nodes: shown })
 }
 
-type NodesById = std::collections::BTreeMap<NodeId, Node>;
+type NodesById = BTreeMap<NodeId, Node>;
 
-fn evidence_to_json(evidence: &[&Evidence], nodes: &NodesById, now: i64) -> Vec<Value> {
-    const FIELDS: [OutputField; 6] = [
-        OutputField::EventType,
-        OutputField::Content,
-        OutputField::Confidence,
-        OutputField::Session,
-        OutputField::Created,
-        OutputField::SupersededBy,
+fn evidence_to_json(evidence: &[&Evidence], nodes: &NodesById) -> (Vec<Value>, Vec<NodeId>) {
+    const FIELDS: [StaticField; 6] = [
+        StaticField::EventType,
+        StaticField::Content,
+        StaticField::Confidence,
+        StaticField::Session,
+        StaticField::Created,
+        StaticField::SupersededBy,
     ];
-    let items = evidence.iter().filter_map(|item| {
+    let entries = evidence.iter().filter_map(|item| {
         let node = nodes.get(&NodeId::from_u64_saturating(item.id))?;
-        let mut json = Map::from_iter([("node_id".to_owned(), Value::from(node.id.0))]);
-        json.extend(node.to_json(&FIELDS, now));
-        json.insert("score".into(), json!(round4(item.score)));
-        json.insert("coverage".into(), json!(round4(item.coverage)));
-        json.insert("matched_terms".into(), json!(item.matched));
-        json.insert("missing_terms".into(), json!(item.missing));
-        Some(Value::Object(json))
+        let mut entry = Map::from_iter([("node_id".to_owned(), Value::from(node.id.0))]);
+        entry.extend(node.as_static().to_json(&FIELDS));
+        entry.insert("score".into(), json!(round4(item.score)));
+        entry.insert("coverage".into(), json!(round4(item.coverage)));
+        entry.insert("matched_terms".into(), json!(item.matched));
+        entry.insert("missing_terms".into(), json!(item.missing));
+        Some((Value::Object(entry), node.id))
     });
-    items.collect()
+    entries.unzip()
 }
 
-fn load_nodes(sql: &mut dyn Sql, ids: impl Iterator<Item = u64>) -> Result<NodesById> {
-    let ids: Vec<NodeId> = ids.map(NodeId::from_u64_saturating).collect();
-    node::find_many(sql, &ids)
+fn load_nodes(sql: &mut dyn Sql, ids: impl Iterator<Item = NodeId>) -> Result<NodesById> {
+    node::find_many(sql, &ids.collect::<Vec<_>>())
 }
 
-/// Hits with their nodes, in the order of the hits.
-fn hits_to_json(sql: &mut dyn Sql, hits: Vec<Hit>, fields: &[OutputField], now: i64) -> Result<Vec<Value>> {
+/// Hits merged with their nodes, in the order of the hits, and the ids of these nodes.
+fn load_hits(sql: &mut dyn Sql, hits: Vec<Hit>, fields: &[StaticField]) -> Result<(Vec<Value>, Vec<NodeId>)> {
     let nodes = load_nodes(sql, hits.iter().map(|hit| hit.id))?;
-    let items = hits.into_iter().filter_map(|hit| {
-        let mut fields_json = hit.fields;
-        let node = nodes.get(&NodeId::from_u64_saturating(hit.id))?.to_json(fields, now);
-        // The node's own fields first.
-        let hit_fields = std::mem::replace(&mut fields_json, node);
-        fields_json.extend(hit_fields);
-        Some(Value::Object(fields_json))
+    let entries = hits.into_iter().filter_map(|hit| {
+        // The node's fields come before the hit's fields.
+        let mut entry = nodes.get(&hit.id)?.as_static().to_json(fields);
+        entry.extend(hit.fields);
+        Some((Value::Object(entry), hit.id))
     });
-    Ok(items.collect())
+    Ok(entries.unzip())
+}
+
+#[cfg(test)]
+mod tests {
+    use quad_store::testing::ExplainSql;
+
+    use super::*;
+    use crate::micros;
+    use crate::testing::test_envs;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn evidence_loads_edges_of_all_hits_together_and_limits_them() {
+        for env in test_envs().await {
+            let hub = json!({"event_type": "fact", "content": "hub"});
+            let leaf = json!({"event_type": "fact", "content": "leaf",
+                "edges": [{"target_index": 0, "edge_type": "part_of"}]});
+            let leaves = std::iter::repeat_n(leaf, limits::EVIDENCE_EDGES + 20);
+            let nodes: Vec<Value> = std::iter::once(hub).chain(leaves).collect();
+            env.call("memory_add_many", json!({"nodes": nodes, "chain": false})).await.unwrap();
+            let engine = env.scheme.engine.clone();
+            let found = env.test_store.store.read(&env.test_store.tenant, move |sql| {
+                let mut sql = ExplainSql::new(sql);
+                let request = SearchRequest {
+                    text: "hub leaf".to_owned(),
+                    filter: Filter::default(),
+                    limit: 8,
+                    include_superseded: false,
+                };
+                let result = request.evidence(&engine, &mut sql, micros::now())?;
+                let edge_queries =
+                    sql.plans.iter().filter(|(query, _)| query.contains("FROM amem_edge")).count();
+                Ok((result.document, edge_queries))
+            });
+            let (document, edge_queries) = found.await.unwrap();
+            assert_eq!(edge_queries, 2, "one for each direction");
+            let evidence = document["evidence"].as_array().unwrap();
+            assert_eq!(evidence.len(), 8);
+            let hub = evidence.iter().find(|entry| entry["node_id"] == 0).unwrap();
+            let incoming = hub["incoming_edges"].as_array().unwrap();
+            assert_eq!((incoming.len(), &incoming[0]["source_id"]), (limits::EVIDENCE_EDGES, &json!(1)));
+        }
+    }
 }

@@ -1,9 +1,9 @@
-//! The graph as the search engine reads it: nodes by rising id, and what was forgotten.
+//! The graph as the search engine reads it: nodes by ascending id, and deleted ids.
 
 use std::collections::BTreeSet;
 
 use quad_core::{Result, TenantId};
-use quad_store::{Sql, Store, Value as Cell, batch, params};
+use quad_store::{Row, Sql, Store, Value as Cell, batch, params};
 use tokio::runtime::Handle;
 
 use crate::conversation;
@@ -13,8 +13,26 @@ use crate::search::{Doc, DocSnapshot, DocSource};
 /// The nodes of one snapshot.
 pub(crate) struct SnapshotDocs<'s> {
     pub sql: &'s mut dyn Sql,
-    /// Whether nodes that another one supersedes may be shown.
+    /// Whether superseded nodes are visible.
     pub include_superseded: bool,
+}
+
+const SELECT_DOCS: &str = "SELECT n.id, n.event_type, n.session_id, n.created_at, n.content, v.vector FROM amem_node n \
+    LEFT JOIN amem_vector v ON v.tenant_id = n.tenant_id AND v.node_id = n.id WHERE n.tenant_id = $1";
+
+fn doc_from_row(row: &Row) -> Result<Doc> {
+    let vector = match row.value(5) {
+        Cell::Blob(bytes) => Some(decode_vector(bytes)),
+        _ => None,
+    };
+    Ok(Doc {
+        id: u64::try_from(row.int(0)?).unwrap_or_default(),
+        event_type: u8::try_from(row.int(1)?).unwrap_or_default(),
+        session_id: u32::try_from(row.int(2)?).unwrap_or_default(),
+        created_at: row.int(3)?,
+        content: conversation::searchable_text(row.text(4)?),
+        vector,
+    })
 }
 
 impl DocSnapshot for SnapshotDocs<'_> {
@@ -22,27 +40,25 @@ impl DocSnapshot for SnapshotDocs<'_> {
         let tenant = self.sql.tenant().clone();
         let after = id.map_or(-1, |id| i64::try_from(id).unwrap_or(i64::MAX));
         let rows = self.sql.query(
-            "SELECT n.id, n.event_type, n.session_id, n.created_at, n.content, v.vector FROM amem_node n \
-             LEFT JOIN amem_vector v ON v.tenant_id = n.tenant_id AND v.node_id = n.id \
-             WHERE n.tenant_id = $1 AND n.id > $2 ORDER BY n.id LIMIT $3",
+            &format!("{SELECT_DOCS} AND n.id > $2 ORDER BY n.id LIMIT $3"),
             params![tenant.as_str(), after, limit as i64],
         )?;
-        rows.iter()
-            .map(|row| {
-                let vector = match row.value(5) {
-                    Cell::Blob(bytes) => Some(decode_vector(bytes)),
-                    _ => None,
-                };
-                Ok(Doc {
-                    id: u64::try_from(row.int(0)?).unwrap_or_default(),
-                    event_type: u8::try_from(row.int(1)?).unwrap_or_default(),
-                    session_id: u32::try_from(row.int(2)?).unwrap_or_default(),
-                    created_at: row.int(3)?,
-                    content: conversation::searchable_text(row.text(4)?),
-                    vector,
-                })
-            })
-            .collect()
+        rows.iter().map(doc_from_row).collect()
+    }
+
+    fn get(&mut self, ids: &[u64]) -> Result<Vec<Doc>> {
+        let tenant = self.sql.tenant().clone();
+        let mut docs = Vec::with_capacity(ids.len());
+        for chunk in batch::chunks(ids) {
+            let placeholders = batch::placeholders(chunk.len(), 2);
+            let mut cells = vec![Cell::from(tenant.as_str())];
+            cells.extend(chunk.iter().map(|id| Cell::Int(i64::try_from(*id).unwrap_or(i64::MAX))));
+            let rows = self.sql.query(&format!("{SELECT_DOCS} AND n.id IN ({placeholders})"), &cells)?;
+            for row in &rows {
+                docs.push(doc_from_row(row)?);
+            }
+        }
+        Ok(docs)
     }
 
     fn deleted_after(&mut self, after_mark: i64, limit: usize) -> Result<Vec<(i64, u64)>> {
@@ -78,7 +94,7 @@ pub(crate) fn decode_vector(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])).collect()
 }
 
-/// The store, for the engine's own thread.
+/// The store, for the engine's background thread.
 pub(crate) struct StoreDocs {
     pub store: Store,
     pub runtime: Handle,

@@ -1,4 +1,4 @@
-//! Sessions: the stretches of work that nodes belong to.
+//! Sessions: the units of work that nodes belong to.
 
 use quad_core::{Error, Result};
 use quad_store::{Row, Sql, Tx, params};
@@ -8,7 +8,7 @@ use crate::counters::Counters;
 use crate::node::NodeId;
 use crate::{errors, limits};
 
-/// A session's number, 32 bits.
+/// The id of a session, 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub u32);
 
@@ -16,10 +16,10 @@ impl SessionId {
     pub(crate) fn from_db(number: i64) -> Result<SessionId> {
         u32::try_from(number)
             .map(SessionId)
-            .map_err(|_| Error::internal(format!("session {number} is stored but cannot be")))
+            .map_err(|_| Error::internal(format!("the stored session id {number} is out of range")))
     }
 
-    /// Its address.
+    /// The URI of the session.
     pub(crate) fn uri(self) -> String {
         format!("amem://session/{self}")
     }
@@ -62,7 +62,7 @@ impl Session {
         })
     }
 
-    /// As `amem://sessions` lists it.
+    /// The session as an entry of `amem://sessions`.
     pub(crate) fn to_json(&self) -> Value {
         let metadata: Value =
             self.metadata.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
@@ -79,7 +79,6 @@ impl Session {
     }
 }
 
-/// The session of that id.
 pub(crate) fn find(sql: &mut dyn Sql, id: SessionId) -> Result<Option<Session>> {
     let tenant = sql.tenant().clone();
     let row = sql.query_opt(
@@ -89,12 +88,12 @@ pub(crate) fn find(sql: &mut dyn Sql, id: SessionId) -> Result<Option<Session>> 
     row.as_ref().map(Session::from_row).transpose()
 }
 
-/// The session of that id, or the refusal.
+/// The session with this id, or a not-found error.
 pub(crate) fn get(sql: &mut dyn Sql, id: SessionId) -> Result<Session> {
     find(sql, id)?.ok_or_else(|| errors::session_not_found(id))
 }
 
-/// Sessions by falling id, from below `before` on.
+/// Sessions by descending id, starting below `before`.
 pub(crate) fn page(sql: &mut dyn Sql, before: Option<SessionId>, limit: usize) -> Result<Vec<Session>> {
     let tenant = sql.tenant().clone();
     let before = before.map_or(i64::MAX, SessionId::to_db);
@@ -107,10 +106,10 @@ pub(crate) fn page(sql: &mut dyn Sql, before: Option<SessionId>, limit: usize) -
     rows.iter().map(Session::from_row).collect()
 }
 
-/// The newest session other than `than` that has a node.
+/// The newest session other than `except` that has nodes.
 pub(crate) fn newest_except(sql: &mut dyn Sql, except: Option<SessionId>) -> Result<Option<SessionId>> {
     let mut before = None;
-    // Few sessions are empty; a page of them is a sign that nobody writes at all.
+    // Empty sessions are rare: the search stops after four pages of them.
     for _ in 0..4 {
         let page = page(sql, before, limits::PAGE_SESSIONS)?;
         let Some(last) = page.last().map(|session| session.id) else { break };
@@ -123,7 +122,7 @@ pub(crate) fn newest_except(sql: &mut dyn Sql, except: Option<SessionId>) -> Res
     Ok(None)
 }
 
-/// Makes a session: the one that is named, or the next.
+/// Creates a session with the given id or the next one.
 pub(crate) fn create(
     tx: &mut Tx<'_>,
     counters: &mut Counters,
@@ -135,7 +134,7 @@ pub(crate) fn create(
     create_at(tx, counters, id, subject, metadata, now)
 }
 
-/// The same, for one that was started at another time.
+/// Creates a session with a given start time.
 pub(crate) fn create_at(
     tx: &mut Tx<'_>,
     counters: &mut Counters,
@@ -147,8 +146,8 @@ pub(crate) fn create_at(
     let id = match id {
         Some(id) => id,
         None => u32::try_from(counters.next_session).map(SessionId).map_err(|_| {
-            errors::limit_exceeded("SESSION_LIMIT", "The greatest session id is taken")
-                .hint("Name a session_id that is free")
+            errors::limit_exceeded("SESSION_LIMIT", "The largest session id is in use")
+                .hint("Choose a free session_id")
         })?,
     };
     let tenant = tx.tenant().clone();
@@ -163,7 +162,7 @@ pub(crate) fn create_at(
     Ok(id)
 }
 
-/// Counts nodes of a session, in or out.
+/// Adds `change` to the node count of a session, and updates the counter of sessions with nodes.
 pub(crate) fn count_nodes(
     tx: &mut Tx<'_>,
     counters: &mut Counters,
@@ -197,7 +196,7 @@ pub(crate) fn mark_ended(tx: &mut Tx<'_>, id: SessionId, at: i64, episode: Optio
     Ok(())
 }
 
-/// Opens a session again and gives it other metadata, if there is any.
+/// Opens an ended session again; replaces its metadata if given.
 pub(crate) fn reopen(tx: &mut Tx<'_>, id: SessionId, metadata: Option<&str>) -> Result<()> {
     let tenant = tx.tenant().clone();
     tx.execute(
@@ -208,7 +207,7 @@ pub(crate) fn reopen(tx: &mut Tx<'_>, id: SessionId, metadata: Option<&str>) -> 
     Ok(())
 }
 
-/// A forgotten node is nobody's episode.
+/// Clears the episode of a session if it is this node, which is being deleted.
 pub(crate) fn clear_episode(tx: &mut Tx<'_>, session: SessionId, episode: NodeId) -> Result<()> {
     let tenant = tx.tenant().clone();
     tx.execute(

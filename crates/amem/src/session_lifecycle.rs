@@ -1,27 +1,27 @@
-//! Sessions as callers start, end and resume them.
+//! `session_start` and `session_end`.
 
 use quad_core::Result;
 use quad_store::{Sql, Tx, params};
 
+use crate::adjacency::EdgesBySource;
 use crate::edge::{self, Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::insert::NewNode;
 use crate::node::{self, NodeId};
-use crate::packed_edges::EdgesBySource;
 use crate::session::{self, SessionId};
 use crate::{caller_state, counters, errors, limits, tags};
 
-/// A started session.
+/// The result of starting a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StartResult {
     pub session: SessionId,
     /// The caller's session before.
     pub previous: Option<SessionId>,
-    /// Sessions that have nodes.
+    /// The number of sessions that have nodes.
     pub sessions_with_nodes: i64,
 }
 
-/// Puts a caller into a new session, or into the one that it names, which may be an old one. A new chain begins.
+/// Moves a caller into a new session or into the named one, which may be an existing session. A new chain begins.
 pub(crate) fn start(
     tx: &mut Tx<'_>,
     subject: &str,
@@ -47,20 +47,20 @@ pub(crate) fn start(
     Ok(StartResult { session, previous, sessions_with_nodes: counters.sessions_with_nodes })
 }
 
-/// An ended session.
+/// The result of ending a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EndResult {
     pub session: SessionId,
     pub episode: Option<NodeId>,
-    /// What the episode says.
+    /// The content of the episode.
     pub summary: Option<String>,
-    /// Nodes that were linked to the episode.
+    /// The number of nodes linked to the episode.
     pub linked: usize,
-    /// Nodes of the session, the episode included.
+    /// The number of nodes in the session, including the episode.
     pub node_count: i64,
 }
 
-/// Ends a session: the caller's own, or the one that it names. With an episode, every node of it becomes a part of that.
+/// Ends the named session or the caller's own. With an episode, all nodes of the session become parts of it.
 pub(crate) fn end(
     tx: &mut Tx<'_>,
     subject: &str,
@@ -72,13 +72,13 @@ pub(crate) fn end(
     let current = caller_state::current_session(tx, subject)?;
     let id = id.or(current).ok_or_else(|| {
         errors::conflict("There is no current session")
-            .hint("Start one with session_start, or name a session_id")
+            .hint("Start one with session_start, or give a session_id")
             .with_code("NO_SESSION")
     })?;
     let session = session::get(tx, id)?;
     if session.ended_at.is_some() {
         return Err(errors::conflict(format!("Session {id} has ended already"))
-            .hint("session_start with its session_id opens it again")
+            .hint("Open it again with session_start and its session_id")
             .with_code("SESSION_ENDED"));
     }
     let at = counters.next_timestamp();
@@ -90,7 +90,7 @@ pub(crate) fn end(
         let episode = NodeId(counters.next_id);
         counters.next_id += 1;
         let new = NewNode::new(EventType::Episode, summary.as_str(), 1.0).to_node(episode, id, at);
-        node::insert(tx, subject, &[new], &EdgesBySource::new())?;
+        node::insert(tx, subject, &[new], &EdgesBySource::default())?;
         let part_of = |member: &NodeId| Edge {
             source: *member,
             target: episode,
@@ -127,7 +127,7 @@ fn default_summary(id: SessionId, nodes: i64) -> String {
     }
 }
 
-/// The nodes that an episode is linked from: all of a session, of a very long one the newest.
+/// The nodes to link to an episode: all nodes of the session, or the newest ones if there are too many.
 fn newest_nodes(tx: &mut Tx<'_>, session: SessionId) -> Result<Vec<NodeId>> {
     let tenant = tx.tenant().clone();
     let rows = tx.query(

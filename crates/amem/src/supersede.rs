@@ -1,16 +1,17 @@
-//! Corrections: a new node that supersedes an old one. The old one keeps what it said and how sure it was.
+//! Corrections: a new node supersedes an old one. The old node keeps its content and confidence.
 
 use std::collections::BTreeSet;
 
 use quad_core::Result;
 use quad_store::{Sql, Tx, params};
 
+use crate::adjacency::EdgesBySource;
 use crate::edge::{self, Direction, Edge, EdgeType, EdgeTypeSet};
 use crate::event_type::EventType;
-use crate::insert::{self, NewNode};
+use crate::insert::NewNode;
 use crate::node::{self, Node, NodeId};
 use crate::session::SessionId;
-use crate::{caller_state, errors, limits, packed_edges, tags};
+use crate::{caller_state, errors, limits, tags};
 
 /// Corrects a node. The correction belongs to the caller's session but not to its chain.
 pub(crate) fn correct(
@@ -30,9 +31,9 @@ pub(crate) fn correct(
     let session = caller_state.ensure_session(tx, &mut counters, subject)?;
     let new = NewNode::new(EventType::Correction, content, confidence).to_node(id, session, at);
     let supersedes = Edge { source: id, target: old, edge_type: EdgeType::Supersedes, weight: 1.0 };
-    node::insert(tx, subject, &[new], &packed_edges::group_by_source([&supersedes]))?;
+    node::insert(tx, subject, &[new], &EdgesBySource::new([&supersedes]))?;
     edge::insert_rows(tx, &[(supersedes, at)])?;
-    insert::set_superseded_by(tx, old, Some(id))?;
+    set_superseded_by(tx, old, Some(id))?;
     counters.count_nodes(EventType::Correction, 1);
     counters.count_edges(EdgeType::Supersedes, 1);
     caller_state.count_nodes(&mut counters, 1);
@@ -50,7 +51,7 @@ pub(crate) fn correct(
     Ok((id, session))
 }
 
-/// The latest node that a chain of corrections leads to.
+/// Follows a chain of corrections to the latest node.
 pub(crate) fn resolve(sql: &mut dyn Sql, id: NodeId) -> Result<Node> {
     let mut latest = node::get(sql, id)?;
     for _ in 0..limits::RESOLVE_HOPS {
@@ -63,10 +64,11 @@ pub(crate) fn resolve(sql: &mut dyn Sql, id: NodeId) -> Result<Node> {
         "CHAIN_TOO_LONG",
         "The chain of corrections is too long to follow in one call",
     )
-    .hint(format!("Go on with memory_resolve of node {}", latest.id)))
+    .hint(format!("Continue with memory_resolve for node {}", latest.id)))
 }
 
-/// Refuses a supersession that would close a circle: `target` must not supersede `source`, however indirectly.
+/// Rejects a `supersedes` edge that would close a cycle: `target` must not supersede `source`, directly or
+/// indirectly.
 pub(crate) fn check_cycle(sql: &mut dyn Sql, source: NodeId, target: NodeId) -> Result<()> {
     let supersedes = EdgeTypeSet::single(EdgeType::Supersedes);
     let mut seen = BTreeSet::from([target]);
@@ -75,7 +77,7 @@ pub(crate) fn check_cycle(sql: &mut dyn Sql, source: NodeId, target: NodeId) -> 
         let mut next = Vec::new();
         for edge in edge::for_nodes(sql, &level, Direction::Outgoing, supersedes)?.into_values().flatten() {
             if edge.target == source {
-                return Err(insert::supersede_cycle());
+                return Err(errors::supersede_cycle());
             }
             if seen.insert(edge.target) {
                 next.push(edge.target);
@@ -84,7 +86,7 @@ pub(crate) fn check_cycle(sql: &mut dyn Sql, source: NodeId, target: NodeId) -> 
         if seen.len() > limits::MAX_TRAVERSAL_NODES {
             return Err(errors::limit_exceeded(
                 "CHAIN_TOO_LONG",
-                "The nodes supersede too many others to be checked",
+                "The target supersedes more nodes than a check for cycles follows",
             ));
         }
         level = next;
@@ -92,7 +94,17 @@ pub(crate) fn check_cycle(sql: &mut dyn Sql, source: NodeId, target: NodeId) -> 
     Ok(())
 }
 
-/// Finds out anew by which node another is superseded, after an edge has gone.
+/// Sets the node that supersedes `target`.
+pub(crate) fn set_superseded_by(tx: &mut Tx<'_>, target: NodeId, by: Option<NodeId>) -> Result<()> {
+    let tenant = tx.tenant().clone();
+    tx.execute(
+        "UPDATE amem_node SET superseded_by = $3 WHERE tenant_id = $1 AND id = $2",
+        params![tenant.as_str(), target.0, by.map(|id| id.0)],
+    )?;
+    Ok(())
+}
+
+/// Determines the newest superseding node of `target` again, after an edge was removed.
 pub(crate) fn recompute_superseded_by(tx: &mut Tx<'_>, target: NodeId) -> Result<()> {
     let tenant = tx.tenant().clone();
     let row = tx.query_opt(
@@ -101,5 +113,5 @@ pub(crate) fn recompute_superseded_by(tx: &mut Tx<'_>, target: NodeId) -> Result
         params![tenant.as_str(), target.0],
     )?;
     let by = row.map(|row| row.int(0)).transpose()?.map(NodeId);
-    insert::set_superseded_by(tx, target, by)
+    set_superseded_by(tx, target, by)
 }

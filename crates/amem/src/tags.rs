@@ -1,7 +1,7 @@
-//! Tags: what the readings of this scheme depend on and what its writes touch.
+//! Cache tags: what reads of this scheme depend on and what its writes invalidate.
 //!
-//! An edge belongs to both its ends. A write that touches more single nodes than a change should name touches [`bulk`]
-//! instead, on which every reading of single nodes depends too.
+//! An edge belongs to both its ends. A write that touches more than [`limits::MAX_NODE_TAGS`] nodes invalidates
+//! [`any_node`] instead of each, so every read of single nodes depends on that tag too.
 
 use std::collections::BTreeSet;
 
@@ -18,12 +18,12 @@ pub(crate) fn counters() -> Tag {
     Tag::new("amem:stats")
 }
 
-/// Which nodes there are, and which of them are superseded.
+/// The set of nodes, and which of them are superseded.
 pub(crate) fn nodes() -> Tag {
     Tag::new("amem:nodes")
 }
 
-/// Which sessions there are.
+/// The set of sessions.
 pub(crate) fn sessions() -> Tag {
     Tag::new("amem:sessions")
 }
@@ -43,17 +43,17 @@ pub(crate) fn node(id: NodeId) -> Tag {
     Tag::new(format!("amem:node:{id}"))
 }
 
-/// The node that a tag stands for.
+/// The node of a [`node`] tag.
 pub(crate) fn parse_node(tag: &Tag) -> Option<NodeId> {
     tag.as_str().strip_prefix("amem:node:")?.parse().ok().map(NodeId)
 }
 
-/// Any node's edges, when many changed at once.
+/// Any node and its edges, after a write that changed many.
 pub(crate) fn any_node() -> Tag {
     Tag::new("amem:bulk")
 }
 
-/// Touches single nodes.
+/// Invalidates the tags of these nodes.
 pub(crate) fn invalidate_nodes(tx: &mut Tx<'_>, nodes: &BTreeSet<NodeId>) {
     if nodes.len() > limits::MAX_NODE_TAGS {
         tx.invalidate(any_node());

@@ -1,48 +1,43 @@
-//! The world of this crate's tests: the scheme behind a real resolver on every backend that this machine offers.
+//! Test support: the scheme behind a real resolver on every available backend.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use quad_core::prompt::Message;
-use quad_core::resolver::View;
-use quad_core::scheme::{CompletionQuery, CompletionTarget};
-use quad_core::tool::NoProgress;
-use quad_core::{Principal, PrincipalKind, ReadSet, Resolver, Result, Scheme, ScopeSet, TenantId};
+use quad_core::{Resolver, Scheme};
 use quad_store::Store;
-use quad_store::testing::{TestStore, stores};
-use serde_json::{Value, json};
+use quad_store::testing::{TestEnv, TestStore, stores};
+use serde_json::json;
+use tempfile::TempDir;
 
 use crate::{Amem, COMPONENT};
 
-/// One backend.
-pub(crate) struct TestEnv {
-    pub test_store: Arc<TestStore>,
-    pub resolver: Resolver,
-    /// The scheme itself, for what has no address.
-    pub amem: Arc<Amem>,
-    pub caller: Principal,
-    /// Where searches keep what they derive.
-    folder: Arc<tempfile::TempDir>,
+/// The shared test environment with the folder of the search indexes.
+pub(crate) struct MemoryEnv {
+    env: TestEnv<Amem>,
+    folder: Arc<TempDir>,
 }
 
-/// A caller with these scopes.
-pub(crate) fn caller(tenant: &TenantId, subject: &str, scopes: &str) -> Principal {
-    Principal {
-        tenant: tenant.clone(),
-        subject: subject.into(),
-        kind: PrincipalKind::Agent,
-        scopes: ScopeSet::parse(scopes),
-        credential_read_set: None,
-        expires_at: None,
+impl Deref for MemoryEnv {
+    type Target = TestEnv<Amem>;
+
+    fn deref(&self) -> &TestEnv<Amem> {
+        &self.env
+    }
+}
+
+impl DerefMut for MemoryEnv {
+    fn deref_mut(&mut self) -> &mut TestEnv<Amem> {
+        &mut self.env
     }
 }
 
 /// An empty memory on each backend.
-pub(crate) async fn test_envs() -> Vec<TestEnv> {
-    stores(&[COMPONENT]).await.unwrap().into_iter().map(TestEnv::new).collect()
+pub(crate) async fn test_envs() -> Vec<MemoryEnv> {
+    stores(&[COMPONENT]).await.unwrap().into_iter().map(MemoryEnv::new).collect()
 }
 
 /// A memory with four nodes on each backend: a fact, a decision, an inference and a correction of the fact.
-pub(crate) async fn test_envs_with_data() -> Vec<TestEnv> {
+pub(crate) async fn test_envs_with_data() -> Vec<MemoryEnv> {
     let envs = test_envs().await;
     for env in &envs {
         for arguments in [
@@ -61,49 +56,43 @@ pub(crate) async fn test_envs_with_data() -> Vec<TestEnv> {
     envs
 }
 
-fn open_amem(store: &Store, folder: &std::path::Path) -> (Arc<Amem>, Resolver) {
-    let amem = Arc::new(Amem::new(store.clone(), folder));
-    let store = Arc::new(store.clone());
-    let resolver = Resolver::new(vec![amem.clone() as Arc<dyn Scheme>], store.clone(), store).unwrap();
-    (amem, resolver)
-}
-
-impl TestEnv {
-    fn new(test_store: TestStore) -> TestEnv {
-        let caller = caller(&test_store.tenant, "agent_1", "*:*");
+impl MemoryEnv {
+    fn new(test_store: TestStore) -> MemoryEnv {
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        let (amem, resolver) = open_amem(&test_store.store, folder.path());
-        TestEnv { resolver, amem, caller, test_store: Arc::new(test_store), folder }
+        let amem = Amem::new(test_store.store.clone(), folder.path());
+        MemoryEnv { env: TestEnv::new(test_store, amem).unwrap(), folder }
     }
 
-    /// The same data behind another door, as another process has it.
-    pub(crate) async fn reopen_same_dir(&self) -> TestEnv {
+    /// The same data and index folder in another process.
+    pub(crate) async fn reopen_same_dir(&self) -> MemoryEnv {
         self.reopen_in(self.folder.clone()).await
     }
 
-    /// The same data on another machine, whose searches derive what they need in a folder of their own.
-    pub(crate) async fn reopen_other_dir(&self) -> TestEnv {
+    /// The same data on another machine, with an index folder of its own.
+    pub(crate) async fn reopen_other_dir(&self) -> MemoryEnv {
         self.reopen_in(Arc::new(tempfile::tempdir().unwrap())).await
     }
 
-    async fn reopen_in(&self, folder: Arc<tempfile::TempDir>) -> TestEnv {
+    async fn reopen_in(&self, folder: Arc<TempDir>) -> MemoryEnv {
         let store = Store::open(self.test_store.location.clone(), &[COMPONENT]).await.unwrap();
-        let (amem, resolver) = open_amem(&store, folder.path());
-        TestEnv { resolver, amem, caller: self.caller.clone(), test_store: self.test_store.clone(), folder }
+        let (scheme, store) = (Arc::new(Amem::new(store.clone(), folder.path())), Arc::new(store));
+        let resolver = Resolver::new(vec![scheme.clone() as Arc<dyn Scheme>], store.clone(), store).unwrap();
+        let (test_store, caller) = (self.test_store.clone(), self.caller.clone());
+        MemoryEnv { env: TestEnv { test_store, scheme, resolver, caller }, folder }
     }
 
-    /// What a check of all of the graph finds wrong.
+    /// The violations that the integrity check finds.
     pub(crate) async fn violations(&self) -> Vec<String> {
-        let report = self.amem.check_integrity(&self.test_store.tenant).await.unwrap();
+        let report = self.scheme.check_integrity(&self.test_store.tenant).await.unwrap();
         report.violations.into_iter().chain(report.index_violations).collect()
     }
 
-    /// Whether searches have written an index.
+    /// Whether a text index has been written.
     pub(crate) fn has_index(&self) -> bool {
         self.folder.path().join(self.test_store.tenant.as_str()).join("meta.json").exists()
     }
 
-    /// Throws away what searches derived.
+    /// Deletes the search indexes.
     pub(crate) fn delete_indexes(&self) {
         for entry in std::fs::read_dir(self.folder.path()).unwrap() {
             let path = entry.unwrap().path();
@@ -111,45 +100,5 @@ impl TestEnv {
                 if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
             removed.unwrap();
         }
-    }
-
-    pub(crate) async fn read(&self, uri: &str) -> Result<Value> {
-        let answer = self.resolver.read(&self.caller, View::All, uri).await?;
-        Ok(serde_json::from_slice(answer.read.contents[0].bytes()).unwrap())
-    }
-
-    /// What a read rests on.
-    pub(crate) async fn read_set(&self, uri: &str) -> ReadSet {
-        let basis = self.resolver.read_set_of(&self.caller, View::All, uri).await.unwrap();
-        basis.as_ref().clone()
-    }
-
-    pub(crate) async fn call_as(&self, caller: &Principal, tool: &str, arguments: Value) -> Result<Value> {
-        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        let output = self.resolver.call_tool(caller, View::All, tool, arguments, &NoProgress).await?;
-        Ok(output.structured_value().unwrap())
-    }
-
-    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
-        self.call_as(&self.caller, tool, arguments).await
-    }
-
-    pub(crate) async fn complete(&self, template: &str, variable: &str, prefix: &str) -> Vec<String> {
-        let empty = serde_json::Map::new();
-        let query = CompletionQuery {
-            target: CompletionTarget::Template(template),
-            variable,
-            prefix,
-            context: &empty,
-        };
-        self.resolver.complete(&self.caller, View::All, query).await.unwrap().values
-    }
-
-    pub(crate) async fn prompt(&self, name: &str, arguments: Value) -> Result<Vec<Message>> {
-        let arguments = arguments.as_object().unwrap().clone();
-        self.resolver
-            .get_prompt(&self.caller, View::All, name, &arguments)
-            .await
-            .map(|(_, messages)| messages)
     }
 }

@@ -1,7 +1,7 @@
-//! Walks: breadth first from one node, level by level, along some types of edges, within a bound.
+//! Traversals: breadth first from one node, level by level, along some edge types, within limits.
 //!
-//! A walk has one order: level by level, within a level by the node that was expanded first, its outgoing edges before its
-//! incoming ones, each by the other end's id. So a page can go on where the one before it ended.
+//! The order is fixed: by level, within a level by the node that was expanded first, its outgoing edges before its
+//! incoming ones, each by the id of the far end. So a page can continue where the previous one ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,27 +12,24 @@ use quad_core::{JsonObjectWriter, ReadSet, Result, cursor};
 use crate::edge::{Direction, Edge, EdgeType, EdgeTypeSet};
 use crate::event_type::EventType;
 use crate::graph_cache::GraphReader;
-use crate::list::PageBudget;
-use crate::node::{Node, NodeId, OutputField};
+use crate::node::{NodeId, StaticField, StaticNode};
+use crate::page_budget::PageBudget;
 use crate::{errors, limits, tags};
 
-/// Levels of a neighbourhood unless the caller says otherwise.
-pub(crate) const DEFAULT_DEPTH: usize = 2;
-
-/// Which edges a walk follows.
+/// The edges that a traversal follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EdgeFilter {
-    /// From source to target.
+    /// Types followed from source to target.
     pub outgoing: EdgeTypeSet,
-    /// From target to source.
+    /// Types followed from target to source.
     pub incoming: EdgeTypeSet,
 }
 
 impl EdgeFilter {
-    /// Everything in both directions.
+    /// All types in both directions.
     pub(crate) const ALL: EdgeFilter = EdgeFilter { outgoing: EdgeTypeSet::ALL, incoming: EdgeTypeSet::ALL };
 
-    /// From a node to what depends on it: what was caused by it, and what it is evidence for.
+    /// From a node to its dependents: the nodes that it caused and those that it is evidence for.
     pub(crate) fn dependents() -> EdgeFilter {
         EdgeFilter {
             outgoing: EdgeTypeSet::single(EdgeType::Supports),
@@ -40,45 +37,45 @@ impl EdgeFilter {
         }
     }
 
-    /// The same ways, walked from the other end.
+    /// The same edges in the opposite direction.
     pub(crate) fn reversed(self) -> EdgeFilter {
         EdgeFilter { outgoing: self.incoming, incoming: self.outgoing }
     }
 }
 
-/// A node that was reached.
+/// A visited node.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct VisitedNode {
-    /// Without its accesses.
-    pub node: Arc<Node>,
+    /// Without access statistics.
+    pub node: Arc<StaticNode>,
     pub depth: usize,
-    /// The edge along which it was found; none for the start.
+    /// The edge to it; `None` for the start.
     pub via: Option<Edge>,
 }
 
-/// What a walk is told.
+/// The parameters of a traversal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TraversalOptions {
     pub start: NodeId,
     pub edge_filter: EdgeFilter,
     pub max_depth: usize,
     pub min_confidence: f64,
-    /// How many nodes are wanted, those of earlier pages and the start included.
+    /// The maximum number of visited nodes, including the start and those of earlier pages.
     pub max_nodes: usize,
 }
 
-/// What a walk found.
+/// The result of a traversal.
 #[derive(Clone, Debug)]
 pub(crate) struct Traversal {
     pub visited: Vec<VisitedNode>,
-    /// Whether there is at least one more.
+    /// Whether at least one more node exists.
     pub has_more: bool,
 }
 
-/// A node's edges in the order in which a walk follows them, each with the end that it leads to.
+/// A node's edges in traversal order, each with its far end.
 type NextEdges = Vec<(NodeId, Edge)>;
 
-/// The steps from each of these nodes.
+/// The edges to follow from each of these nodes.
 pub(crate) fn expand(
     graph: &mut GraphReader<'_>,
     ids: &[NodeId],
@@ -96,8 +93,8 @@ pub(crate) fn expand(
     Ok(edges_by_node.collect())
 }
 
-/// Walks. The way is found along the edges, and then all nodes are fetched at once; only a walk that passes by what is not sure
-/// enough must look at each node first.
+/// Traverses the graph. Follows edges first and loads all visited nodes at the end; only a minimum confidence
+/// requires each node before the next level.
 pub(crate) fn traverse(graph: &mut GraphReader<'_>, options: &TraversalOptions) -> Result<Traversal> {
     let mut seen: HashSet<NodeId> = HashSet::from([options.start]);
     let mut level = vec![options.start];
@@ -107,7 +104,7 @@ pub(crate) fn traverse(graph: &mut GraphReader<'_>, options: &TraversalOptions) 
         let mut next = Vec::new();
         for chunk in level.chunks(limits::EXPANSION_CHUNK_NODES) {
             if !options.edge_filter.outgoing.is_empty() {
-                // They are all told of in the end, and what leaves them comes with them.
+                // All these nodes are in the result, and loading them also loads their outgoing edges.
                 graph.load_nodes(chunk)?;
             }
             let mut found: Vec<(NodeId, Edge)> = Vec::new();
@@ -146,7 +143,7 @@ pub(crate) fn traverse(graph: &mut GraphReader<'_>, options: &TraversalOptions) 
     Ok(Traversal { visited: loaded, has_more })
 }
 
-/// Those of these nodes that are not sure enough to be reached.
+/// Those of these nodes that are missing or below the minimum confidence.
 fn below_confidence(
     graph: &mut GraphReader<'_>,
     found: &[(NodeId, Edge)],
@@ -161,18 +158,18 @@ fn below_confidence(
     Ok(ids.into_iter().filter(|id| !is_confident(id)).collect())
 }
 
-/// A page of a walk: which of its nodes are shown.
+/// A page of a traversal.
 #[derive(Clone, Debug)]
 pub(crate) struct TraversalPage {
     pub traversal: Traversal,
     pub offset: usize,
     pub end: usize,
     pub next_cursor: Option<String>,
-    /// Whether the walk has come to the end of what it may visit.
+    /// Whether the traversal reached the maximum number of nodes.
     pub exhausted: bool,
 }
 
-/// Walks up to the end of a page.
+/// Traverses up to the end of a page.
 pub(crate) fn traverse_page(
     graph: &mut GraphReader<'_>,
     mut options: TraversalOptions,
@@ -183,8 +180,12 @@ pub(crate) fn traverse_page(
     options.max_nodes = (offset + limit).min(limits::MAX_TRAVERSAL_NODES);
     let traversal = traverse(graph, &options)?;
     let mut budget = PageBudget::new(limit);
-    let page_len =
-        traversal.visited.iter().skip(offset).take_while(|visited| budget.try_take(&visited.node)).count();
+    let page_len = traversal
+        .visited
+        .iter()
+        .skip(offset)
+        .take_while(|visited| budget.try_take(&visited.node.content))
+        .count();
     let end = (offset + page_len).min(traversal.visited.len());
     let is_cut = end < traversal.visited.len();
     let exhausted = traversal.has_more && !is_cut && end >= limits::MAX_TRAVERSAL_NODES;
@@ -199,12 +200,12 @@ impl TraversalPage {
         self.traversal.visited.get(self.offset..self.end).unwrap_or_default()
     }
 
-    /// What the page rests on: every node whose edges were followed.
-    pub(crate) fn add_dependencies(&self, basis: ReadSet) -> ReadSet {
-        depend_on_nodes(basis, self.traversal.visited.iter().map(|visited| visited.node.id))
+    /// Adds the tags of all visited nodes: the page depends on each node whose edges were followed.
+    pub(crate) fn add_dependencies(&self, read_set: ReadSet) -> ReadSet {
+        depend_on_nodes(read_set, self.traversal.visited.iter().map(|visited| visited.node.id))
     }
 
-    /// Says how to go on, where there is more.
+    /// Writes the cursor of the next page, or a message that the limit is reached.
     pub(crate) fn put_cursor(&self, document: &mut JsonObjectWriter) {
         if let Some(next) = &self.next_cursor {
             document.put("next_cursor", next);
@@ -214,139 +215,32 @@ impl TraversalPage {
             document.put("exhausted", true);
             document.put(
                 "message",
-                format!("A walk visits at most {max} nodes; go on from one of the last ones"),
+                format!("A traversal visits at most {max} nodes; continue from one of the last ones"),
             );
         }
     }
 }
 
-fn depend_on_nodes(mut basis: ReadSet, ids: impl ExactSizeIterator<Item = NodeId>) -> ReadSet {
+fn depend_on_nodes(mut read_set: ReadSet, ids: impl ExactSizeIterator<Item = NodeId>) -> ReadSet {
     if ids.len() > limits::MAX_NODE_TAGS {
-        // Any change of the graph might be one of so many.
-        return basis.with_tag(tags::counters()).with_tag(tags::any_node()).with_tag(tags::nodes());
+        // Too many nodes for single tags: depend on any change of the graph.
+        return read_set.with_tag(tags::counters()).with_tag(tags::any_node()).with_tag(tags::nodes());
     }
-    basis.tags.extend(ids.map(tags::node));
-    basis.with_tag(tags::any_node())
-}
-
-/// The offset inside a cursor.
-pub(crate) fn decode_offset(scope: &str, cursor: Option<&str>) -> Result<usize> {
-    let Some(cursor) = cursor else { return Ok(0) };
-    let key = cursor::decode(scope, cursor)?;
-    key.parse().map_err(|_| errors::invalid_argument("cursor", "is not of this walk"))
-}
-
-/// A node, what lies around it, and the edges between these.
-#[derive(Clone, Debug)]
-pub(crate) struct Neighborhood {
-    center: NodeId,
-    depth: usize,
-    page: TraversalPage,
-    edges: Vec<Edge>,
-}
-
-impl Neighborhood {
-    /// The name under which its cursors are sealed.
-    pub(crate) fn cursor_scope(center: NodeId, depth: usize) -> String {
-        format!("amem context {center} {depth}")
-    }
-
-    /// A page from `offset` on. An edge stands on the page of its later end.
-    pub(crate) fn load(
-        graph: &mut GraphReader<'_>,
-        center: NodeId,
-        depth: usize,
-        offset: usize,
-    ) -> Result<Neighborhood> {
-        let options = TraversalOptions {
-            start: center,
-            edge_filter: EdgeFilter::ALL,
-            max_depth: depth,
-            min_confidence: 0.0,
-            max_nodes: 0,
-        };
-        let page = traverse_page(
-            graph,
-            options,
-            &Neighborhood::cursor_scope(center, depth),
-            offset,
-            limits::NEIGHBORHOOD_PAGE_NODES,
-        )?;
-        let positions: BTreeMap<NodeId, usize> = page
-            .traversal
-            .visited
-            .iter()
-            .enumerate()
-            .map(|(position, visited)| (visited.node.id, position))
-            .collect();
-        let page_ids: Vec<NodeId> = page.nodes().iter().map(|visited| visited.node.id).collect();
-        let mut edges: BTreeMap<(NodeId, NodeId, EdgeType), Edge> = BTreeMap::new();
-        let mut edges_of_page = |direction| -> Result<BTreeMap<NodeId, Vec<Edge>>> {
-            let mut edges = BTreeMap::new();
-            for chunk in page_ids.chunks(limits::EXPANSION_CHUNK_NODES) {
-                edges.extend(graph.edges(chunk, direction, EdgeTypeSet::ALL)?);
-            }
-            Ok(edges)
-        };
-        let outgoing = edges_of_page(Direction::Outgoing)?;
-        // On a first page every edge has its source there, and is among those that the source lists, unless that has more than
-        // it lists.
-        let sources_have_all_edges =
-            offset == 0 && outgoing.values().all(|edges| edges.len() < limits::MAX_EDGES_PER_EXPANSION);
-        let incoming =
-            if sources_have_all_edges { BTreeMap::new() } else { edges_of_page(Direction::Incoming)? };
-        for (direction, edges_by_node) in [(Direction::Outgoing, outgoing), (Direction::Incoming, incoming)] {
-            for (id, node_edges) in edges_by_node {
-                let end_of_own = positions.get(&id).map_or(0, |position| position + 1);
-                let end = if sources_have_all_edges { page.end } else { end_of_own };
-                let ends_here = |edge: &Edge| {
-                    positions.get(&direction.far_end(edge)).is_some_and(|position| *position < end)
-                };
-                edges.extend(node_edges.into_iter().filter(ends_here).map(|edge| (edge.key(), edge)));
-            }
-        }
-        Ok(Neighborhood { center, depth, page, edges: edges.into_values().collect() })
-    }
-
-    /// The document.
-    pub(crate) fn document(&self, now: i64) -> JsonObjectWriter {
-        const FIELDS: [OutputField; 6] = [
-            OutputField::Id,
-            OutputField::EventType,
-            OutputField::Content,
-            OutputField::Confidence,
-            OutputField::Session,
-            OutputField::SupersededBy,
-        ];
-        let nodes = self.page.nodes();
-        let mut document = JsonObjectWriter::default();
-        document.put("center_id", self.center.0);
-        document.put("depth", self.depth);
-        document.put("node_count", nodes.len());
-        document.put("edge_count", self.edges.len());
-        document.put_array("nodes", nodes, |object, visited| visited.node.write_json(object, &FIELDS, now));
-        document.put_array("edges", &self.edges, |object, edge| edge.write_json(object));
-        self.page.put_cursor(&mut document);
-        document
-    }
-
-    /// What it rests on.
-    pub(crate) fn add_dependencies(&self, basis: ReadSet) -> ReadSet {
-        self.page.add_dependencies(basis)
-    }
+    read_set.tags.extend(ids.map(tags::node));
+    read_set.with_tag(tags::any_node())
 }
 
 /// The result of `memory_traverse`.
-pub(crate) fn traversal_document(start: NodeId, page: &TraversalPage, now: i64) -> JsonObjectWriter {
-    const FIELDS: [OutputField; 4] =
-        [OutputField::Id, OutputField::EventType, OutputField::Content, OutputField::Confidence];
+pub(crate) fn traversal_document(start: NodeId, page: &TraversalPage) -> JsonObjectWriter {
+    const FIELDS: [StaticField; 4] =
+        [StaticField::Id, StaticField::EventType, StaticField::Content, StaticField::Confidence];
     let mut document = JsonObjectWriter::default();
     document.put("start_id", start.0);
     document.put("visited_count", page.nodes().len());
     document.put_array("visited", page.nodes(), |object, visited| {
-        visited.node.write_json(object, &FIELDS, now);
+        visited.node.write_json(object, &FIELDS);
         object.put("depth", visited.depth);
-        visited.node.write_json(object, &[OutputField::SupersededBy], now);
+        visited.node.write_json(object, &[StaticField::SupersededBy]);
     });
     let edges = page.nodes().iter().filter_map(|visited| visited.via.as_ref());
     document.put_array("edges_traversed", edges, |object, edge| edge.write_json(object));
@@ -354,10 +248,10 @@ pub(crate) fn traversal_document(start: NodeId, page: &TraversalPage, now: i64) 
     document
 }
 
-/// The result of `memory_causal`: everything that was reached but the root.
-pub(crate) fn causal_document(root: NodeId, page: &TraversalPage, now: i64) -> JsonObjectWriter {
-    const FIELDS: [OutputField; 4] =
-        [OutputField::Id, OutputField::EventType, OutputField::Content, OutputField::Confidence];
+/// The result of `memory_causal`: all visited nodes but the root.
+pub(crate) fn causal_document(root: NodeId, page: &TraversalPage) -> JsonObjectWriter {
+    const FIELDS: [StaticField; 4] =
+        [StaticField::Id, StaticField::EventType, StaticField::Content, StaticField::Confidence];
     let dependents: Vec<&VisitedNode> = page.nodes().iter().filter(|visited| visited.depth > 0).collect();
     let of_type =
         |event_type| dependents.iter().filter(|visited| visited.node.event_type == event_type).count();
@@ -367,28 +261,28 @@ pub(crate) fn causal_document(root: NodeId, page: &TraversalPage, now: i64) -> J
     document.put("affected_decisions", of_type(EventType::Decision));
     document.put("affected_inferences", of_type(EventType::Inference));
     document.put_array("dependents", dependents, |object, visited| {
-        visited.node.write_json(object, &FIELDS, now);
+        visited.node.write_json(object, &FIELDS);
         object.put("depth", visited.depth);
     });
     page.put_cursor(&mut document);
     document
 }
 
-/// The shortest path between two nodes.
+/// The result of a path search.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PathResult {
     /// The nodes from one end to the other, and the edges between them.
     Found { nodes: Vec<NodeId>, edges: Vec<Edge> },
-    /// There is none of that length.
+    /// There is no path within the maximum length.
     None,
-    /// The search came to the end of what it may visit.
+    /// The search visited the maximum number of nodes.
     LimitReached,
 }
 
-/// One end of a search, growing towards the other.
+/// One side of a bidirectional search.
 struct Frontier {
     edge_filter: EdgeFilter,
-    /// Each node with the edge and the node that it was reached from.
+    /// Each visited node with the node and the edge that it was reached from.
     parents: BTreeMap<NodeId, Option<(NodeId, Edge)>>,
     level: Vec<NodeId>,
 }
@@ -398,7 +292,7 @@ impl Frontier {
         Frontier { edge_filter, parents: BTreeMap::from([(start, None)]), level: vec![start] }
     }
 
-    /// Grows by one level and returns the nodes where it met the other.
+    /// Expands one level; returns the nodes that the other side has visited too.
     fn expand(&mut self, graph: &mut GraphReader<'_>, other: &Frontier) -> Result<BTreeSet<NodeId>> {
         let mut next = Vec::new();
         let mut meeting_nodes = BTreeSet::new();
@@ -423,7 +317,7 @@ impl Frontier {
         Ok(meeting_nodes)
     }
 
-    /// The way from a node back to where this front began.
+    /// The path from a node back to the start of this side.
     fn backtrack(&self, from: NodeId) -> (Vec<NodeId>, Vec<Edge>) {
         let (mut nodes, mut edges, mut at) = (Vec::new(), Vec::new(), from);
         while let Some(Some((before, edge))) = self.parents.get(&at) {
@@ -435,7 +329,7 @@ impl Frontier {
     }
 }
 
-/// Looks for a shortest path, from both ends at once: where the two fronts first meet, no path is shorter.
+/// Searches from both ends at once; where the two sides first meet, the path is shortest.
 pub(crate) fn shortest_path(
     graph: &mut GraphReader<'_>,
     from: NodeId,

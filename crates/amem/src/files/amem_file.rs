@@ -1,24 +1,25 @@
-//! The original's `.amem`, version 1: a header, tables of nodes and edges, compressed texts, vectors.
+//! Reads the `.amem` format of `agentic-memory`, version 1: a header, tables of nodes and edges, compressed texts,
+//! vectors.
 //!
 //! ```text
 //! header  64 bytes: "AMEM", version, dimension, flags (u32); node and edge counts (u64);
-//!                   where nodes, edges, texts and vectors begin (u64)
+//!                   offsets of nodes, edges, texts and vectors (u64)
 //! node    72 bytes: id u64 @0, type u8 @8, created u64 @12, session u32 @20, confidence f32 @24, accesses u32 @28,
 //!                   last access u64 @32, decay f32 @40, text offset u64 @44 and length u32 @52,
 //!                   first edge u64 @56 and edge count u16 @64
 //! edge    32 bytes: source u64, target u64, type u8 @16, weight f32 @20, created u64 @24; by source and target
-//! text    an LZ4 block behind its plain size (u32); vector: dimension × f32
+//! text    an LZ4 block after its uncompressed size (u32); vector: dimension × f32
 //! ```
-//! Little-endian throughout. What follows the vectors are indexes that can be made again: they are neither read nor
-//! written. The format has no place for who made a node, nor for sessions; vectors of other dimensions than ours and
-//! those that are all zeros are left out.
+//! All numbers are little-endian. After the vectors the file may have indexes; these are neither read nor written.
+//! The format has no place for the author of a node, nor for sessions. Vectors of another dimension than ours and
+//! all-zero vectors are left out.
 
 use std::io::{Read, Seek, SeekFrom};
 
 use quad_core::Result;
 
 use super::item::{self, EDGE_TYPES, EVENT_TYPES, EdgeItem, Item, NodeItem};
-use super::limits::{CONTENT_BYTES, DIMENSIONS};
+use super::limits::{CONTENT_BYTES, DIMENSION};
 use super::parse_error;
 use super::region_reader::{RecordView, RegionReader};
 
@@ -28,10 +29,11 @@ pub(crate) const EDGE_BYTES: u64 = 32;
 pub(crate) const MAGIC: &[u8; 4] = b"AMEM";
 pub(crate) const VERSION: u32 = 1;
 
-/// The longest compressed text: LZ4 grows what it cannot shrink by one in 255 and some bytes, and is preceded by a size.
+/// The longest compressed text: LZ4 grows incompressible data by one byte in 255 and some bytes, and a size
+/// precedes it.
 const MAX_COMPRESSED_BYTES: usize = CONTENT_BYTES + CONTENT_BYTES / 10 + 24;
 
-/// Reads a file: first all nodes, then all edges, with memory for one window of each part and for the ids.
+/// Reads a file: first all nodes, then all edges. Uses memory for one buffer per region and for the ids.
 pub struct AmemReader<R> {
     file: R,
     file_bytes: u64,
@@ -40,7 +42,7 @@ pub struct AmemReader<R> {
     edge_region: RegionReader,
     content_region: RegionReader,
     vector_region: RegionReader,
-    /// Ids of the nodes that were read, ascending, to check the edges by.
+    /// The ids of the nodes read so far, ascending, to check the ends of edges.
     ids: Vec<u64>,
     next_node: u64,
     next_edge: u64,
@@ -59,19 +61,19 @@ struct Header {
 }
 
 impl<R: Read + Seek> AmemReader<R> {
-    /// Reads and checks the header, and that all it promises fits into the file.
+    /// Reads the header, and checks that everything it promises fits into the file.
     pub fn open(mut file: R) -> Result<AmemReader<R>> {
         let file_bytes = file.seek(SeekFrom::End(0)).map_err(parse_error::io_error)?;
         let mut window = RegionReader::default();
         let header = RecordView(window.read_range(&mut file, file_bytes, 0, HEADER_BYTES as usize)?);
         if !header.0.starts_with(MAGIC) {
-            return Err(parse_error::at_byte(0, "this is no .amem file: it does not begin with AMEM"));
+            return Err(parse_error::at_byte(0, "not an .amem file: it does not begin with AMEM"));
         }
         if header.u32(4) != VERSION {
             let version = header.u32(4);
             return Err(parse_error::at_byte(
                 4,
-                format!("version {version} of the format; only {VERSION} is known"),
+                format!("version {version} of the format is not supported, only {VERSION}"),
             ));
         }
         let header = Header {
@@ -100,18 +102,18 @@ impl<R: Read + Seek> AmemReader<R> {
         })
     }
 
-    /// How many nodes the file has.
+    /// The number of nodes in the file.
     pub fn node_count(&self) -> u64 {
         self.header.node_count
     }
 
-    /// How many edges the file has.
+    /// The number of edges in the file.
     pub fn edge_count(&self) -> u64 {
         self.header.edge_count
     }
 
-    /// How many vectors were left out so far, since they are no directions in our dimension. Zeros, which the original
-    /// writes where there is none, do not count.
+    /// The number of vectors left out so far: of another dimension, or with numbers that are not finite. All-zero
+    /// vectors, which `agentic-memory` writes for nodes without one, do not count.
     pub fn vectors_left_out(&self) -> u64 {
         self.vectors_left_out
     }
@@ -125,19 +127,22 @@ impl<R: Read + Seek> AmemReader<R> {
             NODE_BYTES as usize,
         )?);
         let id = record.u64(0);
-        // The same bound as the graph's own ids have in the database.
+        // The limit of ids in the database.
         if i64::try_from(id).is_err() {
             return Err(parse_error::at_byte(record_offset, format!("{id} is too large for a node's id")));
         }
         if self.ids.last().is_some_and(|last| *last >= id) {
             return Err(parse_error::at_byte(
                 record_offset,
-                format!("node {id} comes after a node with an id that is not less"),
+                format!("node {id} follows a node whose id is not less"),
             ));
         }
         let event_type = record.u8(8);
         if usize::from(event_type) >= EVENT_TYPES.len() {
-            return Err(parse_error::at_byte(record_offset + 8, format!("{event_type} is no event type")));
+            return Err(parse_error::at_byte(
+                record_offset + 8,
+                format!("{event_type} is not an event type"),
+            ));
         }
         let (session_id, access_count) = (record.u32(20), record.u32(28));
         let created_at = read_time(&record, record_offset, 12)?;
@@ -171,27 +176,24 @@ impl<R: Read + Seek> AmemReader<R> {
         if length > MAX_COMPRESSED_BYTES {
             return Err(parse_error::at_byte(
                 record_offset + 52,
-                format!("a compressed text of {length} bytes is longer than any can be"),
+                format!("a compressed text has {length} bytes; the maximum is {MAX_COMPRESSED_BYTES}"),
             ));
         }
         let start = self.header.contents_offset.checked_add(offset).ok_or_else(|| {
-            parse_error::at_byte(
-                record_offset + 44,
-                format!("a text should begin {offset} bytes into the texts"),
-            )
+            parse_error::at_byte(record_offset + 44, format!("the text offset {offset} is out of range"))
         })?;
         let bytes = self.content_region.read_range(&mut self.file, self.file_bytes, start, length)?;
         let Some((size, block)) = bytes.split_first_chunk::<4>() else {
             return Err(parse_error::at_byte(
                 start,
-                format!("a compressed text of {length} bytes has no room for its size"),
+                format!("a compressed text has {length} bytes, too few for its size"),
             ));
         };
         let size = u32::from_le_bytes(*size) as usize;
         if size > CONTENT_BYTES {
             return Err(parse_error::at_byte(
                 start,
-                format!("a text of {size} bytes; {CONTENT_BYTES} are the most"),
+                format!("a text has {size} bytes; the maximum is {CONTENT_BYTES}"),
             ));
         }
         let decompressed = lz4_flex::block::decompress(block, size).map_err(|error| {
@@ -201,7 +203,7 @@ impl<R: Read + Seek> AmemReader<R> {
             let actual_size = decompressed.len();
             return Err(parse_error::at_byte(
                 start,
-                format!("a text should have {size} bytes and has {actual_size}"),
+                format!("a text must have {size} bytes but has {actual_size}"),
             ));
         }
         String::from_utf8(decompressed)
@@ -209,12 +211,12 @@ impl<R: Read + Seek> AmemReader<R> {
     }
 
     fn read_vector(&mut self) -> Result<Option<Vec<f32>>> {
-        if self.header.dimension != DIMENSIONS as u64 {
-            // Counted only if there is something in them; but of other dimensions it is not even read.
+        if self.header.dimension != DIMENSION as u64 {
+            // Counted if the file has vectors at all; a vector of another dimension is not read.
             self.vectors_left_out += u64::from(self.header.dimension > 0);
             return Ok(None);
         }
-        let length = DIMENSIONS * 4;
+        let length = DIMENSION * 4;
         let offset = self.header.vectors_offset + self.next_node * length as u64;
         let bytes = self.vector_region.read_range(&mut self.file, self.file_bytes, offset, length)?;
         let (numbers, _) = bytes.as_chunks::<4>();
@@ -242,7 +244,7 @@ impl<R: Read + Seek> AmemReader<R> {
             if self.ids.binary_search(&id).is_err() {
                 return Err(parse_error::at_byte(
                     record_offset + field_offset,
-                    format!("an edge at node {id}, which the file does not have"),
+                    format!("an edge refers to node {id}, which the file does not have"),
                 ));
             }
         }
@@ -253,7 +255,7 @@ impl<R: Read + Seek> AmemReader<R> {
             ));
         }
         if usize::from(edge_type) >= EDGE_TYPES.len() {
-            return Err(parse_error::at_byte(record_offset + 16, format!("{edge_type} is no edge type")));
+            return Err(parse_error::at_byte(record_offset + 16, format!("{edge_type} is not an edge type")));
         }
         let weight = read_ratio(&record, record_offset, 20)?;
         let created_at = read_time(&record, record_offset, 24)?;
@@ -298,7 +300,7 @@ impl Header {
         check_fits(32, "nodes", self.nodes_offset, self.node_count, NODE_BYTES)?;
         check_fits(40, "edges", self.edges_offset, self.edge_count, EDGE_BYTES)?;
         check_fits(48, "texts", self.contents_offset, 0, 0)?;
-        // The dimension is 32 bits wide, so this product is not too large.
+        // The dimension has 32 bits, so the product cannot overflow.
         check_fits(56, "vectors", self.vectors_offset, self.node_count, self.dimension * 4)
     }
 }
@@ -307,19 +309,22 @@ impl Header {
 fn read_time(record: &RecordView<'_>, record_offset: u64, field_offset: usize) -> Result<i64> {
     let time = record.u64(field_offset);
     i64::try_from(time).map_err(|_| {
-        parse_error::at_byte(record_offset + field_offset as u64, format!("{time} µs is no time"))
+        parse_error::at_byte(
+            record_offset + field_offset as u64,
+            format!("{time} µs is out of range for a time"),
+        )
     })
 }
 
-/// A number from 0 to 1. What is beyond is cut, as the original does it.
+/// A number from 0 to 1. Values outside are clamped, as `agentic-memory` does it.
 fn read_ratio(record: &RecordView<'_>, record_offset: u64, field_offset: usize) -> Result<f64> {
     let ratio = record.f32(field_offset);
     if !ratio.is_finite() {
         return Err(parse_error::at_byte(
             record_offset + field_offset as u64,
-            format!("{ratio} is no number from 0 to 1"),
+            format!("{ratio} is not a number from 0 to 1"),
         ));
     }
-    // The shortest decimal that means this float: 0.95, not 0.949999988079071.
+    // The shortest decimal that gives this float: 0.95, not 0.949999988079071.
     Ok(ratio.clamp(0.0, 1.0).to_string().parse().unwrap_or_else(|_| f64::from(ratio)))
 }

@@ -1,4 +1,4 @@
-//! Writing the original's `.amem`; its layout is described where it is [read](super::amem_file).
+//! Writes the `.amem` format; its layout is described at the [reader](super::amem_file).
 
 use std::io::{Seek, SeekFrom, Write};
 
@@ -6,12 +6,12 @@ use quad_core::Result;
 
 use super::amem_file::{EDGE_BYTES, HEADER_BYTES, MAGIC, NODE_BYTES, VERSION};
 use super::item::{self, EdgeItem, NodeItem};
-use super::limits::DIMENSIONS;
+use super::limits::DIMENSION;
 use super::parse_error;
 
-/// Writes a file. `nodes` and `edges` give the items anew each time that they are called, once for each part of the file:
-/// they are read again rather than held. Both must give the same each time: nodes by id, edges by source and target.
-/// Decay scores are those of `now`, in microseconds since 1970.
+/// Writes a file. `nodes` and `edges` return a new iterator on each call, one call for each part of the file: items
+/// are read again instead of kept in memory. Each call must return the same items: nodes by id, edges by source and
+/// target. Decay scores are those of `now`, in microseconds since 1970.
 pub fn write_amem<W, N, E>(
     mut out: W,
     now: i64,
@@ -36,7 +36,7 @@ where
     let edges_offset = HEADER_BYTES + node_count * NODE_BYTES;
     let contents_offset = edges_offset + edge_count * EDGE_BYTES;
 
-    // Node records, while the lengths of the compressed texts add up.
+    // Node records; the lengths of the compressed texts give the offsets.
     out.seek(SeekFrom::Start(HEADER_BYTES)).map_err(parse_error::io_error)?;
     let mut content_bytes = 0_u64;
     let mut first_edge = 0_u64;
@@ -62,7 +62,7 @@ where
         out.write_all(&compressed).map_err(parse_error::io_error)?;
     }
     for node in nodes()? {
-        let mut bytes = [0_u8; DIMENSIONS * 4];
+        let mut bytes = [0_u8; DIMENSION * 4];
         if let Some(vector) = node?.vector.filter(|vector| item::is_valid_vector(vector)) {
             for (slot, number) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(vector) {
                 *slot = number.to_le_bytes();
@@ -73,20 +73,20 @@ where
     let mut header = [0_u8; HEADER_BYTES as usize];
     put(&mut header, 0, *MAGIC);
     put(&mut header, 4, VERSION.to_le_bytes());
-    put(&mut header, 8, (DIMENSIONS as u32).to_le_bytes());
+    put(&mut header, 8, (DIMENSION as u32).to_le_bytes());
     put(&mut header, 16, node_count.to_le_bytes());
     put(&mut header, 24, edge_count.to_le_bytes());
     put(&mut header, 32, HEADER_BYTES.to_le_bytes());
     put(&mut header, 40, edges_offset.to_le_bytes());
     put(&mut header, 48, contents_offset.to_le_bytes());
     put(&mut header, 56, (contents_offset + content_bytes).to_le_bytes());
-    // Last, so that a file that was not finished is not taken for one.
+    // Written last, so that an unfinished file is not mistaken for a valid one.
     out.seek(SeekFrom::Start(0)).map_err(parse_error::io_error)?;
     out.write_all(&header).map_err(parse_error::io_error)?;
     out.flush().map_err(parse_error::io_error)
 }
 
-/// How many edges leave each node, from edges that are sorted by their source.
+/// The number of outgoing edges of each node, from edges sorted by source.
 struct OutDegrees<E: Iterator> {
     edges: std::iter::Peekable<E>,
 }
@@ -146,7 +146,7 @@ fn edge_record(edge: &EdgeItem) -> [u8; 32] {
     record
 }
 
-/// The graph's own decay, for the original's field of that name.
+/// The graph's decay score, for the format's field of that name.
 fn decay_score(node: &NodeItem, now: i64) -> f32 {
     const DAY: f64 = 86_400e6;
     let base = match node.event_type {

@@ -1,8 +1,8 @@
-//! Lines that could not be used: reported with their numbers, and nothing else is lost.
+//! Lines that were rejected: reported with their numbers, while the rest is read.
 
 use super::limits::MAX_BAD_LINES_REPORTED;
 
-/// A line that could not be used.
+/// A rejected line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
     /// Its number, from 1.
@@ -11,12 +11,12 @@ pub struct BadLine {
     pub reason: String,
 }
 
-/// The bad lines of a file.
+/// The rejected lines of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BadLines {
     /// The first ones.
     pub reported: Vec<BadLine>,
-    /// How many there are in all.
+    /// The total number.
     pub count: u64,
 }
 

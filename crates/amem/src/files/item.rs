@@ -1,63 +1,61 @@
-//! What a memory consists of, whatever the file.
+//! The parts of a memory, independent of the file format.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The event types by their numbers.
-pub const EVENT_TYPES: [&str; 6] = ["fact", "decision", "inference", "correction", "skill", "episode"];
+/// The names of the edge types, in the order of their numbers.
+pub use crate::edge::NAMES as EDGE_TYPES;
+/// The names of the event types, in the order of their numbers.
+pub use crate::event_type::NAMES as EVENT_TYPES;
 
-/// The edge types by their numbers.
-pub const EDGE_TYPES: [&str; 7] =
-    ["caused_by", "supports", "contradicts", "supersedes", "related_to", "part_of", "temporal_next"];
-
-/// One thing of a memory. A stream has each node before the edges and sessions that name it.
+/// One part of a memory. A stream has each node before the edges and sessions that refer to it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// A node.
     Node(NodeItem),
     /// An edge.
     Edge(EdgeItem),
-    /// What is known of a session beyond its nodes.
+    /// A session's own data, beyond its nodes.
     Session(SessionItem),
 }
 
-/// A node. Times are microseconds since 1970.
+/// A node. Times are in microseconds since 1970.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeItem {
-    /// Its id in the file. Ids ascend.
+    /// The id in the file. Ids ascend.
     pub id: u64,
-    /// Its type's number.
+    /// The number of the event type.
     pub event_type: u8,
-    /// The session that made it.
+    /// The session.
     pub session_id: u32,
-    /// When it was made.
+    /// The creation time.
     pub created_at: i64,
-    /// How sure its maker was, 0 to 1.
+    /// The confidence, 0 to 1.
     pub confidence: f64,
-    /// How often it was read.
+    /// The number of accesses.
     pub access_count: u32,
-    /// When it was last read.
+    /// The time of the last access.
     pub last_accessed: i64,
-    /// Who made it, if that is known.
+    /// The author, if known.
     pub created_by: Option<String>,
-    /// Its text.
+    /// The text.
     pub content: String,
-    /// The vector that its maker gave, if any: 128 finite numbers, not all zero.
+    /// The vector that the author supplied, if any: 128 finite numbers, not all zero.
     pub vector: Option<Vec<f32>>,
 }
 
 /// An edge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgeItem {
-    /// From which node.
+    /// The source node.
     pub source_id: u64,
-    /// To which node.
+    /// The target node.
     pub target_id: u64,
-    /// Its type's number.
+    /// The number of the edge type.
     pub edge_type: u8,
-    /// How strong it is, 0 to 1.
+    /// The weight, 0 to 1.
     pub weight: f64,
-    /// When it was made, in microseconds since 1970.
+    /// The creation time, in microseconds since 1970.
     pub created_at: i64,
 }
 
@@ -65,28 +63,28 @@ pub struct EdgeItem {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionItem {
-    /// Its number.
+    /// The id.
     pub session_id: u32,
-    /// When it was started, in microseconds since 1970.
+    /// The start time, in microseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<i64>,
-    /// When it was ended.
+    /// The end time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<i64>,
-    /// Who started it.
+    /// The subject that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_by: Option<String>,
-    /// The node that sums it up.
+    /// The episode that summarizes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub episode_id: Option<u64>,
-    /// What its maker noted.
+    /// Free data of the author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
 }
 
-/// Whether a vector can be kept: the graph's dimension, finite, and pointing somewhere.
+/// Whether a vector can be stored: the graph's dimension, finite numbers, not all zero.
 pub(crate) fn is_valid_vector(vector: &[f32]) -> bool {
-    vector.len() == super::limits::DIMENSIONS
+    vector.len() == super::limits::DIMENSION
         && vector.iter().all(|number| number.is_finite())
         && vector.iter().any(|number| *number != 0.0)
 }

@@ -1,4 +1,4 @@
-//! Our own format, which loses nothing: a header line, then one node, edge or session a line.
+//! Our own format, which loses nothing: a header line, then one node, edge or session per line.
 //!
 //! ```text
 //! {"format":"quadrivium-memory","version":1}
@@ -6,7 +6,8 @@
 //! {"type":"edge","source_id":1,"target_id":0,"edge_type":"caused_by","weight":0.9,"created_at":1740700000000000}
 //! {"type":"session","session_id":1,"started_at":1740700000000000}
 //! ```
-//! Decay scores and what supersedes what are not in it: the first follows from the accesses, the second from the edges.
+//! Decay scores and `superseded_by` are not included: the first follows from the accesses, the second from the
+//! edges.
 
 use std::io::{BufRead, Write};
 
@@ -142,10 +143,11 @@ fn type_name(names: &[&str], type_number: u8) -> Result<String> {
         .ok_or_else(|| quad_core::Error::internal(format!("type number {type_number} has no name")))
 }
 
-/// Reads such a file. A line that cannot be used is reported and left out, and so is an edge at a node that was.
+/// Reads a file of this format. An invalid line is reported and left out, and so is an edge of a node that was left
+/// out.
 pub struct JsonlReader<R> {
     lines: LineReader<R>,
-    /// Ids of the nodes that were read, ascending, to check the edges by.
+    /// The ids of the nodes read so far, ascending, to check the ends of edges.
     ids: Vec<u64>,
     bad_lines: BadLines,
     failed: bool,
@@ -165,20 +167,17 @@ impl<R: BufRead> JsonlReader<R> {
                 let version = header.version;
                 return Err(parse_error::at_line(
                     1,
-                    format!("version {version} of the format; only {VERSION} is known"),
+                    format!("version {version} of the format is not supported, only {VERSION}"),
                 ));
             }
             _ => {
-                return Err(parse_error::at_line(
-                    1,
-                    format!("there should be a header that names the format {FORMAT}"),
-                ));
+                return Err(parse_error::at_line(1, format!("the header must name the format {FORMAT}")));
             }
         }
         Ok(JsonlReader { lines, ids: Vec::new(), bad_lines: BadLines::default(), failed: false })
     }
 
-    /// The lines that could not be used so far.
+    /// The lines rejected so far.
     pub fn bad_lines(&self) -> &BadLines {
         &self.bad_lines
     }
@@ -203,12 +202,12 @@ impl<R: BufRead> JsonlReader<R> {
         }
     }
 
-    /// What one line alone cannot tell.
+    /// Checks an item against the items before it.
     fn check_references(&mut self, item: &Item) -> Result<(), String> {
         match item {
             Item::Node(node) => {
                 if self.ids.last().is_some_and(|last| *last >= node.id) {
-                    return Err(format!("node {} comes after a node with an id that is not less", node.id));
+                    return Err(format!("node {} follows a node whose id is not less", node.id));
                 }
                 self.ids.push(node.id);
                 Ok(())
@@ -244,7 +243,7 @@ fn parse(text: &str) -> Result<Item, String> {
         "node" => from_json::<NodeLine<Box<RawValue>>>(text).and_then(parse_node),
         "edge" => from_json::<EdgeLine<Box<RawValue>>>(text).and_then(parse_edge),
         "session" => from_json::<SessionLine>(text).map(|line| Item::Session(line.session)),
-        other => Err(format!("{other:?} is neither node nor edge nor session")),
+        other => Err(format!("{other:?} is not node, edge or session")),
     }
 }
 
@@ -257,10 +256,10 @@ fn parse_node(line: NodeLine<Box<RawValue>>) -> Result<Item, String> {
         return Err(format!("{} is too large for a node's id", line.id));
     }
     if line.content.len() > CONTENT_BYTES {
-        return Err(format!("a text of {} bytes; {CONTENT_BYTES} are the most", line.content.len()));
+        return Err(format!("a text has {} bytes; the maximum is {CONTENT_BYTES}", line.content.len()));
     }
     if line.vector.as_deref().is_some_and(|vector| !item::is_valid_vector(vector)) {
-        return Err("the vector is no direction in the graph's dimension".to_owned());
+        return Err("the vector must have 128 finite numbers, not all zero".to_owned());
     }
     Ok(Item::Node(NodeItem {
         id: line.id,
@@ -293,13 +292,13 @@ fn type_number(names: &[&str], name: &str, type_kind: &str) -> Result<u8, String
     let index = names.iter().position(|candidate| *candidate == name);
     index
         .map(|number| number as u8)
-        .ok_or_else(|| format!("{name:?} is no {type_kind}; these are {}", names.join(", ")))
+        .ok_or_else(|| format!("{name:?} is not an {type_kind}; use one of {}", names.join(", ")))
 }
 
-/// A number from 0 to 1, exactly as written: the JSON parser alone may miss a double's last bit.
+/// A number from 0 to 1, exactly as written: the JSON parser alone may lose an f64's last bit.
 fn parse_ratio(raw: &RawValue, field: &str) -> Result<f64, String> {
     match raw.get().parse::<f64>() {
         Ok(ratio) if (0.0..=1.0).contains(&ratio) => Ok(ratio),
-        _ => Err(format!("the {field} should be a number from 0 to 1")),
+        _ => Err(format!("{field} must be a number from 0 to 1")),
     }
 }

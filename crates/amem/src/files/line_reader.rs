@@ -1,4 +1,4 @@
-//! Lines of a text file, each of bounded length, with their numbers.
+//! Reads the lines of a text file, each of bounded length, with their numbers.
 
 use std::io::{BufRead, Read};
 
@@ -14,7 +14,7 @@ pub(crate) struct LineReader<R> {
     number: u64,
 }
 
-/// A line, or why it is none.
+/// A line, or why it was rejected.
 pub(crate) enum Line<'a> {
     Text(&'a str),
     Invalid(&'static str),
@@ -25,12 +25,12 @@ impl<R: BufRead> LineReader<R> {
         LineReader { file, buffer: Vec::new(), number: 0 }
     }
 
-    /// The number of the line that was read last, from 1.
+    /// The number of the last line read, from 1.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The next line without its end, if there is one.
+    /// The next line without its line break, if there is one.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>> {
         self.buffer.clear();
         let mut bounded = self.file.by_ref().take(LINE_BYTES as u64 + 1);
@@ -43,7 +43,7 @@ impl<R: BufRead> LineReader<R> {
             self.buffer.pop();
         } else if read > LINE_BYTES {
             self.skip_rest()?;
-            return Ok(Some(Line::Invalid("it is longer than any line should be")));
+            return Ok(Some(Line::Invalid("it is longer than 1 MiB")));
         }
         Ok(Some(match std::str::from_utf8(&self.buffer) {
             Ok(text) => Line::Text(text.trim_end_matches('\r')),

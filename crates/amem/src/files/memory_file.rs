@@ -1,4 +1,4 @@
-//! A file of memories whose kind is seen from what is in it.
+//! A memory file whose format is detected from its content.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -14,10 +14,10 @@ use super::limits::{DETECTION_LINES, READ_BUFFER_BYTES};
 use super::line_reader::{Line, LineReader};
 use super::{AmemReader, BadLines, Item, JsonlReader, ServerMemoryReader, parse_error};
 
-/// The kinds of files that hold memories.
+/// The formats of memory files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFormat {
-    /// The original's `.amem`.
+    /// The `.amem` of `agentic-memory`.
     Amem,
     /// Our own JSONL.
     Jsonl,
@@ -26,7 +26,7 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// Its name, as commands print it.
+    /// The name, as commands print it.
     pub fn as_str(self) -> &'static str {
         match self {
             FileFormat::Amem => "amem",
@@ -36,7 +36,7 @@ impl FileFormat {
     }
 }
 
-/// An open file: a stream of items that knows how far it is.
+/// An open file: a stream of items that reports its progress.
 pub struct MemoryFile {
     format: FileFormat,
     reader: Reader,
@@ -52,8 +52,8 @@ enum Reader {
 }
 
 impl MemoryFile {
-    /// Opens a file, whichever kind it is. A file without times is taken as made at `now`, in microseconds since 1970, in
-    /// a session 0 of its own.
+    /// Opens a file of any format. A format without times gets `now`, in microseconds since 1970, as its creation
+    /// time, and session 0.
     pub fn open(path: &Path, now: i64) -> Result<MemoryFile> {
         let read_error = |error: std::io::Error| {
             Error::new(Kind::BadInput, "FILE_ERROR", format!("{} cannot be read: {error}", path.display()))
@@ -83,8 +83,8 @@ impl MemoryFile {
         Ok(MemoryFile { format, reader, bytes: metadata.len(), bytes_read, items_read: 0 })
     }
 
-    /// Reads all of a file that must be right as a whole, so that nothing of a wrong one is taken in. Lines stand for
-    /// themselves and are not read twice.
+    /// Reads the whole file if its format must be valid as a whole, so that nothing of an invalid one is imported.
+    /// Lines of JSONL are independent and are not read twice.
     pub fn validate(path: &Path) -> Result<()> {
         let mut file = MemoryFile::open(path, 0)?;
         if file.format == FileFormat::Amem {
@@ -93,12 +93,12 @@ impl MemoryFile {
         Ok(())
     }
 
-    /// Which kind it is.
+    /// The format.
     pub fn format(&self) -> FileFormat {
         self.format
     }
 
-    /// How much of how much has been read, in some unit.
+    /// How much has been read and the total, in a unit of the format.
     pub fn progress(&self) -> (u64, u64) {
         match &self.reader {
             Reader::Amem(reader) => (self.items_read, reader.node_count() + reader.edge_count()),
@@ -106,7 +106,7 @@ impl MemoryFile {
         }
     }
 
-    /// The lines that could not be used so far.
+    /// The lines rejected so far.
     pub fn bad_lines(&self) -> BadLines {
         match &self.reader {
             Reader::Amem(_) => BadLines::default(),
@@ -115,7 +115,7 @@ impl MemoryFile {
         }
     }
 
-    /// How many vectors were left out so far, since they are no directions in our dimension.
+    /// The number of vectors left out so far: see [`AmemReader::vectors_left_out`].
     pub fn vectors_left_out(&self) -> u64 {
         match &self.reader {
             Reader::Amem(reader) => reader.vectors_left_out(),
@@ -138,7 +138,7 @@ impl Iterator for MemoryFile {
     }
 }
 
-/// Looks at the first bytes, and at the first lines if these are text.
+/// Looks at the first bytes and, for text, at the first lines.
 fn detect_format(file: &mut File) -> Result<FileFormat> {
     let mut magic = Vec::new();
     file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(parse_error::io_error)?;
@@ -158,14 +158,14 @@ fn detect_format(file: &mut File) -> Result<FileFormat> {
             return Ok(FileFormat::ServerMemory);
         }
     }
-    Err(Error::new(Kind::BadInput, "BAD_FILE", "The file holds no memories of a kind that is known").hint(
-        "Import a .amem file, the JSONL of @modelcontextprotocol/server-memory, or what quad memory export wrote",
+    Err(Error::new(Kind::BadInput, "BAD_FILE", "The format of the file is not supported").hint(
+        "Import a .amem file, the JSONL of @modelcontextprotocol/server-memory, or an export of quad memory export",
     ))
 }
 
 type CountingBufReader = BufReader<CountingFile>;
 
-/// A file that counts what is read of it.
+/// A file that counts the bytes read.
 struct CountingFile {
     file: File,
     bytes_read: Arc<AtomicU64>,

@@ -1,8 +1,9 @@
-//! Memories as files: the original's `.amem`, the JSONL of `@modelcontextprotocol/server-memory`, and our own JSONL.
+//! Memories as files: the `.amem` of `agentic-memory`, the JSONL of `@modelcontextprotocol/server-memory`, and our
+//! own JSONL.
 //!
-//! All are streams of [`Item`]s, so that any can be read into a graph and a graph written as any. Nothing here knows a
-//! database. A hostile file gives an error that says what is wrong and where; it never makes a reader panic, nor take more
-//! memory than the file's own size justifies.
+//! Each format is a stream of [`Item`]s, so any can be imported and a graph can be exported as any. This module
+//! knows no database. A malformed file causes an error with its place; no file makes a reader panic or use more
+//! memory than the file's size justifies.
 
 pub mod amem_file;
 pub mod amem_writer;

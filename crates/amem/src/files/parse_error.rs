@@ -1,22 +1,24 @@
-//! What can be wrong with a file, said with the place.
+//! Errors about a file, with the place.
 
 use quad_core::{Error, Kind};
 
-/// The file cannot be right at this byte.
+/// The content is invalid at this byte.
 pub(crate) fn at_byte(offset: u64, problem: impl std::fmt::Display) -> Error {
     Error::new(Kind::BadInput, "BAD_FILE", format!("Byte {offset}: {problem}"))
-        .hint("The file is damaged or of another kind; nothing after this was read")
+        .hint(
+            "Check whether the file is complete and of a supported format; nothing after this byte was read",
+        )
         .with_detail("offset", offset)
 }
 
-/// The file cannot be right in this line.
+/// The content is invalid in this line.
 pub(crate) fn at_line(line: u64, problem: impl std::fmt::Display) -> Error {
     Error::new(Kind::BadInput, "BAD_FILE", format!("Line {line}: {problem}"))
-        .hint("Mend the line or take it out; nothing after it was read")
+        .hint("Correct or remove the line; nothing after it was read")
         .with_detail("line", line)
 }
 
-/// The file cannot be read or written at all.
+/// The file cannot be read or written.
 pub(crate) fn io_error(error: std::io::Error) -> Error {
     Error::new(Kind::BadInput, "FILE_ERROR", format!("The file cannot be used: {error}")).with_cause(error)
 }

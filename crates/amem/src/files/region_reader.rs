@@ -1,4 +1,4 @@
-//! Reading a part of a file from front to back with few calls, while other parts of it are read in between.
+//! Reads one region of a file from front to back with few system calls, while other regions are read in between.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -7,7 +7,7 @@ use quad_core::Result;
 use super::limits::READ_BUFFER_BYTES;
 use super::parse_error;
 
-/// A stretch of a file in memory.
+/// A buffered region of a file.
 #[derive(Default)]
 pub(crate) struct RegionReader {
     start: u64,
@@ -15,8 +15,8 @@ pub(crate) struct RegionReader {
 }
 
 impl RegionReader {
-    /// `length` bytes from `offset` of a file of `file_bytes`. Takes no more memory than a window, or than was asked for
-    /// and is there.
+    /// `length` bytes from `offset` of a file of `file_bytes`. Uses no more memory than the buffer size or
+    /// `length`, and no more than the rest of the file.
     pub fn read_range<R: Read + Seek>(
         &mut self,
         file: &mut R,
@@ -48,12 +48,12 @@ impl RegionReader {
     }
 }
 
-/// Numbers out of a record, by their places in it.
+/// Reads numbers of a record by their offsets.
 pub(crate) struct RecordView<'a>(pub &'a [u8]);
 
 impl RecordView<'_> {
     fn array<const N: usize>(&self, offset: usize) -> [u8; N] {
-        // Records have a fixed length, and the places are constants within it.
+        // Records have a fixed length, and the offsets are constants within it.
         self.0.get(offset..).and_then(|rest| rest.first_chunk::<N>()).copied().unwrap_or([0; N])
     }
 

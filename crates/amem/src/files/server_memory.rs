@@ -5,15 +5,15 @@
 //! Ada (person)
 //! - wrote the first program
 //! ```
-//! What does not fit into one node goes on in further ones, each `part_of` the first. A second entity of the same name does
-//! too.
+//! What does not fit into one node continues in further ones, each `part_of` the first. So does a second entity of
+//! the same name.
 //!
-//! A relation becomes an edge of the nearest type; "contains" and its like are turned around, so that they read as
-//! `part_of`. Edges have no text, so unless the relation's name *is* an edge type, a fact with the sentence ("Ada works_at
-//! Acme") keeps it, `related_to` both ends. A name that no entity has gets a node of its own.
+//! A relation becomes an edge of the nearest type; "contains" and similar names are reversed to `part_of`. Edges
+//! have no text. Unless the relation's name *is* an edge type, a fact with the sentence ("Ada works_at Acme") keeps
+//! the name, `related_to` both ends. A name without an entity gets a node of its own.
 //!
-//! The file knows no times, sessions or confidences: these are the import's. A malformed line is reported with its number
-//! and costs nothing but itself.
+//! The file has no times, sessions or confidences: these are the import's. A malformed line is reported with its
+//! number and skipped.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::BufRead;
@@ -26,13 +26,13 @@ use super::item::{EDGE_TYPES, EdgeItem, Item, NodeItem};
 use super::limits::{CONTENT_BYTES, ENTITY_NAMES_BYTES};
 use super::line_reader::{Line, LineReader};
 
-/// How sure an imported fact is: what a caller says who says nothing about it.
+/// The confidence of an imported fact: the default of `memory_add`.
 const DEFAULT_CONFIDENCE: f64 = 0.9;
 
 const RELATED_TO: u8 = 4;
 const PART_OF: u8 = 5;
 
-/// Relation names that mean an edge type: name, type, and whether the ends are the other way around. Sorted by name.
+/// Relation names that mean an edge type: name, type, and whether the ends are reversed. Sorted by name.
 const EDGE_TYPE_BY_RELATION: [(&str, u8, bool); 46] = [
     ("after", 6, true),
     ("based_on", 0, false),
@@ -106,7 +106,7 @@ enum ServerLine {
     Relation(Relation),
 }
 
-/// Reads such a file.
+/// Reads a file of this format.
 pub struct ServerMemoryReader<R> {
     lines: LineReader<R>,
     now: i64,
@@ -123,7 +123,7 @@ pub struct ServerMemoryReader<R> {
 }
 
 impl<R: BufRead> ServerMemoryReader<R> {
-    /// Reads `file` as made at `now` (microseconds since 1970) in a session of the importer's; ids begin at 0.
+    /// Reads `file` with creation time `now` (microseconds since 1970) in the given session; ids begin at 0.
     pub fn new(file: R, now: i64, session_id: u32) -> ServerMemoryReader<R> {
         ServerMemoryReader {
             lines: LineReader::new(file),
@@ -139,7 +139,7 @@ impl<R: BufRead> ServerMemoryReader<R> {
         }
     }
 
-    /// The lines that could not be used so far.
+    /// The lines rejected so far.
     pub fn bad_lines(&self) -> &BadLines {
         &self.bad_lines
     }
@@ -150,7 +150,7 @@ impl<R: BufRead> ServerMemoryReader<R> {
                 return Ok(Some(item));
             }
             if self.ended {
-                // Ends that no entity has: whoever relates to them knows at least their names.
+                // The ends that no entity describes get a node with their name.
                 let Some(relation) = self.pending_relations.pop_front() else { return Ok(None) };
                 for name in [&relation.from, &relation.to] {
                     if !self.names.contains_key(name) {
@@ -193,7 +193,7 @@ impl<R: BufRead> ServerMemoryReader<R> {
     }
 
     fn charge_memory(&mut self, bytes: usize) -> Result<()> {
-        // Some more for the map's own entry.
+        // The constant covers the map's own entry.
         self.charged_bytes = self.charged_bytes.saturating_add(bytes + 64);
         if self.charged_bytes > ENTITY_NAMES_BYTES {
             return Err(Error::new(
@@ -292,12 +292,12 @@ impl<R: BufRead> Iterator for ServerMemoryReader<R> {
     }
 }
 
-/// The edge type that a relation's name means, and whether its ends are the other way around.
+/// The edge type that a relation's name means, and whether its ends are reversed.
 fn edge_type_for_relation(name: &str) -> (u8, bool) {
     let mut normalized = String::with_capacity(name.len());
     for character in name.trim().chars() {
         if character.is_alphanumeric() {
-            // "partOf" is "part_of".
+            // "partOf" becomes "part_of".
             if character.is_uppercase() && normalized.chars().last().is_some_and(char::is_lowercase) {
                 normalized.push('_');
             }
@@ -314,7 +314,7 @@ fn edge_type_for_relation(name: &str) -> (u8, bool) {
     }
 }
 
-/// The title and its observations as texts that fit into nodes.
+/// The title and observations as texts that fit into nodes.
 fn split_content(title: &str, observations: &[String]) -> Vec<String> {
     let mut texts = vec![String::new()];
     let lines = std::iter::once(title.to_owned()).chain(observations.iter().map(|text| format!("- {text}")));
@@ -334,7 +334,7 @@ fn split_content(title: &str, observations: &[String]) -> Vec<String> {
                 texts.push(String::new());
                 continue;
             }
-            // Longer than a node: cut between characters.
+            // Longer than a node: split between characters.
             let (head, tail) = rest.split_at(rest.floor_char_boundary(CONTENT_BYTES));
             text.push_str(head);
             rest = tail;

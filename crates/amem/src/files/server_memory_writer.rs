@@ -1,5 +1,6 @@
-//! Writing the JSONL of `@modelcontextprotocol/server-memory`: a node becomes an entity `node-ID` of its type with its text as
-//! the one observation, an edge a relation. Confidence, times, sessions, weights and vectors have no place there.
+//! Writes the JSONL of `@modelcontextprotocol/server-memory`. A node becomes an entity `node-ID` of its type with
+//! its text as the only observation; an edge becomes a relation. The format has no place for confidence, times,
+//! sessions, weights and vectors.
 
 use std::io::Write;
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use super::item::{EDGE_TYPES, EVENT_TYPES, EdgeItem, NodeItem};
 use super::parse_error;
 
-/// Writes such a file.
+/// Writes a file of this format.
 pub struct ServerMemoryWriter<W> {
     out: W,
 }
@@ -45,7 +46,7 @@ impl<W: Write> ServerMemoryWriter<W> {
     }
 }
 
-/// What an entity is called.
+/// The name of a node's entity.
 fn entity_name(id: u64) -> String {
     format!("node-{id}")
 }

@@ -1,9 +1,10 @@
-//! All formats: what is written is what is read, and nothing that anybody puts into a file does harm.
+//! All formats: reading returns what was written, and malformed files do no harm.
 
 use std::io::Cursor;
 
 use proptest::prelude::*;
 use quad_core::Result;
+use quad_store::testing::TestRng;
 
 use super::amem_file::{EDGE_BYTES, HEADER_BYTES, NODE_BYTES};
 use super::limits::{CONTENT_BYTES, LINE_BYTES};
@@ -30,7 +31,7 @@ fn edge(source_id: u64, target_id: u64) -> EdgeItem {
     EdgeItem { source_id, target_id, edge_type: 1, weight: 0.7, created_at: NOW }
 }
 
-/// Random graphs. With `exact` numbers that only doubles hold, and what only our own format has.
+/// Random graphs. With `exact`, also f64 numbers and fields that only our own format can store.
 fn graphs(exact: bool) -> impl Strategy<Value = (Vec<NodeItem>, Vec<EdgeItem>)> {
     let ratio = move || {
         if exact {
@@ -190,7 +191,7 @@ fn trailing_indexes_and_other_dimensions_are_ignored() {
     let mut bytes = write_amem_bytes(&nodes, &edges);
     bytes.extend([1, 4, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9]);
     assert_eq!(read_amem(&bytes).unwrap(), items(nodes.clone(), edges));
-    // Vectors of 64 numbers: half of the block that is there.
+    // Vectors of 64 numbers: half of the stored block.
     bytes[8] = 64;
     let mut reader = AmemReader::open(Cursor::new(&bytes)).unwrap();
     let items_read: Vec<Item> = reader.by_ref().collect::<Result<_>>().unwrap();
@@ -215,7 +216,7 @@ fn amem_errors_name_byte_offset() {
     };
     let huge = u64::MAX.to_le_bytes();
     for (at, bytes, error_offset, expected) in [
-        (0, b"X".as_slice(), 0, "no .amem file"),
+        (0, b"X".as_slice(), 0, "not an .amem file"),
         (4, &[2], 4, "version 2"),
         (16, &huge, 32, "nodes"),
         (24, &huge, 40, "edges"),
@@ -224,14 +225,14 @@ fn amem_errors_name_byte_offset() {
         (56, &huge, 56, "vectors"),
         (8, &[255, 255, 255, 255], 56, "vectors"),
         (second_node, &[0], second_node, "not less"),
-        (second_node + 8, &[6], second_node + 8, "no event type"),
-        (second_node + 12, &huge, second_node + 12, "no time"),
+        (second_node + 8, &[6], second_node + 8, "not an event type"),
+        (second_node + 12, &huge, second_node + 12, "out of range"),
         (second_node + 24, &[0, 0, 0xc0, 0x7f], second_node + 24, "NaN"),
         (second_node + 44, &huge, second_node + 44, "text"),
-        (second_node + 52, &huge[..4], second_node + 52, "longer than any"),
+        (second_node + 52, &huge[..4], second_node + 52, "the maximum is"),
         (first_edge, &[9], first_edge, "node 9"),
         (first_edge + 8, &[1], first_edge, "itself"),
-        (first_edge + 16, &[7], first_edge + 16, "no edge type"),
+        (first_edge + 16, &[7], first_edge + 16, "not an edge type"),
     ] {
         let message = error_message(at, bytes);
         assert!(
@@ -247,7 +248,7 @@ fn oversized_content_length_is_rejected() {
     let mut bytes = write_amem_bytes(&nodes, &edges);
     let contents = (HEADER_BYTES + 3 * NODE_BYTES + 3 * EDGE_BYTES) as usize;
     bytes[contents..contents + 4].copy_from_slice(&u32::MAX.to_le_bytes());
-    assert!(read_amem(&bytes).unwrap_err().message().contains("65536 are the most"));
+    assert!(read_amem(&bytes).unwrap_err().message().contains("the maximum is 65536"));
     bytes[contents..contents + 4].copy_from_slice(&60_000u32.to_le_bytes());
     assert!(read_amem(&bytes).is_err());
 }
@@ -261,37 +262,27 @@ fn truncated_amem_file_is_rejected() {
     }
     let text = write_jsonl_bytes(&items(nodes, edges));
     for length in 0..text.len() {
-        // What is whole up to there is read; what is not is an error; neither is a panic.
+        // Complete lines are read, an incomplete one is an error; nothing panics.
         let result = read_jsonl(&text[..length]);
         assert!(result.is_err() || text[length - 1] == b'\n' || text[length] == b'\n', "{length}");
     }
 }
 
-/// A generator with a fixed seed, so that what fails once fails again.
-struct TestRng(u64);
-
-impl TestRng {
-    fn next(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % below.max(1)
-    }
-}
-
 fn mutate(original: &[u8], rng: &mut TestRng) -> Vec<u8> {
     let mut bytes = original.to_vec();
-    for _ in 0..=rng.next(4) {
-        let at = rng.next(bytes.len());
-        match rng.next(6) {
-            0 => bytes[at] ^= 1 << rng.next(8),
-            1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][rng.next(5)],
+    for _ in 0..=rng.below(4) {
+        let at = rng.below(bytes.len());
+        match rng.below(6) {
+            0 => bytes[at] ^= 1 << rng.below(8),
+            1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][rng.below(5)],
             2 => bytes.truncate(at.max(1)),
             3 => {
                 let end = (at + 8).min(bytes.len());
-                bytes[at..end].fill([0, 0xff][rng.next(2)]);
+                bytes[at..end].fill([0, 0xff][rng.below(2)]);
             }
-            4 => bytes.insert(at, rng.next(256) as u8),
+            4 => bytes.insert(at, rng.below(256) as u8),
             _ => {
-                let from = rng.next(bytes.len());
+                let from = rng.below(bytes.len());
                 let end = (from + 40).min(bytes.len());
                 let copied = bytes[from..end].to_vec();
                 bytes.splice(at..at, copied);
@@ -310,14 +301,14 @@ fn mutated_files_do_not_panic_or_exceed_limits() {
         br#"{"type":"entity","name":"Ada","entityType":"person","observations":["wrote","thought"]}
 {"type":"relation","from":"Ada","to":"Acme","relationType":"works_at"}
 "#;
-    let mut rng = TestRng(42);
+    let mut rng = TestRng::new(42);
     let mut error_count = 0;
     for _ in 0..20_000 {
         let bytes = mutate(&binary, &mut rng);
         match AmemReader::open(Cursor::new(&bytes)) {
             Err(_) => error_count += 1,
             Ok(reader) => {
-                // A header cannot promise more than the file holds.
+                // A header cannot promise more than the file contains.
                 assert!(reader.node_count() * NODE_BYTES <= bytes.len() as u64);
                 for item in reader {
                     if let Ok(Item::Node(node)) = &item {
@@ -344,17 +335,17 @@ fn jsonl_errors_name_line() {
     assert!(error_message(r#"{"format":"quadrivium-memory","version":2}"#).contains("version 2"));
     assert!(
         error_message(&format!("{header}\n{valid_line}\n\n{valid_line}"))
-            .starts_with("Line 4: node 1 comes after")
+            .starts_with("Line 4: node 1 follows")
     );
     for (invalid_line, expected) in [
-        (valid_line.replace("fact", "fakt"), "is no event type"),
+        (valid_line.replace("fact", "fakt"), "is not an event type"),
         (valid_line.replace("0.5", "1.5"), "confidence"),
         (valid_line.replace("0.5", "\"0.5\""), "confidence"),
         (valid_line.replace("\"id\":1", "\"id\":18446744073709551615"), "too large"),
         (valid_line.replace("\"x\"", &format!("\"{}\"", "x".repeat(CONTENT_BYTES + 1))), "bytes"),
         (valid_line.replace("\"x\"", "\"x\",\"vector\":[1.0]"), "vector"),
         (valid_line.replace("\"x\"", "\"x\",\"more\":1"), "more"),
-        (valid_line.replace("node", "blob"), "neither node nor edge"),
+        (valid_line.replace("node", "blob"), "not node, edge or session"),
         ("x".repeat(LINE_BYTES + 5), "longer"),
         (
             r#"{"type":"edge","source_id":1,"target_id":2,"edge_type":"supports","weight":1,"created_at":1}"#
@@ -366,7 +357,7 @@ fn jsonl_errors_name_line() {
         assert!(message.starts_with("Line 2:") && message.contains(expected), "{message}");
     }
     assert_eq!(read_jsonl(format!("{header}\r\n{valid_line}\r\n").as_bytes()).unwrap().len(), 1);
-    // Nothing but the bad line is lost, and what hangs on it.
+    // Only the bad line is lost, and the edges of its node.
     let second = valid_line.replace("\"id\":1", "\"id\":2");
     let edge =
         r#"{"type":"edge","source_id":2,"target_id":1,"edge_type":"supports","weight":1,"created_at":1}"#;

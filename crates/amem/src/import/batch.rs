@@ -1,4 +1,4 @@
-//! The nodes, edges and sessions of a file that come in with one transaction.
+//! The nodes, edges and sessions of a file that one transaction imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,19 @@ use quad_store::{Sql, Tx, Value as Cell, batch, params};
 
 use super::ACTOR;
 use super::node_id_map::NodeIdMap;
+use crate::adjacency::EdgesBySource;
 use crate::counters::{self, Counters};
 use crate::edge::{self, Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::files::{EdgeItem, FileFormat, Item, MemoryFile, NodeItem, SessionItem};
 use crate::node::{self, Node, NodeId};
-use crate::packed_edges::EdgesBySource;
 use crate::session::{self, SessionId};
 use crate::{decay, insert, limits, supersede, tags};
 
-/// What tells a node of a file from others.
+/// Identifies a node of a file.
 type NodeDigest = [u8; 16];
 
-/// How the numbers of a file read here.
+/// The local ids of the file's nodes and sessions.
 #[derive(Clone, Debug)]
 pub(super) struct IdMap {
     format: FileFormat,
@@ -27,7 +27,7 @@ pub(super) struct IdMap {
     sessions: BTreeMap<u32, SessionId>,
 }
 
-/// What a portion adds to them.
+/// The ids that a batch adds to an [`IdMap`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct IdMapDelta {
     nodes: Vec<(u64, NodeId)>,
@@ -45,17 +45,17 @@ impl IdMap {
     }
 }
 
-/// What is to be done about a portion.
+/// What a batch has to write.
 #[derive(Default)]
 pub(super) struct BatchPlan {
     pub id_map_delta: IdMapDelta,
-    /// Nodes and edges that are here already.
+    /// Nodes and edges that exist already.
     pub existing: u64,
     pub edges_left_out: u64,
-    /// Nodes that are not, with their digests.
+    /// Nodes to insert, with their digests.
     new_nodes: Vec<(usize, NodeDigest)>,
     new_edges: Vec<(Edge, i64)>,
-    /// Sessions that say something new.
+    /// Sessions with data that the stored ones lack.
     changed_sessions: Vec<usize>,
 }
 
@@ -65,7 +65,7 @@ impl BatchPlan {
     }
 }
 
-/// What became of a portion.
+/// The result of a batch.
 #[derive(Default)]
 pub(super) struct BatchResult {
     pub id_map_delta: IdMapDelta,
@@ -74,11 +74,11 @@ pub(super) struct BatchResult {
     pub sessions: u64,
     pub existing: u64,
     pub edges_left_out: u64,
-    /// The last node that was added.
+    /// The last node inserted.
     pub newest_id: Option<u64>,
 }
 
-/// A portion.
+/// The items of one transaction.
 #[derive(Default)]
 pub(super) struct ImportBatch {
     pub nodes: Vec<NodeItem>,
@@ -87,7 +87,7 @@ pub(super) struct ImportBatch {
 }
 
 impl ImportBatch {
-    /// Reads what makes up to so many rows, if there is anything left.
+    /// Reads items for up to `rows` rows; `None` at the end of the file.
     pub fn read(file: &mut MemoryFile, rows: usize) -> Result<Option<ImportBatch>> {
         let mut batch = ImportBatch::default();
         let (mut row_count, mut bytes, mut session_ids) = (0, 0, BTreeSet::new());
@@ -114,7 +114,7 @@ impl ImportBatch {
         Ok((row_count > 0).then_some(batch))
     }
 
-    /// Finds out what of it is new.
+    /// Determines what is new.
     pub fn plan(&self, sql: &mut dyn Sql, id_map: &IdMap) -> Result<BatchPlan> {
         let mut plan = BatchPlan::default();
         let mut local_ids: BTreeMap<u64, NodeId> = BTreeMap::new();
@@ -139,7 +139,7 @@ impl ImportBatch {
             }
         }
         if !plan.new_nodes.is_empty() {
-            // There is something to do; what else there is shows when these are in.
+            // Edges and sessions are planned after these nodes have their ids.
             return Ok(plan);
         }
         let local_id = |id: u64| local_ids.get(&id).copied().or_else(|| id_map.nodes.get(id));
@@ -157,7 +157,7 @@ impl ImportBatch {
         Ok(plan)
     }
 
-    /// Which edges are new, given where their ends are.
+    /// Determines which edges are new, given the local ids of their ends.
     fn plan_edges(
         &self,
         sql: &mut dyn Sql,
@@ -170,7 +170,7 @@ impl ImportBatch {
                 plan.edges_left_out += 1;
                 continue;
             };
-            // Two names of a file may mean one node here.
+            // Two names of a file may be one local node.
             if source == target {
                 plan.edges_left_out += 1;
                 continue;
@@ -197,7 +197,7 @@ impl ImportBatch {
         Ok(())
     }
 
-    /// Nodes that no import brought but that are the same: the file was written from this graph.
+    /// Nodes that were not imported but are identical: the file was exported from this graph.
     fn find_local(
         &self,
         sql: &mut dyn Sql,
@@ -223,37 +223,37 @@ impl ImportBatch {
         Ok(local_copies.collect())
     }
 
-    /// Takes it in.
+    /// Writes what is new.
     pub fn write(&self, tx: &mut Tx<'_>, id_map: &IdMap) -> Result<BatchResult> {
-        let mut stats = counters::lock(tx)?;
+        let mut counters = counters::lock(tx)?;
         let mut plan = self.plan(tx, id_map)?;
         let mut result =
             BatchResult { id_map_delta: std::mem::take(&mut plan.id_map_delta), ..BatchResult::default() };
         let mut changed_nodes = BTreeSet::new();
         if !plan.new_nodes.is_empty() {
-            self.write_nodes(tx, &mut stats, id_map, &plan, &mut result)?;
+            self.write_nodes(tx, &mut counters, id_map, &plan, &mut result)?;
             let local_ids: BTreeMap<u64, NodeId> = result.id_map_delta.nodes.iter().copied().collect();
             let local_id = |id: u64| local_ids.get(&id).copied().or_else(|| id_map.nodes.get(id));
             self.plan_edges(tx, local_id, &mut plan)?;
             plan.changed_sessions = (0..self.sessions.len()).collect();
         }
-        write_edges(tx, &mut stats, &plan.new_edges, &mut result, &mut changed_nodes)?;
+        write_edges(tx, &mut counters, &plan.new_edges, &mut result, &mut changed_nodes)?;
         let local_ids: BTreeMap<u64, NodeId> = result.id_map_delta.nodes.iter().copied().collect();
         for index in &plan.changed_sessions {
             if let Some(item) = self.sessions.get(*index) {
                 let local_id = |id: u64| local_ids.get(&id).copied().or_else(|| id_map.nodes.get(id));
-                self.write_session(tx, &mut stats, id_map, item, local_id, &mut result)?;
+                self.write_session(tx, &mut counters, id_map, item, local_id, &mut result)?;
             }
         }
         result.existing = plan.existing;
         result.edges_left_out += plan.edges_left_out;
-        stats.save(tx)?;
+        counters.save(tx)?;
         tx.invalidate(tags::counters());
         tx.invalidate(tags::nodes());
         tags::invalidate_nodes(tx, &changed_nodes);
         tx.audit_output("nodes_added", result.nodes);
         tx.audit_output("edges_added", result.edges);
-        // A file's ids ascend, and so must what is learned of them.
+        // An id map needs ascending file ids.
         result.id_map_delta.nodes.sort_unstable();
         Ok(result)
     }
@@ -261,12 +261,12 @@ impl ImportBatch {
     fn write_nodes(
         &self,
         tx: &mut Tx<'_>,
-        stats: &mut Counters,
+        counters: &mut Counters,
         id_map: &IdMap,
         plan: &BatchPlan,
         result: &mut BatchResult,
     ) -> Result<()> {
-        let now = stats.next_timestamp();
+        let now = counters.next_timestamp();
         let mut nodes: Vec<(Node, &str)> = Vec::with_capacity(plan.new_nodes.len());
         let mut vectors: Vec<(NodeId, &[f32])> = Vec::new();
         let mut digests: BTreeMap<NodeDigest, NodeId> = BTreeMap::new();
@@ -274,13 +274,13 @@ impl ImportBatch {
         for (index, digest) in &plan.new_nodes {
             let Some(item) = self.nodes.get(*index) else { continue };
             if let Some(existing_id) = digests.get(digest) {
-                // The same thing twice in a file without ids of its own.
+                // The same entity twice in a file without ids.
                 result.id_map_delta.nodes.push((item.id, *existing_id));
                 continue;
             }
             let created_at = item.created_at.clamp(0, now);
-            let session = get_or_create_session(tx, stats, id_map, item.session_id, created_at, result)?;
-            let id = assign_node_id(stats, id_map.format, item.id);
+            let session = get_or_create_session(tx, counters, id_map, item.session_id, created_at, result)?;
+            let id = assign_node_id(counters, id_map.format, item.id);
             let last_accessed = item.last_accessed.clamp(created_at, now);
             let access_count = i64::from(item.access_count);
             let node = Node {
@@ -293,10 +293,10 @@ impl ImportBatch {
                 last_accessed,
                 effective_access: decay::effective_access(last_accessed, access_count),
                 superseded_by: None,
-                // The one character that PostgreSQL has no place for.
+                // PostgreSQL cannot store NUL characters.
                 content: item.content.replace('\0', "\u{fffd}"),
             };
-            stats.count_nodes(node.event_type, 1);
+            counters.count_nodes(node.event_type, 1);
             *session_node_counts.entry(session).or_default() += 1;
             vectors.extend(item.vector.as_deref().map(|vector| (id, vector)));
             digests.insert(*digest, id);
@@ -307,13 +307,13 @@ impl ImportBatch {
         for group in nodes.chunk_by(|(_, a), (_, b)| a == b) {
             let made_by = group.first().map_or(ACTOR, |(_, made_by)| *made_by);
             let group_nodes: Vec<Node> = group.iter().map(|(node, _)| node.clone()).collect();
-            // What leaves them comes later, by itself.
-            node::insert(tx, made_by, &group_nodes, &EdgesBySource::new())?;
+            // The edges are inserted later and packed then.
+            node::insert(tx, made_by, &group_nodes, &EdgesBySource::default())?;
         }
         insert::insert_vectors(tx, &vectors)?;
         insert_digests(tx, &digests)?;
         for (session, count) in session_node_counts {
-            session::count_nodes(tx, stats, session, count)?;
+            session::count_nodes(tx, counters, session, count)?;
             tx.invalidate(tags::session(session));
         }
         for event_type in EventType::ALL {
@@ -328,16 +328,16 @@ impl ImportBatch {
     fn write_session(
         &self,
         tx: &mut Tx<'_>,
-        stats: &mut Counters,
+        counters: &mut Counters,
         id_map: &IdMap,
         item: &SessionItem,
         local_id: impl Fn(u64) -> Option<NodeId>,
         result: &mut BatchResult,
     ) -> Result<()> {
-        let now = stats.next_timestamp();
+        let now = counters.next_timestamp();
         let clamp_time = |time: Option<i64>| time.map(|time| time.clamp(0, now));
         let started = clamp_time(item.started_at).unwrap_or(now);
-        let id = get_or_create_session(tx, stats, id_map, item.session_id, started, result)?;
+        let id = get_or_create_session(tx, counters, id_map, item.session_id, started, result)?;
         let metadata = item.metadata.as_ref().map(ToString::to_string);
         let metadata = metadata.filter(|text| text.len() <= limits::METADATA_BYTES);
         let episode = item.episode_id.and_then(local_id);
@@ -366,7 +366,7 @@ impl ImportBatch {
     }
 }
 
-/// Whether a session of a file knows what the stored one does not.
+/// Whether a session of the file has data that the stored one lacks.
 fn has_new_data(
     item: &SessionItem,
     stored: &session::Session,
@@ -380,27 +380,27 @@ fn has_new_data(
         || (stored.started_by == ACTOR && author_or_default(item.started_by.as_deref()) != ACTOR)
 }
 
-/// Who made something, as it is stored.
+/// The author as stored.
 fn author_or_default(name: Option<&str>) -> &str {
     let is_valid = |name: &&str| (1..=limits::AUTHOR_BYTES).contains(&name.len()) && !name.contains('\0');
     name.filter(is_valid).unwrap_or(ACTOR)
 }
 
-/// The id of a node that comes in: its own, if that is still free and not absurd.
-fn assign_node_id(stats: &mut Counters, format: FileFormat, file_id: u64) -> NodeId {
+/// The id of an imported node: its own if it is free and not too large, else the next one.
+fn assign_node_id(counters: &mut Counters, format: FileFormat, file_id: u64) -> NodeId {
     let requested_id = i64::try_from(file_id).unwrap_or(i64::MAX);
     let keep_id = format != FileFormat::ServerMemory
-        && requested_id >= stats.next_id
+        && requested_id >= counters.next_id
         && requested_id <= limits::IMPORT_ID_MAX;
-    let id = if keep_id { requested_id } else { stats.next_id };
-    stats.next_id = id + 1;
+    let id = if keep_id { requested_id } else { counters.next_id };
+    counters.next_id = id + 1;
     NodeId(id)
 }
 
-/// The session here that a session of the file is; made if there is none.
+/// The local session for a session of the file; created if there is none.
 fn get_or_create_session(
     tx: &mut Tx<'_>,
-    stats: &mut Counters,
+    counters: &mut Counters,
     id_map: &IdMap,
     file_session_id: u32,
     started_at: i64,
@@ -415,7 +415,7 @@ fn get_or_create_session(
         && file_session_id <= limits::IMPORT_SESSION_MAX
         && session::find(tx, SessionId(file_session_id))?.is_none();
     let id = keep_id.then_some(SessionId(file_session_id));
-    let id = session::create_at(tx, stats, id, ACTOR, None, started_at)?;
+    let id = session::create_at(tx, counters, id, ACTOR, None, started_at)?;
     result.id_map_delta.sessions.insert(file_session_id, id);
     result.sessions += 1;
     Ok(id)
@@ -423,12 +423,12 @@ fn get_or_create_session(
 
 fn write_edges(
     tx: &mut Tx<'_>,
-    stats: &mut Counters,
+    counters: &mut Counters,
     edges: &[(Edge, i64)],
     result: &mut BatchResult,
     changed_nodes: &mut BTreeSet<NodeId>,
 ) -> Result<()> {
-    let now = stats.next_timestamp();
+    let now = counters.next_timestamp();
     let is_supersession = |edge: &Edge| edge.edge_type == EdgeType::Supersedes;
     let other_edges: Vec<(Edge, i64)> = edges
         .iter()
@@ -439,7 +439,7 @@ fn write_edges(
     let mut added: Vec<Edge> = other_edges.iter().map(|(edge, _)| *edge).collect();
     let mut superseded_nodes = BTreeSet::new();
     for (edge, created_at) in edges.iter().filter(|(edge, _)| is_supersession(edge)) {
-        // One at a time, since each may close a circle with those before it.
+        // One at a time: each may close a cycle with the ones before it.
         match supersede::check_cycle(tx, edge.source, edge.target) {
             Ok(()) => {
                 edge::insert(tx, &[(*edge, (*created_at).clamp(0, now))])?;
@@ -454,14 +454,15 @@ fn write_edges(
         supersede::recompute_superseded_by(tx, target)?;
     }
     for edge in &added {
-        stats.count_edges(edge.edge_type, 1);
+        counters.count_edges(edge.edge_type, 1);
         changed_nodes.extend([edge.source, edge.target]);
     }
     result.edges += added.len() as u64;
     Ok(())
 }
 
-/// What tells a node of a file from others. Files without times have no ids of their own either.
+/// The digest that identifies a node of a file. A format without times has no stable ids either, so both are left
+/// out.
 fn node_digest(node: &NodeItem, format: FileFormat) -> NodeDigest {
     let mut context = ring::digest::Context::new(&ring::digest::SHA256);
     match format {
@@ -480,7 +481,7 @@ fn node_digest(node: &NodeItem, format: FileFormat) -> NodeDigest {
     digest
 }
 
-/// Those of these that an import brought, and as which nodes.
+/// The local ids of nodes that were imported before, by digest.
 fn find_imported(sql: &mut dyn Sql, digests: &[NodeDigest]) -> Result<BTreeMap<NodeDigest, NodeId>> {
     let tenant = sql.tenant().clone();
     let mut node_ids = BTreeMap::new();

@@ -1,12 +1,12 @@
-//! Importing: a file of memories becomes a part of the graph.
+//! Import: adds the memories of a file to the graph.
 //!
-//! A file is read in portions, each one transaction. Of every node that comes in, the digest of what the file says of it
-//! is kept beside its id here. So a node that is here already is recognised, be it from the same file, from a longer copy
-//! of it, or native to this graph; an import that was interrupted is simply run again; and what was forgotten since stays
-//! forgotten.
+//! A file is read in batches, each one transaction. For every imported node, a digest of its content in the file is
+//! stored with its local id. So a node is recognised when it comes again: from the same file, from a longer copy of
+//! it, or from an export of this graph. An interrupted import is simply run again. Nodes that were deleted after an
+//! import are not imported again.
 //!
-//! Nodes and sessions keep their numbers where these are free, else they get new ones. Edges that are here already keep
-//! their weight.
+//! Nodes and sessions keep their ids if these are free, else they get new ones. Edges that exist already keep their
+//! weight.
 
 mod batch;
 mod node_id_map;
@@ -24,47 +24,47 @@ use crate::files::{BadLines, FileFormat, MemoryFile};
 use crate::{Amem, limits, micros};
 use batch::{IdMap, ImportBatch};
 
-/// Who did it, in the audit trail and where a file does not say who made something.
+/// The actor in the audit log, and the author of items without one.
 const ACTOR: &str = "quad memory import";
 
-/// How long one transaction should take at most: every read waits for its audit event behind it.
+/// The target duration of one transaction. Other writes wait for it, and so does the audit event of each read.
 const BATCH_TIME_LIMIT: Duration = Duration::from_millis(50);
 
-/// How far an import is.
+/// The progress of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportProgress {
-    /// So much of the file has been read …
+    /// The part of the file read so far.
     pub done: u64,
-    /// … of so much, in a unit of the file's own.
+    /// The whole file, in the same unit.
     pub total: u64,
-    /// Nodes that were added so far.
+    /// Nodes added so far.
     pub nodes: u64,
-    /// Edges that were added so far.
+    /// Edges added so far.
     pub edges: u64,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportResult {
-    /// Nodes that were added.
+    /// Nodes added.
     pub nodes: u64,
-    /// Edges that were added.
+    /// Edges added.
     pub edges: u64,
-    /// Sessions that were added.
+    /// Sessions added.
     pub sessions: u64,
-    /// Nodes and edges that were there already.
+    /// Nodes and edges that existed already.
     pub existing: u64,
-    /// Edges that were left out: one of their ends has been forgotten, or they would close a circle of corrections.
+    /// Edges left out: one of their ends was deleted, or they would close a cycle of corrections.
     pub edges_left_out: u64,
-    /// Vectors that were left out: they are no directions in the graph's dimension.
+    /// Vectors left out: see [`AmemReader::vectors_left_out`](crate::files::AmemReader::vectors_left_out).
     pub vectors_left_out: u64,
-    /// Lines that could not be used.
+    /// Lines rejected.
     pub bad_lines: BadLines,
 }
 
 impl Amem {
-    /// Imports a file into a tenant's graph, and says after each portion how far it is. Lines that cannot be used are
-    /// reported and left out; a binary file that is wrong anywhere is refused before anything is changed.
+    /// Imports a file into a tenant's graph, and reports progress after each batch. Invalid lines are reported and
+    /// left out; a binary file with any error is rejected before anything is changed.
     pub async fn import(
         &self,
         tenant: &TenantId,
@@ -91,8 +91,8 @@ impl Amem {
         Ok((format, result))
     }
 
-    /// Takes one portion in, if there is anything new in it. Says how long its transaction held others up; the wait for its own
-    /// turn does not count.
+    /// Writes one batch if it has anything new. Returns the duration of its transaction, without the time spent
+    /// waiting for it.
     async fn import_batch(
         &self,
         tenant: &TenantId,
@@ -128,20 +128,20 @@ impl Amem {
         result.existing += batch_result.existing;
         result.edges_left_out += batch_result.edges_left_out;
         if let Some(newest_id) = batch_result.newest_id {
-            // Indexed while the import runs, not at the next search.
+            // Starts indexing while the import runs instead of at the next search.
             self.engine.notify_added(tenant, newest_id);
         }
         Ok((batch_result.id_map_delta, elapsed))
     }
 
-    /// Waits until what searches derive from the graph is written: for commands that end.
+    /// Waits until the search indexes are written: for commands that end.
     pub async fn wait_for_index(&self) -> Result<()> {
         let engine = self.engine.clone();
         tokio::task::spawn_blocking(move || engine.wait_idle()).await.map_err(quad_core::Error::internal)
     }
 }
 
-/// How many rows the next transaction should have, if so many took so long.
+/// The number of rows for the next transaction, from the duration of the last one.
 fn next_batch_size(rows: usize, elapsed: Duration) -> usize {
     if elapsed > BATCH_TIME_LIMIT {
         (rows / 2).max(limits::MIN_IMPORT_ROWS)

@@ -1,8 +1,8 @@
-//! Which node of a file is which node here.
+//! Maps node ids of a file to local ids.
 
 use crate::node::NodeId;
 
-/// Runs of nodes that follow each other in the file and here. Most files are one.
+/// Runs of nodes with consecutive ids in the file and in the graph. Most files are one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct NodeIdMap {
     runs: Vec<IdRun>,
@@ -16,7 +16,7 @@ struct IdRun {
 }
 
 impl NodeIdMap {
-    /// Adds a node. Ids of a file ascend.
+    /// Adds a node. File ids must ascend.
     pub fn insert(&mut self, file_id: u64, node_id: NodeId) {
         if let Some(last) = self.runs.last_mut()
             && last.first_file_id + last.count == file_id
@@ -28,7 +28,7 @@ impl NodeIdMap {
         self.runs.push(IdRun { first_file_id: file_id, first_node_id: node_id, count: 1 });
     }
 
-    /// The node here, if it came in.
+    /// The local id of a node, if it was imported.
     pub fn get(&self, file_id: u64) -> Option<NodeId> {
         let run_index = self.runs.partition_point(|run| run.first_file_id <= file_id);
         let run = self.runs.get(run_index.checked_sub(1)?)?;

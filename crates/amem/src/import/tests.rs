@@ -1,4 +1,4 @@
-//! Files in and out of a graph, on every backend.
+//! Import and export on every backend.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use super::*;
 use crate::files::{EdgeItem, FileFormat, Item, JsonlWriter, NodeItem, write_amem};
-use crate::testing::{TestEnv, test_envs, test_envs_with_data};
+use crate::testing::{MemoryEnv, test_envs, test_envs_with_data};
 
 fn temp_file(text: &str) -> NamedTempFile {
     let mut file = NamedTempFile::new().unwrap();
@@ -18,14 +18,14 @@ fn temp_file(text: &str) -> NamedTempFile {
     file
 }
 
-async fn import(world: &TestEnv, path: &Path) -> ImportResult {
-    world.amem.import(&world.test_store.tenant, path, |_| {}).await.unwrap().1
+async fn import(env: &MemoryEnv, path: &Path) -> ImportResult {
+    env.scheme.import(&env.test_store.tenant, path, |_| {}).await.unwrap().1
 }
 
-async fn export_to_file(world: &TestEnv, format: FileFormat) -> NamedTempFile {
+async fn export_to_file(env: &MemoryEnv, format: FileFormat) -> NamedTempFile {
     let file = NamedTempFile::new().unwrap();
     let opened = std::fs::OpenOptions::new().write(true).open(file.path()).unwrap();
-    world.amem.export(&world.test_store.tenant, format, opened, |_, _| {}).await.unwrap();
+    env.scheme.export(&env.test_store.tenant, format, opened, |_, _| {}).await.unwrap();
     file
 }
 
@@ -42,7 +42,7 @@ fn node(id: u64, content: &str) -> NodeItem {
         confidence: 0.75,
         access_count: 2,
         last_accessed: 1_740_800_000_000_000,
-        created_by: Some("somebody".to_owned()),
+        created_by: Some("agent_7".to_owned()),
         content: content.to_owned(),
         vector: None,
     }
@@ -66,8 +66,8 @@ fn amem(nodes: &[NodeItem], edges: &[EdgeItem]) -> NamedTempFile {
     file
 }
 
-async fn version(world: &TestEnv) -> Option<quad_core::Version> {
-    world.read_set("amem://graph/stats").await.version
+async fn version(env: &MemoryEnv) -> Option<quad_core::Version> {
+    env.read_set("amem://graph/stats").await.unwrap().version
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -98,7 +98,7 @@ async fn export_import_round_trip() {
         for uri in ["amem://graph/stats", "amem://graph/recent", "amem://sessions", "amem://types/fact"] {
             assert_eq!(source.read(uri).await.unwrap(), target.read(uri).await.unwrap(), "{uri}");
         }
-        // The same in the original's format, but for what that has no place for; and it is known to be the same.
+        // The `.amem` format loses what it cannot store, and its nodes are recognised.
         let amem_file = export_to_file(source, FileFormat::Amem).await;
         let imported = import(&target, amem_file.path()).await;
         assert_eq!((imported.nodes, imported.edges), (0, 0));
@@ -109,54 +109,54 @@ async fn export_import_round_trip() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn import_is_idempotent() {
-    for world in test_envs_with_data().await {
-        // What was written from this graph is in it.
+    for env in test_envs_with_data().await {
+        // An export of this graph has nothing new for it.
         for format in [FileFormat::Jsonl, FileFormat::Amem] {
-            let own_export = export_to_file(&world, format).await;
-            let version_before = version(&world).await;
-            let imported = import(&world, own_export.path()).await;
+            let own_export = export_to_file(&env, format).await;
+            let version_before = version(&env).await;
+            let imported = import(&env, own_export.path()).await;
             assert_eq!(
                 (imported.nodes, imported.edges, imported.sessions, imported.existing),
                 (0, 0, 0, 10),
                 "{format:?}"
             );
-            assert_eq!(version(&world).await, version_before, "nothing was changed");
+            assert_eq!(version(&env).await, version_before, "nothing was changed");
         }
-        // What was in another graph is not, and gets other numbers where these are taken.
+        // An export of another graph is new, and its nodes get new ids where theirs are taken.
         let nodes: Vec<NodeItem> = (0..7).map(|id| node(id, &format!("their {id}"))).collect();
         let edges = [edge(1, 0, 0), edge(5, 2, 3), edge(6, 1, 6)];
         let foreign_file = jsonl(&nodes, &edges);
-        let imported = import(&world, foreign_file.path()).await;
+        let imported = import(&env, foreign_file.path()).await;
         assert_eq!((imported.nodes, imported.edges, imported.sessions, imported.existing), (7, 3, 1, 0));
-        let node_json = world.read("amem://node/6").await.unwrap();
+        let node_json = env.read("amem://node/6").await.unwrap();
         assert_eq!(node_json["content"], "their 2");
         assert_eq!((&node_json["superseded_by"], &node_json["session_id"]), (&json!(9), &json!(4)));
-        let version_before = version(&world).await;
+        let version_before = version(&env).await;
         for copy in [&foreign_file, &amem(&nodes, &edges)] {
-            let imported = import(&world, copy.path()).await;
+            let imported = import(&env, copy.path()).await;
             assert_eq!((imported.nodes, imported.edges, imported.existing), (0, 0, 10));
         }
-        assert_eq!(version(&world).await, version_before);
-        // A copy that has grown brings what is new, and leads to what is there.
+        assert_eq!(version(&env).await, version_before);
+        // A longer copy adds what is new, linked to existing nodes.
         let mut nodes = nodes;
         nodes.push(node(7, "their newest"));
-        let imported = import(&world, jsonl(&nodes, &[edge(7, 0, 1)]).path()).await;
+        let imported = import(&env, jsonl(&nodes, &[edge(7, 0, 1)]).path()).await;
         assert_eq!((imported.nodes, imported.edges, imported.sessions), (1, 1, 0));
-        let node_json = world.read("amem://node/11").await.unwrap();
+        let node_json = env.read("amem://node/11").await.unwrap();
         assert_eq!(node_json["outgoing_edges"][0]["target_id"], 4);
         assert_eq!(node_json["session_id"], 4);
-        // What was forgotten stays forgotten, and so does what hangs on it.
-        world.call("memory_forget", json!({"node_id": 11, "reason": "a test"})).await.unwrap();
-        let imported = import(&world, jsonl(&nodes, &[edge(7, 0, 1)]).path()).await;
+        // A deleted node is not imported again, nor are its edges.
+        env.call("memory_forget", json!({"node_id": 11, "reason": "a test"})).await.unwrap();
+        let imported = import(&env, jsonl(&nodes, &[edge(7, 0, 1)]).path()).await;
         assert_eq!((imported.nodes, imported.edges, imported.edges_left_out), (0, 0, 1));
-        assert_eq!(world.read("amem://node/11").await.unwrap_err().kind(), Kind::NotFound);
-        assert_eq!(world.violations().await, Vec::<String>::new());
+        assert_eq!(env.read("amem://node/11").await.unwrap_err().kind(), Kind::NotFound);
+        assert_eq!(env.violations().await, Vec::<String>::new());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn interrupted_import_can_be_resumed() {
-    for world in test_envs().await {
+    for env in test_envs().await {
         let nodes: Vec<NodeItem> = (0..2_500).map(|id| node(id * 2, &format!("number {id}"))).collect();
         let edges: Vec<EdgeItem> = (1..2_500)
             .flat_map(|id| [(id, id - 1, 6), (id, id / 2, 0), (id, id / 3, 4)])
@@ -165,15 +165,15 @@ async fn interrupted_import_can_be_resumed() {
             .collect();
         let full_file = jsonl(&nodes, &edges);
         let text = std::fs::read_to_string(full_file.path()).unwrap();
-        // As an interrupted one leaves it.
+        // A part of the file, as an interrupted import leaves it.
         let lines: Vec<&str> = text.lines().collect();
         for line_count in [1, 1_500, 2_501, 4_000] {
-            import(&world, temp_file(&lines[..line_count].join("\n")).path()).await;
+            import(&env, temp_file(&lines[..line_count].join("\n")).path()).await;
         }
         let mut progress_events = Vec::new();
-        let (format, imported) = world
-            .amem
-            .import(&world.test_store.tenant, full_file.path(), |progress| progress_events.push(progress))
+        let (format, imported) = env
+            .scheme
+            .import(&env.test_store.tenant, full_file.path(), |progress| progress_events.push(progress))
             .await
             .unwrap();
         assert_eq!(format, FileFormat::Jsonl);
@@ -182,31 +182,31 @@ async fn interrupted_import_can_be_resumed() {
             progress_events.len() > 4 && progress_events.windows(2).all(|pair| pair[0].done <= pair[1].done)
         );
         assert!(progress_events.last().is_some_and(|last| last.done == last.total));
-        let exported = export_to_file(&world, FileFormat::Jsonl).await;
+        let exported = export_to_file(&env, FileFormat::Jsonl).await;
         let exported_items: BTreeSet<String> =
             items(exported.path()).iter().map(|item| format!("{item:?}")).collect();
         for item in items(full_file.path()) {
             assert!(exported_items.contains(&format!("{item:?}")), "{item:?}");
         }
-        assert_eq!(world.read("amem://graph/stats").await.unwrap()["node_count"], 2_500);
-        world.amem.wait_for_index().await.unwrap();
-        assert_eq!(world.violations().await, Vec::<String>::new());
+        assert_eq!(env.read("amem://graph/stats").await.unwrap()["node_count"], 2_500);
+        env.scheme.wait_for_index().await.unwrap();
+        assert_eq!(env.violations().await, Vec::<String>::new());
         let search_result =
-            world.call("memory_search", json!({"query": "1234", "mode": "text"})).await.unwrap();
+            env.call("memory_search", json!({"query": "1234", "mode": "text"})).await.unwrap();
         assert_eq!(search_result["nodes"][0]["id"], 2_468);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_imports_do_not_duplicate() {
-    for world in test_envs().await {
-        let other = world.reopen_same_dir().await;
+    for env in test_envs().await {
+        let other = env.reopen_same_dir().await;
         let nodes: Vec<NodeItem> = (0..1_500).map(|id| node(id, &format!("number {id}"))).collect();
         let edges: Vec<EdgeItem> = (1..1_500).map(|id| edge(id, id - 1, 6)).collect();
         let file = jsonl(&nodes, &edges);
-        let (first, second) = tokio::join!(import(&world, file.path()), import(&other, file.path()));
+        let (first, second) = tokio::join!(import(&env, file.path()), import(&other, file.path()));
         assert_eq!((first.nodes + second.nodes, first.edges + second.edges), (1_500, 1_499));
-        assert_eq!(world.violations().await, Vec::<String>::new());
+        assert_eq!(env.violations().await, Vec::<String>::new());
     }
 }
 
@@ -217,29 +217,29 @@ async fn entity_import_is_idempotent() {
 { this is broken
 {"type":"relation","from":"Ada","to":"Team","relationType":"member_of"}
 "#;
-    for world in test_envs_with_data().await {
-        let imported = import(&world, temp_file(text).path()).await;
+    for env in test_envs_with_data().await {
+        let imported = import(&env, temp_file(text).path()).await;
         assert_eq!(
             (imported.nodes, imported.edges, imported.sessions, imported.bad_lines.count),
             (3, 3, 1, 1)
         );
         assert_eq!(imported.bad_lines.reported[0].line, 3);
-        let node = world.read("amem://node/4").await.unwrap();
+        let node = env.read("amem://node/4").await.unwrap();
         assert_eq!(node["content"], "Ada (person)\n- wrote a program");
         assert_eq!(node["session_id"], 2, "a session of its own");
-        let second_import = import(&world, temp_file(text).path()).await;
+        let second_import = import(&env, temp_file(text).path()).await;
         assert_eq!(
             (second_import.nodes, second_import.edges, second_import.sessions, second_import.existing),
             (0, 0, 0, 6)
         );
         let fixed_text = text
             .replace("{ this is broken", r#"{"type":"entity","name":"Babbage","observations":["built"]}"#);
-        let imported = import(&world, temp_file(&fixed_text).path()).await;
+        let imported = import(&env, temp_file(&fixed_text).path()).await;
         assert_eq!((imported.nodes, imported.edges, imported.bad_lines.count), (1, 0, 0));
-        assert_eq!(world.violations().await, Vec::<String>::new());
-        // And out again.
+        assert_eq!(env.violations().await, Vec::<String>::new());
+        // Exported again.
         let out =
-            std::fs::read_to_string(export_to_file(&world, FileFormat::ServerMemory).await.path()).unwrap();
+            std::fs::read_to_string(export_to_file(&env, FileFormat::ServerMemory).await.path()).unwrap();
         let first: Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
         assert_eq!(first["name"], "node-0");
         assert!(
@@ -251,7 +251,7 @@ async fn entity_import_is_idempotent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_files_keep_graph_consistent() {
-    for world in test_envs().await {
+    for env in test_envs().await {
         let mut nodes: Vec<NodeItem> = (0..4).map(|id| node(id, &format!("plain {id}"))).collect();
         nodes.push(NodeItem { id: i64::MAX as u64, session_id: u32::MAX, ..node(9, "far away") });
         nodes[0].created_at = i64::MAX;
@@ -261,22 +261,22 @@ async fn hostile_files_keep_graph_consistent() {
         nodes[2].content = "a\0b".to_owned();
         nodes[2].created_by = Some("x\0".to_owned());
         nodes[3].created_by = Some("y".repeat(100_000));
-        // A circle of corrections, and the same edge twice.
+        // A cycle of corrections, and a duplicate edge.
         let edges = [edge(0, 1, 3), edge(1, 2, 3), edge(2, 0, 3), edge(3, 0, 1), edge(3, 0, 1)];
         let file = jsonl(&nodes, &edges);
-        let imported = import(&world, file.path()).await;
+        let imported = import(&env, file.path()).await;
         assert_eq!((imported.nodes, imported.edges, imported.edges_left_out), (5, 3, 1));
-        assert_eq!(world.violations().await, Vec::<String>::new());
-        let second_import = import(&world, file.path()).await;
+        assert_eq!(env.violations().await, Vec::<String>::new());
+        let second_import = import(&env, file.path()).await;
         assert_eq!((second_import.nodes, second_import.edges), (0, 0));
-        assert_eq!(world.read("amem://node/2").await.unwrap()["content"], "a\u{fffd}b");
-        let newest = world.read("amem://node/4").await.unwrap();
+        assert_eq!(env.read("amem://node/2").await.unwrap()["content"], "a\u{fffd}b");
+        let newest = env.read("amem://node/4").await.unwrap();
         assert_eq!(newest["content"], "far away");
-        // Life goes on.
-        let added = world.call("memory_add", json!({"event_type": "fact", "content": "next"})).await.unwrap();
+        // The graph stays writable.
+        let added = env.call("memory_add", json!({"event_type": "fact", "content": "next"})).await.unwrap();
         assert_eq!(added["node_id"], 5);
-        assert_eq!(world.read("amem://graph/recent").await.unwrap()["nodes"][0]["id"], 5);
-        // A binary file that is wrong anywhere is refused as a whole.
+        assert_eq!(env.read("amem://graph/recent").await.unwrap()["nodes"][0]["id"], 5);
+        // A binary file with any error is rejected as a whole.
         let amem_file = amem(
             &nodes[..3]
                 .iter()
@@ -289,10 +289,10 @@ async fn hostile_files_keep_graph_consistent() {
         let last_edge = 64 + 3 * 72;
         bytes[last_edge + 16] = 99;
         std::fs::write(amem_file.path(), bytes).unwrap();
-        let version_before = version(&world).await;
-        let error = world.amem.import(&world.test_store.tenant, amem_file.path(), |_| {}).await.unwrap_err();
+        let version_before = version(&env).await;
+        let error = env.scheme.import(&env.test_store.tenant, amem_file.path(), |_| {}).await.unwrap_err();
         assert_eq!((error.kind(), error.code()), (Kind::BadInput, "BAD_FILE"));
         assert!(error.message().starts_with(&format!("Byte {}:", last_edge + 16)), "{}", error.message());
-        assert_eq!(version(&world).await, version_before);
+        assert_eq!(version(&env).await, version_before);
     }
 }

@@ -1,4 +1,4 @@
-//! The comparison: everything that can be asked of the graph, asked of both.
+//! The comparison: runs each read on the model and on the graph, and compares the results.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +12,15 @@ use super::operation::{Operation, operations, principal};
 use super::{Model, Visited};
 use crate::edge::EdgeType;
 use crate::event_type::EventType;
-use crate::testing::{TestEnv, test_envs};
+use crate::testing::{MemoryEnv, test_envs};
 
-pub(super) async fn read(env: &TestEnv, tenant: &TenantId, uri: &str) -> Value {
+pub(super) async fn read(env: &MemoryEnv, tenant: &TenantId, uri: &str) -> Value {
     let answer = env.resolver.read(&principal(tenant, 0), View::All, uri).await;
     serde_json::from_slice(answer.unwrap_or_else(|error| panic!("{uri}: {error}")).read.contents[0].bytes())
         .unwrap()
 }
 
-pub(super) async fn call(env: &TestEnv, tenant: &TenantId, tool: &str, arguments: Value) -> Value {
+pub(super) async fn call(env: &MemoryEnv, tenant: &TenantId, tool: &str, arguments: Value) -> Value {
     let called = env.call_as(&principal(tenant, 0), tool, arguments.clone()).await;
     called.unwrap_or_else(|error| panic!("{tool} {arguments}: {error} {}", error.cause_chain()))
 }
@@ -30,7 +30,7 @@ fn ids(list: &Value) -> Vec<i64> {
 }
 
 /// All pages of a tool's list of nodes.
-async fn pages(env: &TestEnv, tenant: &TenantId, tool: &str, arguments: Value, list: &str) -> Vec<Value> {
+async fn pages(env: &MemoryEnv, tenant: &TenantId, tool: &str, arguments: Value, list: &str) -> Vec<Value> {
     let (mut found, mut arguments) = (Vec::new(), arguments);
     loop {
         let page = call(env, tenant, tool, arguments.clone()).await;
@@ -48,19 +48,19 @@ fn edge_json((source, target, edge_type): &(i64, i64, EdgeType), model: &Model) 
 }
 
 impl Model {
-    /// Compares all of it.
-    async fn check(&mut self, env: &TestEnv, tenant: &TenantId) {
+    /// Compares everything.
+    async fn check(&mut self, env: &MemoryEnv, tenant: &TenantId) {
         self.check_counters(env, tenant).await;
         self.check_lists(env, tenant).await;
         self.check_queries(env, tenant).await;
         self.check_traversals(env, tenant).await;
         self.check_reports(env, tenant).await;
         self.check_nodes(env, tenant).await;
-        let report = env.amem.check_integrity(tenant).await.unwrap();
+        let report = env.scheme.check_integrity(tenant).await.unwrap();
         assert_eq!(report.violations, Vec::<String>::new());
     }
 
-    async fn check_counters(&self, env: &TestEnv, tenant: &TenantId) {
+    async fn check_counters(&self, env: &MemoryEnv, tenant: &TenantId) {
         let stats = read(env, tenant, "amem://graph/stats").await;
         let sessions_with_nodes: BTreeSet<u32> = self.nodes.values().map(|node| node.session).collect();
         assert_eq!(stats["node_count"], self.nodes.len());
@@ -71,7 +71,7 @@ impl Model {
         }
     }
 
-    async fn check_lists(&self, env: &TestEnv, tenant: &TenantId) {
+    async fn check_lists(&self, env: &MemoryEnv, tenant: &TenantId) {
         let newest: Vec<i64> = self.nodes.keys().rev().copied().take(20).collect();
         assert_eq!(ids(&read(env, tenant, "amem://graph/recent").await["nodes"]), newest);
         let important = read(env, tenant, "amem://graph/important").await;
@@ -112,10 +112,10 @@ impl Model {
         }
     }
 
-    /// A list by its address, whole and two at a time.
+    /// Reads a list whole and in pages of two.
     async fn read_in_pages(
         &self,
-        env: &TestEnv,
+        env: &MemoryEnv,
         tenant: &TenantId,
         uri: &str,
         count: &str,
@@ -137,7 +137,7 @@ impl Model {
         found
     }
 
-    async fn check_queries(&self, env: &TestEnv, tenant: &TenantId) {
+    async fn check_queries(&self, env: &MemoryEnv, tenant: &TenantId) {
         for (order, limit) in [("most_recent", 3), ("highest_confidence", 2), ("most_accessed", 4)] {
             for (types, sessions, min_confidence) in [
                 (vec![], vec![], 0.0),
@@ -175,7 +175,7 @@ impl Model {
         assert_eq!(found, expected);
     }
 
-    async fn check_traversals(&self, env: &TestEnv, tenant: &TenantId) {
+    async fn check_traversals(&self, env: &MemoryEnv, tenant: &TenantId) {
         let any_edge = |_: bool, _: EdgeType| true;
         for start in self.nodes.keys().copied().step_by(3) {
             let resolved = call(env, tenant, "memory_resolve", json!({"node_id": start})).await;
@@ -221,7 +221,7 @@ impl Model {
 
     async fn check_traversal(
         &self,
-        env: &TestEnv,
+        env: &MemoryEnv,
         tenant: &TenantId,
         mut arguments: Value,
         expected: &[Visited],
@@ -241,7 +241,7 @@ impl Model {
         assert_eq!(edges, expected_edges);
     }
 
-    async fn check_context(&self, env: &TestEnv, tenant: &TenantId, center: i64) {
+    async fn check_context(&self, env: &MemoryEnv, tenant: &TenantId, center: i64) {
         let neighborhood = read(env, tenant, &format!("amem://node/{center}/neighborhood?depth=2")).await;
         assert_eq!(neighborhood, call(env, tenant, "memory_context", json!({"node_id": center})).await);
         let visited = self.traverse(center, &|_, _| true, 2, 0.0);
@@ -256,7 +256,7 @@ impl Model {
         assert_eq!(neighborhood["edges"], json!(edges));
     }
 
-    async fn check_path(&self, env: &TestEnv, tenant: &TenantId, start: i64, end: i64) {
+    async fn check_path(&self, env: &MemoryEnv, tenant: &TenantId, start: i64, end: i64) {
         let found =
             call(env, tenant, "memory_path", json!({"from_id": start, "to_id": end, "direction": "forward"}))
                 .await;
@@ -273,7 +273,7 @@ impl Model {
         }
     }
 
-    async fn check_reports(&self, env: &TestEnv, tenant: &TenantId) {
+    async fn check_reports(&self, env: &MemoryEnv, tenant: &TenantId) {
         let (first, second) = (vec![1_u32, 2], vec![2_u32, 3, 4]);
         let arguments = json!({"range_a": {"type": "sessions", "session_ids": first}, "range_b": {"type": "sessions", "session_ids": second}});
         let found = call(env, tenant, "memory_temporal", arguments).await;
@@ -334,8 +334,8 @@ impl Model {
         );
     }
 
-    /// Reads every node, which counts.
-    async fn check_nodes(&mut self, env: &TestEnv, tenant: &TenantId) {
+    /// Reads every node, which counts as an access.
+    async fn check_nodes(&mut self, env: &MemoryEnv, tenant: &TenantId) {
         let ids: Vec<i64> = self.nodes.keys().copied().collect();
         for id in ids {
             let document = read(env, tenant, &format!("amem://node/{id}")).await;
@@ -382,7 +382,7 @@ fn graph_matches_reference_model() {
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-async fn run_and_compare(envs: &[TestEnv], operations: &[Operation]) {
+async fn run_and_compare(envs: &[MemoryEnv], operations: &[Operation]) {
     for env in envs {
         let name = format!("m-{}", quad_core::id::ulid().unwrap().to_lowercase());
         let tenant = tenant::create(&env.test_store.store, &name).await.unwrap().id;
@@ -391,7 +391,7 @@ async fn run_and_compare(envs: &[TestEnv], operations: &[Operation]) {
             operation.run(env, &tenant, &mut model).await;
         }
         model.check(env, &tenant).await;
-        // Reading all of it has changed what is important, and nothing else.
+        // The accesses above change importance and nothing else.
         model.check_lists(env, &tenant).await;
     }
 }

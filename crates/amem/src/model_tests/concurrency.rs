@@ -1,12 +1,13 @@
-//! Many callers at once: whatever the interleaving, nothing is lost, counted twice or left half done.
+//! Concurrent callers: no write is lost, counted twice or half done in any interleaving.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use quad_core::resolver::View;
+use quad_store::testing::agent;
 use serde_json::{Value, json};
 
-use crate::testing::{TestEnv, caller, test_envs};
+use crate::testing::{MemoryEnv, test_envs};
 
 const WRITERS: usize = 64;
 const ROUNDS: usize = 6;
@@ -33,7 +34,7 @@ async fn concurrent_writers_lose_and_duplicate_nothing() {
         assert_eq!(stats["node_count"], ids.len() + 1);
         assert_eq!(stats["edge_count"], edges);
         assert_eq!(stats["session_count"], WRITERS + 1);
-        // Each writer read the root as often as it wrote, and every read counted once.
+        // Each writer read the root as often as it wrote, and each read is counted once.
         let root = env.read("amem://node/0").await.unwrap();
         assert_eq!(root["access_count"], WRITERS * ROUNDS + 1);
         assert_eq!(root["incoming_edges"].as_array().unwrap().len(), WRITERS * ROUNDS);
@@ -46,8 +47,8 @@ async fn concurrent_writers_lose_and_duplicate_nothing() {
     }
 }
 
-/// The calls of one caller share commits: what one adds the next follows, links to, corrects or forgets, and what is refused
-/// in between takes nothing with it.
+/// The calls of one caller share commits. Each call sees the nodes of the ones before it, and a failed call in
+/// between undoes nothing else.
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_calls_of_one_caller_lose_nothing() {
     const CALLS: usize = 400;
@@ -57,7 +58,7 @@ async fn concurrent_calls_of_one_caller_lose_nothing() {
         let calls = (0..CALLS).map(|number| {
             let (env, content) = (env.clone(), format!("memory {number}"));
             tokio::spawn(async move {
-                let second_caller = caller(&env.test_store.tenant, "agent_2", "*:*");
+                let second_caller = agent(&env.test_store.tenant, "agent_2", "*:*");
                 let caller_of_call = if number % 50 == 49 { &second_caller } else { &env.caller };
                 let add = |edges: Value| json!({"event_type": "fact", "content": content, "edges": edges});
                 let (tool, arguments) = match number % 9 {
@@ -105,7 +106,7 @@ async fn access_counts_add_up_across_processes() {
         }
         let other_process = Arc::new(env.reopen_same_dir().await);
         let env = Arc::new(env);
-        // Two nodes, from both sides: no two processes ever wait for each other.
+        // Two nodes, read in opposite order: the processes must not deadlock.
         let readers = (0..8).map(|number| {
             let env = if number % 2 == 0 { env.clone() } else { other_process.clone() };
             tokio::spawn(async move {
@@ -126,7 +127,7 @@ async fn access_counts_add_up_across_processes() {
     }
 }
 
-/// 38. Two processes on one store, adding by turns: seven nodes, and both see all of them.
+/// Two processes add by turns to one store: seven nodes, and both see all of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_processes_share_ids_and_chain() {
     for env in test_envs().await {
@@ -148,9 +149,9 @@ async fn two_processes_share_ids_and_chain() {
     }
 }
 
-/// One writer: adds a node that leads to the root and one that does not, and reads the root.
-async fn run_writer(env: Arc<TestEnv>, number: usize) -> (Vec<i64>, u64) {
-    let writer = caller(&env.test_store.tenant, &format!("writer_{number}"), "*:*");
+/// One writer: adds a node linked to the root and one without links, and reads the root.
+async fn run_writer(env: Arc<MemoryEnv>, number: usize) -> (Vec<i64>, u64) {
+    let writer = agent(&env.test_store.tenant, &format!("writer_{number}"), "*:*");
     let (mut ids, mut edges) = (Vec::new(), 0);
     for round in 0..ROUNDS {
         let linked: Value = json!([{"target_id": 0, "edge_type": "supports", "weight": 0.5}]);
@@ -163,7 +164,7 @@ async fn run_writer(env: Arc<TestEnv>, number: usize) -> (Vec<i64>, u64) {
         loop {
             match env.resolver.read(&writer, View::All, "amem://node/0").await {
                 Ok(_) => break,
-                // Everybody writes to the root at once; a reader may be told to try again.
+                // All writers contend for the root; a reader may get the error to retry.
                 Err(error) => assert_eq!(error.code(), "BUSY", "{error}: {}", error.cause_chain()),
             }
         }

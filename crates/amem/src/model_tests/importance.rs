@@ -1,4 +1,4 @@
-//! Importance against the formula itself, for nodes of any age and any number of accesses.
+//! Importance compared with the formula, for nodes of any age and access count.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -6,7 +6,7 @@ use quad_store::{Sql, params, tenant};
 use serde_json::{Value, json};
 
 use super::comparison::{call, read};
-use crate::testing::{TestEnv, test_envs};
+use crate::testing::{MemoryEnv, test_envs};
 
 /// A node's type, days since its last access, and accesses.
 type NodeAge = (usize, f64, u32);
@@ -32,7 +32,7 @@ fn important_list_is_ordered_by_score() {
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-async fn compare_with_formula(env: &TestEnv, nodes: &[NodeAge]) {
+async fn compare_with_formula(env: &MemoryEnv, nodes: &[NodeAge]) {
     const DAY: f64 = 86_400e6;
     const BASES: [f64; 6] = [1.0, 1.0, 0.8, 1.0, 0.8, 0.6];
     let name = format!("i-{}", quad_core::id::ulid().unwrap().to_lowercase());
@@ -89,7 +89,7 @@ async fn compare_with_formula(env: &TestEnv, nodes: &[NodeAge]) {
     for id in omitted {
         assert!(score(id, after) <= lowest_score + 2e-6, "node {id} was left out");
     }
-    // The same order in pages, whole and without doubles.
+    // The same order in pages, complete and without duplicates.
     let (mut all, mut arguments) = (Vec::new(), json!({"sort_by": "most_important", "max_results": 7}));
     loop {
         let page = call(env, &tenant, "memory_query", arguments.clone()).await;

@@ -1,5 +1,5 @@
-//! A memory graph as simple as it can be written, and the tests that hold the real one against it: whatever is added,
-//! corrected, linked, forgotten and read, in whatever order, every list, count, order and walk must come out the same.
+//! Model tests: a memory graph written as simply as possible, compared with the real one. After any sequence of
+//! adds, corrections, links, deletions and reads, every list, count, order and traversal must be equal.
 
 mod comparison;
 mod concurrency;
@@ -21,14 +21,14 @@ pub(super) struct ModelNode {
     pub accesses: i64,
 }
 
-/// An edge of the model: its weight, and when it came.
+/// An edge of the model: its weight and its position in time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ModelEdge {
     pub weight: f64,
     pub created_order: usize,
 }
 
-/// Where a caller of the model is.
+/// The session and chain of a caller of the model.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ModelCallerState {
     pub session: Option<u32>,
@@ -44,7 +44,7 @@ pub(super) struct ModelSession {
 
 type EdgeKey = (i64, i64, EdgeType);
 
-/// A node that a walk reached, how deep, and along which edge.
+/// A visited node, its depth, and the edge to it.
 type Visited = (i64, usize, Option<EdgeKey>);
 
 /// The graph.
@@ -77,7 +77,7 @@ impl Model {
         session
     }
 
-    /// Adds a node to a caller's session, and to its chain unless told otherwise.
+    /// Adds a node to a caller's session, and to its chain if asked.
     pub(super) fn add(
         &mut self,
         subject: usize,
@@ -123,7 +123,7 @@ impl Model {
         }
     }
 
-    /// The newest supersession of a node.
+    /// The newest superseding node of a node.
     pub(super) fn superseded_by(&self, id: i64) -> Option<i64> {
         let mut by: Vec<(usize, i64)> = self
             .edges
@@ -139,7 +139,7 @@ impl Model {
         self.superseded_by(id).map_or(id, |by| self.resolve(by))
     }
 
-    /// Whether `source` supersedes `target`, however indirectly.
+    /// Whether `source` supersedes `target`, directly or indirectly.
     pub(super) fn supersedes(&self, source: i64, target: i64) -> bool {
         source == target
             || self
@@ -149,7 +149,7 @@ impl Model {
                 .any(|(_, to, _)| self.supersedes(*to, target))
     }
 
-    /// The edges of a node that a walk follows, in its order: outgoing by target, then incoming by source.
+    /// The edges of a node in traversal order: outgoing by target, then incoming by source.
     pub(super) fn expand(&self, id: i64, follows: &dyn Fn(bool, EdgeType) -> bool) -> Vec<(i64, EdgeKey)> {
         let mut outgoing: Vec<EdgeKey> =
             self.edges.keys().copied().filter(|(s, _, t)| *s == id && follows(true, *t)).collect();

@@ -1,15 +1,16 @@
-//! What can happen to a graph, done to the model and to the real one.
+//! Random operations, run on the model and on the real graph.
 
 use proptest::prelude::*;
+use quad_store::testing::agent;
 use serde_json::{Value, json};
 
 use super::{Model, ModelSession};
 use crate::edge::EdgeType;
 use crate::event_type::EventType;
-use crate::testing::{TestEnv, caller};
+use crate::testing::MemoryEnv;
 use quad_core::{Principal, TenantId};
 
-/// One thing that happens. Numbers choose among what is there.
+/// An operation. Numbers are indexes into what exists.
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
     Add { subject: usize, node: NodeSpec },
@@ -64,7 +65,7 @@ pub(super) fn operations() -> impl Strategy<Value = Vec<Operation>> {
 
 /// A caller of the model.
 pub(super) fn principal(tenant: &TenantId, subject: usize) -> Principal {
-    caller(tenant, &format!("agent_{subject}"), "*:*")
+    agent(tenant, &format!("agent_{subject}"), "*:*")
 }
 
 impl NodeSpec {
@@ -105,7 +106,7 @@ enum Target {
     None,
 }
 
-/// Where an edge of a new node leads: to a node that was there, or to an earlier one of the same call.
+/// The target of a new node's edge: an existing node, or an earlier node of the same call.
 fn target(choice: usize, ids: &[i64], position: Option<usize>) -> Target {
     match position {
         Some(position) if position > 0 && choice.is_multiple_of(3) => Target::BatchIndex(choice % position),
@@ -115,140 +116,176 @@ fn target(choice: usize, ids: &[i64], position: Option<usize>) -> Target {
 }
 
 impl Operation {
-    /// Does it to both, and compares what the real one answers.
-    pub(super) async fn run(&self, env: &TestEnv, tenant: &TenantId, model: &mut Model) {
-        let ids: Vec<i64> = model.nodes.keys().copied().collect();
-        let pick = |choice: usize| (!ids.is_empty()).then(|| ids[choice % ids.len()]);
+    /// Runs the operation on both, and compares the result.
+    pub(super) async fn run(&self, env: &MemoryEnv, tenant: &TenantId, model: &mut Model) {
+        let mut run = Run { env, tenant, model };
         match self {
-            Operation::Add { subject, node } => {
-                let content = format!("node {}", model.next_id);
-                let arguments = node.arguments(model, &content, None);
-                let added = env.call_as(&principal(tenant, *subject), "memory_add", arguments).await.unwrap();
-                let before = model.edges.len();
-                let id =
-                    model.add(*subject, EventType::ALL[node.event_type], &content, node.confidence, true);
-                node.apply(model, id, &ids, None, id);
-                assert_eq!(added["node_id"], id);
-                assert_eq!(added["edges_created"], model.edges.len() - before);
-            }
-            Operation::AddMany { subject, nodes, chain } => {
-                let first = model.next_id;
-                let content = |position: usize| format!("node {}", first + position as i64);
-                let arguments: Vec<Value> = nodes
-                    .iter()
-                    .enumerate()
-                    .map(|(position, node)| node.arguments(model, &content(position), Some(position)))
-                    .collect();
-                let arguments = json!({"nodes": arguments, "chain": chain});
-                let added =
-                    env.call_as(&principal(tenant, *subject), "memory_add_many", arguments).await.unwrap();
-                let before = model.edges.len();
-                for (position, node) in nodes.iter().enumerate() {
-                    model.add(
-                        *subject,
-                        EventType::ALL[node.event_type],
-                        &content(position),
-                        node.confidence,
-                        *chain,
-                    );
-                }
-                for (position, node) in nodes.iter().enumerate() {
-                    node.apply(model, first + position as i64, &ids, Some(position), first);
-                }
-                assert_eq!(added["count"], nodes.len());
-                assert_eq!(added["node_ids"][0], first);
-                assert_eq!(added["edges_created"], model.edges.len() - before);
-            }
-            Operation::Correct { subject, old } => {
-                let Some(old) = pick(*old) else { return };
-                let content = format!("node {}", model.next_id);
-                let arguments = json!({"old_node_id": old, "new_content": content, "confidence": 0.6});
-                let result =
-                    env.call_as(&principal(tenant, *subject), "memory_correct", arguments).await.unwrap();
-                let id = model.add(*subject, EventType::Correction, &content, 0.6, false);
-                model.link(id, old, EdgeType::Supersedes, 1.0);
-                assert_eq!(result["new_node_id"], id);
-            }
+            Operation::Add { subject, node } => run.add(*subject, node).await,
+            Operation::AddMany { subject, nodes, chain } => run.add_many(*subject, nodes, *chain).await,
+            Operation::Correct { subject, old } => run.correct(*subject, *old).await,
             Operation::Link { source, target, edge_type, weight } => {
-                let (Some(source), Some(target)) = (pick(*source), pick(*target)) else { return };
-                let edge_type = EdgeType::ALL[*edge_type];
-                let arguments = json!({"source_id": source, "target_id": target, "edge_type": edge_type.as_str(), "weight": weight});
-                let result = env.call_as(&principal(tenant, 0), "memory_link", arguments).await;
-                let exists = model.edges.contains_key(&(source, target, edge_type));
-                let is_cycle =
-                    edge_type == EdgeType::Supersedes && !exists && model.supersedes(target, source);
-                if source == target || is_cycle {
-                    let code = if source == target { "VALIDATION_ERROR" } else { "SUPERSEDES_CYCLE" };
-                    assert_eq!(result.unwrap_err().code(), code);
-                } else {
-                    assert_eq!(result.unwrap()["result"], if exists { "updated" } else { "created" });
-                    model.link(source, target, edge_type, *weight);
-                }
+                run.link(*source, *target, *edge_type, *weight).await
             }
-            Operation::Unlink { edge } => {
-                let keys: Vec<_> = model.edges.keys().copied().collect();
-                if keys.is_empty() {
-                    return;
-                }
-                let (source, target, edge_type) = keys[edge % keys.len()];
-                let arguments = json!({"source_id": source, "target_id": target, "edge_type": edge_type.as_str(), "remove": true});
-                let result = env.call_as(&principal(tenant, 0), "memory_link", arguments).await.unwrap();
-                assert_eq!(result["result"], "removed");
-                model.edges.remove(&(source, target, edge_type));
-            }
-            Operation::Forget { node } => {
-                let Some(id) = pick(*node) else { return };
-                let arguments = json!({"node_id": id, "reason": "the test says so"});
-                let result = env.call_as(&principal(tenant, 0), "memory_forget", arguments).await.unwrap();
-                let degree = model.edges.keys().filter(|(s, t, _)| *s == id || *t == id).count();
-                assert_eq!((&result["forgotten"], &result["edges_removed"]), (&json!(true), &json!(degree)));
-                model.delete(id);
-            }
-            Operation::Read { node } => {
-                let Some(id) = pick(*node) else { return };
-                let document = super::comparison::read(env, tenant, &format!("amem://node/{id}")).await;
-                let node = model.nodes.get_mut(&id).unwrap();
-                node.accesses += 1;
-                assert_eq!(document["access_count"], node.accesses);
-            }
-            Operation::Start { subject, session } => {
-                let arguments = json!({"session_id": session});
-                let arguments = if session.is_some() { arguments } else { json!({}) };
-                let started =
-                    env.call_as(&principal(tenant, *subject), "session_start", arguments).await.unwrap();
-                let id = session.unwrap_or(model.next_session);
-                model.next_session = model.next_session.max(id + 1);
-                model.sessions.entry(id).or_default().ended = false;
-                let state = model.caller_states.entry(*subject).or_default();
-                assert_eq!(started["previous_session"], json!(state.session));
-                (state.session, state.last_node) = (Some(id), None);
-                assert_eq!(started["session_id"], id);
-            }
-            Operation::End { subject, episode } => {
-                let arguments = json!({"create_episode": episode, "summary": "over"});
-                let ended = env.call_as(&principal(tenant, *subject), "session_end", arguments).await;
-                let Some(id) = model.caller_states.get(subject).and_then(|state| state.session) else {
-                    assert_eq!(ended.unwrap_err().code(), "NO_SESSION");
-                    return;
-                };
-                if model.sessions[&id].ended {
-                    assert_eq!(ended.unwrap_err().code(), "SESSION_ENDED");
-                    return;
-                }
-                let ended = ended.unwrap();
-                let members: Vec<i64> =
-                    model.nodes.iter().filter(|(_, node)| node.session == id).map(|(id, _)| *id).collect();
-                let mut session = ModelSession { ended: true, ..model.sessions[&id] };
-                if *episode {
-                    let episode_id = model.add(*subject, EventType::Episode, "over", 1.0, false);
-                    members.iter().for_each(|member| model.link(*member, episode_id, EdgeType::PartOf, 1.0));
-                    session.episode = Some(episode_id);
-                    assert_eq!(ended["episode_node_id"], episode_id);
-                    assert_eq!(ended["nodes_linked"], members.len());
-                }
-                model.sessions.insert(id, session);
-                model.caller_states.insert(*subject, super::ModelCallerState::default());
-            }
+            Operation::Unlink { edge } => run.unlink(*edge).await,
+            Operation::Forget { node } => run.forget(*node).await,
+            Operation::Read { node } => run.read(*node).await,
+            Operation::Start { subject, session } => run.start(*subject, *session).await,
+            Operation::End { subject, episode } => run.end(*subject, *episode).await,
         }
+    }
+}
+
+/// Both graphs. Each method runs one operation on them and compares the results.
+struct Run<'a> {
+    env: &'a MemoryEnv,
+    tenant: &'a TenantId,
+    model: &'a mut Model,
+}
+
+fn pick(ids: &[i64], choice: usize) -> Option<i64> {
+    (!ids.is_empty()).then(|| ids[choice % ids.len()])
+}
+
+impl Run<'_> {
+    async fn add(&mut self, subject: usize, node: &NodeSpec) {
+        let (env, tenant, model) = (self.env, self.tenant, &mut *self.model);
+        let ids: Vec<i64> = model.nodes.keys().copied().collect();
+        let content = format!("node {}", model.next_id);
+        let arguments = node.arguments(model, &content, None);
+        let added = env.call_as(&principal(tenant, subject), "memory_add", arguments).await.unwrap();
+        let before = model.edges.len();
+        let id = model.add(subject, EventType::ALL[node.event_type], &content, node.confidence, true);
+        node.apply(model, id, &ids, None, id);
+        assert_eq!(added["node_id"], id);
+        assert_eq!(added["edges_created"], model.edges.len() - before);
+    }
+
+    async fn add_many(&mut self, subject: usize, nodes: &[NodeSpec], chain: bool) {
+        let (env, tenant, model) = (self.env, self.tenant, &mut *self.model);
+        let ids: Vec<i64> = model.nodes.keys().copied().collect();
+        let first = model.next_id;
+        let content = |position: usize| format!("node {}", first + position as i64);
+        let arguments: Vec<Value> = nodes
+            .iter()
+            .enumerate()
+            .map(|(position, node)| node.arguments(model, &content(position), Some(position)))
+            .collect();
+        let arguments = json!({"nodes": arguments, "chain": chain});
+        let added = env.call_as(&principal(tenant, subject), "memory_add_many", arguments).await.unwrap();
+        let before = model.edges.len();
+        for (position, node) in nodes.iter().enumerate() {
+            model.add(subject, EventType::ALL[node.event_type], &content(position), node.confidence, chain);
+        }
+        for (position, node) in nodes.iter().enumerate() {
+            node.apply(model, first + position as i64, &ids, Some(position), first);
+        }
+        assert_eq!(added["count"], nodes.len());
+        assert_eq!(added["node_ids"][0], first);
+        assert_eq!(added["edges_created"], model.edges.len() - before);
+    }
+
+    async fn correct(&mut self, subject: usize, old: usize) {
+        let (env, tenant, model) = (self.env, self.tenant, &mut *self.model);
+        let ids: Vec<i64> = model.nodes.keys().copied().collect();
+        let Some(old) = pick(&ids, old) else { return };
+        let content = format!("node {}", model.next_id);
+        let arguments = json!({"old_node_id": old, "new_content": content, "confidence": 0.6});
+        let result = env.call_as(&principal(tenant, subject), "memory_correct", arguments).await.unwrap();
+        let id = model.add(subject, EventType::Correction, &content, 0.6, false);
+        model.link(id, old, EdgeType::Supersedes, 1.0);
+        assert_eq!(result["new_node_id"], id);
+    }
+
+    async fn link(&mut self, source: usize, target: usize, edge_type: usize, weight: f64) {
+        let (env, tenant, model) = (self.env, self.tenant, &mut *self.model);
+        let ids: Vec<i64> = model.nodes.keys().copied().collect();
+        let (Some(source), Some(target)) = (pick(&ids, source), pick(&ids, target)) else { return };
+        let edge_type = EdgeType::ALL[edge_type];
+        let arguments = json!({"source_id": source, "target_id": target, "edge_type": edge_type.as_str(), "weight": weight});
+        let result = env.call_as(&principal(tenant, 0), "memory_link", arguments).await;
+        let exists = model.edges.contains_key(&(source, target, edge_type));
+        let is_cycle = edge_type == EdgeType::Supersedes && !exists && model.supersedes(target, source);
+        if source == target || is_cycle {
+            let code = if source == target { "VALIDATION_ERROR" } else { "SUPERSEDES_CYCLE" };
+            assert_eq!(result.unwrap_err().code(), code);
+        } else {
+            assert_eq!(result.unwrap()["result"], if exists { "updated" } else { "created" });
+            model.link(source, target, edge_type, weight);
+        }
+    }
+
+    async fn unlink(&mut self, edge: usize) {
+        let (env, tenant, model) = (self.env, self.tenant, &mut *self.model);
+        let keys: Vec<_> = model.edges.keys().copied().collect();
+        if keys.is_empty() {
+            return;
+        }
+        let (source, target, edge_type) = keys[edge % keys.len()];
+        let arguments = json!({"source_id": source, "target_id": target, "edge_type": edge_type.as_str(), "remove": true});
+        let result = env.call_as(&principal(tenant, 0), "memory_link", arguments).await.unwrap();
+        assert_eq!(result["result"], "removed");
+        model.edges.remove(&(source, target, edge_type));
+    }
+
+    async fn forget(&mut self, node: usize) {
+        let (env, tenant, model) = (self.env, self.tenant, &mut *self.model);
+        let ids: Vec<i64> = model.nodes.keys().copied().collect();
+        let Some(id) = pick(&ids, node) else { return };
+        let arguments = json!({"node_id": id, "reason": "the test says so"});
+        let result = env.call_as(&principal(tenant, 0), "memory_forget", arguments).await.unwrap();
+        let degree = model.edges.keys().filter(|(s, t, _)| *s == id || *t == id).count();
+        assert_eq!((&result["forgotten"], &result["edges_removed"]), (&json!(true), &json!(degree)));
+        model.delete(id);
+    }
+
+    async fn read(&mut self, node: usize) {
+        let (env, tenant, model) = (self.env, self.tenant, &mut *self.model);
+        let ids: Vec<i64> = model.nodes.keys().copied().collect();
+        let Some(id) = pick(&ids, node) else { return };
+        let document = super::comparison::read(env, tenant, &format!("amem://node/{id}")).await;
+        let node = model.nodes.get_mut(&id).unwrap();
+        node.accesses += 1;
+        assert_eq!(document["access_count"], node.accesses);
+    }
+
+    async fn start(&mut self, subject: usize, session: Option<u32>) {
+        let (env, tenant, model) = (self.env, self.tenant, &mut *self.model);
+        let arguments = json!({"session_id": session});
+        let arguments = if session.is_some() { arguments } else { json!({}) };
+        let started = env.call_as(&principal(tenant, subject), "session_start", arguments).await.unwrap();
+        let id = session.unwrap_or(model.next_session);
+        model.next_session = model.next_session.max(id + 1);
+        model.sessions.entry(id).or_default().ended = false;
+        let state = model.caller_states.entry(subject).or_default();
+        assert_eq!(started["previous_session"], json!(state.session));
+        (state.session, state.last_node) = (Some(id), None);
+        assert_eq!(started["session_id"], id);
+    }
+
+    async fn end(&mut self, subject: usize, episode: bool) {
+        let (env, tenant, model) = (self.env, self.tenant, &mut *self.model);
+        let arguments = json!({"create_episode": episode, "summary": "over"});
+        let ended = env.call_as(&principal(tenant, subject), "session_end", arguments).await;
+        let Some(id) = model.caller_states.get(&subject).and_then(|state| state.session) else {
+            assert_eq!(ended.unwrap_err().code(), "NO_SESSION");
+            return;
+        };
+        if model.sessions[&id].ended {
+            assert_eq!(ended.unwrap_err().code(), "SESSION_ENDED");
+            return;
+        }
+        let ended = ended.unwrap();
+        let members: Vec<i64> =
+            model.nodes.iter().filter(|(_, node)| node.session == id).map(|(id, _)| *id).collect();
+        let mut session = ModelSession { ended: true, ..model.sessions[&id] };
+        if episode {
+            let episode_id = model.add(subject, EventType::Episode, "over", 1.0, false);
+            members.iter().for_each(|member| model.link(*member, episode_id, EdgeType::PartOf, 1.0));
+            session.episode = Some(episode_id);
+            assert_eq!(ended["episode_node_id"], episode_id);
+            assert_eq!(ended["nodes_linked"], members.len());
+        }
+        model.sessions.insert(id, session);
+        model.caller_states.insert(subject, super::ModelCallerState::default());
     }
 }

@@ -1,6 +1,6 @@
-//! Writing the text index: off the path of any search, by whichever process gets the lock.
+//! Writes text indexes in the background, in whichever process gets the lock.
 //!
-//! One thread a process at most; it ends when there is nothing left to do. The writer's memory goes with it.
+//! At most one thread per process. It ends when the queue is empty, which frees the writer's memory.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ use super::index_stat::IndexFileStat;
 use super::limits::{BACKOFF_SECONDS, COMMIT_DOCS, PAGE_DELETIONS, PAGE_DOCS, PROGRESS_DOCS, WRITER_BYTES};
 use super::text_index::{FlushThreshold, MaintenanceTask, TextIndex};
 
-/// The queue of chores and the thread that does them.
+/// The queue of maintenance tasks and the thread that runs them.
 pub(crate) struct BackgroundIndexer {
     shared: Arc<IndexerState>,
 }
@@ -35,7 +35,8 @@ struct IndexerState {
 #[derive(Default)]
 struct Queue {
     pending: BTreeMap<TenantId, (Arc<TextIndex>, MaintenanceTask)>,
-    /// When a tenant whose chore failed may be tried again, so that a full disk is not met with a thread a search.
+    /// The earliest time of the next attempt for tenants whose task failed. Without it, a full disk would start a
+    /// thread on every search.
     retry_after: BTreeMap<TenantId, Instant>,
     running: bool,
 }
@@ -51,7 +52,7 @@ impl BackgroundIndexer {
         BackgroundIndexer { shared: Arc::new(shared) }
     }
 
-    /// Asks for a chore. Returns at once.
+    /// Queues a task and returns at once.
     pub fn enqueue(&self, tenant: &TenantId, text_index: &Arc<TextIndex>, task: MaintenanceTask) {
         if task.is_empty() {
             return;
@@ -73,12 +74,14 @@ impl BackgroundIndexer {
                 std::thread::Builder::new().name("text-index".to_owned()).spawn(move || shared.run_queue());
             match thread {
                 Ok(_) => queue.running = true,
-                Err(error) => tracing::warn!(%error, "the text index waits: no thread can be started"),
+                Err(error) => {
+                    tracing::warn!(%error, "the text index is not written: no thread can be started")
+                }
             }
         }
     }
 
-    /// Waits until nothing is left to do.
+    /// Waits until the queue is empty.
     pub fn wait_idle(&self) {
         let mut queue = self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
         while queue.running {
@@ -89,7 +92,7 @@ impl BackgroundIndexer {
 
 impl Drop for BackgroundIndexer {
     fn drop(&mut self) {
-        // The thread stops at its next page. A commit is made or not, never half.
+        // The thread stops at its next page. Commits are atomic, so none is half written.
         self.shared.closing.store(true, Ordering::Relaxed);
     }
 }
@@ -132,7 +135,7 @@ impl IndexerState {
     }
 }
 
-/// One tenant's turn.
+/// One task of one tenant.
 struct IndexJob<'a> {
     source: &'a dyn DocSource,
     tenant: &'a TenantId,
@@ -142,11 +145,11 @@ struct IndexJob<'a> {
 }
 
 impl IndexJob<'_> {
-    /// Does the chore. Gives the first node that the index does not have, if that is known.
+    /// Runs the task. Returns the first node id that the index does not have, if known.
     fn run(&self, task: &MaintenanceTask) -> Result<Option<u64>> {
         create_folder(self.folder)?;
         let Some(_lock) = IndexLock::try_acquire(self.folder)? else {
-            // Whoever has it does the same work.
+            // The holder of the lock does the same work.
             return Ok(None);
         };
         let is_valid = self.validate(task)?;
@@ -170,12 +173,12 @@ impl IndexJob<'_> {
         let bytes: usize = pages.iter().flat_map(|page| &page.docs).map(|doc| doc.content.len()).sum();
         let deletion_count: usize = pages.iter().map(|page| page.deleted.len()).sum();
         if !self.threshold.is_reached(doc_count.max(deletion_count), bytes) {
-            return Ok(Some(watermark.next));
+            return Ok(Some(watermark.next_id));
         }
         let (index, fields) = match index {
             Some(index) => index,
             None => {
-                // What a builder left that never came to a commit.
+                // Removes the files of a build that was interrupted before its first commit.
                 remove_files(self.folder)?;
                 index::create(self.folder).map_err(internal_error)?
             }
@@ -183,7 +186,7 @@ impl IndexJob<'_> {
         self.write_pages(&index, fields, watermark, pages).map(Some)
     }
 
-    /// Whether the index may stay.
+    /// Whether the index is valid and can be kept.
     fn validate(&self, task: &MaintenanceTask) -> Result<bool> {
         if task.rebuild.is_some() && task.rebuild == IndexFileStat::read(self.folder) {
             return Ok(false);
@@ -205,13 +208,14 @@ impl IndexJob<'_> {
     }
 
     fn log_corrupt(&self, damage: &IndexError) {
-        tracing::warn!(tenant = %self.tenant, %damage, "the text index is damaged and is built anew");
+        tracing::warn!(tenant = %self.tenant, %damage, "the text index is damaged and is being rebuilt");
     }
 
-    /// Reads until it is clear whether there is enough to write.
+    /// Reads pages until there is enough to write, or nothing more.
     fn read_pending(&self, watermark: &Watermark) -> Result<Vec<DocPage>> {
         let mut pages = Vec::new();
-        let (mut next_id, mut position, mut doc_count, mut bytes) = (watermark.next, watermark.mark, 0, 0);
+        let (mut next_id, mut position, mut doc_count, mut bytes) =
+            (watermark.next_id, watermark.deletions_seen, 0, 0);
         loop {
             let page = self.read_page(next_id, position)?;
             doc_count += page.docs.len();
@@ -225,7 +229,7 @@ impl IndexJob<'_> {
         }
     }
 
-    /// Added and forgotten nodes of one snapshot: what is forgotten later comes with a later page.
+    /// Added and deleted nodes from one snapshot. A node deleted later appears in a later page.
     fn read_page(&self, next_id: u64, position: i64) -> Result<DocPage> {
         let request = PageRequest {
             after_id: next_id.checked_sub(1),
@@ -256,7 +260,7 @@ impl IndexJob<'_> {
         loop {
             let page = match pages.next() {
                 Some(page) => page,
-                None => self.read_page(watermark.next, watermark.mark)?,
+                None => self.read_page(watermark.next_id, watermark.deletions_seen)?,
             };
             let is_last = pages.len() == 0 && page.is_last();
             self.add_page(&writer, fields, &mut watermark, &page).map_err(internal_error)?;
@@ -269,19 +273,19 @@ impl IndexJob<'_> {
             }
             if written - last_logged >= PROGRESS_DOCS {
                 last_logged = written;
-                tracing::info!(tenant = %self.tenant, nodes = written, up_to = watermark.next, "the text index is being written");
+                tracing::info!(tenant = %self.tenant, nodes = written, up_to = watermark.next_id, "the text index is being written");
             }
             if is_last || closing {
                 break;
             }
         }
-        // Merges that were begun are finished, so that the number of segments stays small.
+        // Waits for running merges, which keep the number of segments small.
         catch_panic(|| Ok(writer.wait_merging_threads()?)).map_err(internal_error)?;
         tracing::debug!(
-            tenant = %self.tenant, nodes = written, up_to = watermark.next, ms = started_at.elapsed().as_millis() as u64,
+            tenant = %self.tenant, nodes = written, up_to = watermark.next_id, ms = started_at.elapsed().as_millis() as u64,
             "the text index was written"
         );
-        Ok(watermark.next)
+        Ok(watermark.next_id)
     }
 
     fn add_page(
@@ -301,28 +305,30 @@ impl IndexJob<'_> {
             writer.add_document(document)?;
         }
         if let Some(last) = page.docs.last() {
-            watermark.anchor = Some(LastDoc::from_doc(last));
+            watermark.last_doc = Some(LastDoc::from_doc(last));
         }
         for (_, id) in &page.deleted {
-            // Later ones were never added: this page's nodes are of the same snapshot.
-            if *id < watermark.next {
+            // Deleted nodes above this id were never added: the page's nodes are from the same snapshot.
+            if *id < watermark.next_id {
                 writer.delete_term(Term::from_field_u64(fields.id, *id));
             }
-            if watermark.anchor.as_ref().is_some_and(|anchor| anchor.id == *id) {
-                watermark.anchor = None;
+            if watermark.last_doc.as_ref().is_some_and(|doc| doc.id == *id) {
+                watermark.last_doc = None;
             }
         }
-        (watermark.next, watermark.mark) = page.watermark_after(watermark.next, watermark.mark);
+        (watermark.next_id, watermark.deletions_seen) =
+            page.watermark_after(watermark.next_id, watermark.deletions_seen);
         Ok(())
     }
 }
 
 impl DocPage {
-    /// How far an index reaches with this page, that reached so far without it.
+    /// The watermark of an index after it took in this page.
     fn watermark_after(&self, next_id: u64, position: i64) -> (u64, i64) {
         let mut next_id = self.docs.last().map_or(next_id, |last| next_id.max(last.id + 1));
         if self.docs.len() < PAGE_DOCS {
-            // All nodes of the snapshot are in, so those that are forgotten are done with as well, even the newest.
+            // The page has all nodes of the snapshot, so the deleted ids up to its end are done, including the
+            // largest.
             let end_of_deletions = self.deleted.iter().map(|(_, id)| id + 1).max();
             next_id = next_id.max(end_of_deletions.unwrap_or_default());
         }
@@ -348,14 +354,14 @@ fn internal_error(damage: IndexError) -> Error {
     Error::internal(damage.0)
 }
 
-/// The folder is its owner's alone: words are as private as the texts they come from.
+/// Only the owner may read the folder: an index reveals as much as the texts.
 fn create_folder(folder: &Path) -> Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(Error::internal)
 }
 
-/// Removes all files of an index. Who has them open keeps what it has mapped.
+/// Removes all files of an index. A process that has them mapped can still read them.
 fn remove_files(folder: &Path) -> Result<()> {
-    // First the file that names the others, so that nobody opens half an index.
+    // The file that lists the others goes first, so that no process opens a part of an index.
     let _ = fs::remove_file(folder.join("meta.json"));
     for entry in fs::read_dir(folder).map_err(Error::internal)? {
         let path = entry.map_err(Error::internal)?.path();
@@ -366,13 +372,13 @@ fn remove_files(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The right to write a tenant's index, over all processes. The system takes it back when a process dies.
+/// The lock for writing a tenant's index, across processes. The operating system releases it when a process dies.
 struct IndexLock {
     _file: File,
 }
 
 impl IndexLock {
-    /// None if somebody else has it.
+    /// `None` if another process or thread holds it.
     fn try_acquire(folder: &Path) -> Result<Option<IndexLock>> {
         let mut path = folder.as_os_str().to_owned();
         path.push(".lock");

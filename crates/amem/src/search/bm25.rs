@@ -1,33 +1,33 @@
-//! BM25 with k1 = 1.2 and b = 0.75, the same to the last step as the text index computes it, so that a node has one score
-//! whether it is in the index yet or not. A text's length is rounded as the index does it: exact up to 40 words, then in
-//! steps of about a sixteenth.
+//! BM25 with k1 = 1.2 and b = 0.75, computed exactly as the text index does it, so that a node has the same score
+//! whether it is in the index or not. The length of a text is rounded as in the index: exact up to 40 words, then
+//! in steps of about a sixteenth.
 
 use tantivy::fieldnorm::FieldNormReader;
 
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// Scores are rounded to this, so that two paths that add the same numbers in another order agree on ties.
+/// Scores are rounded to this step, so that sums of the same numbers in another order still tie.
 const SCORE_STEP: f32 = 1.0 / 8_192.0;
 
-/// A score as it is compared and shown.
+/// A score for comparison and output.
 pub(crate) fn round_score(score: f32) -> f32 {
     (score / SCORE_STEP).round() * SCORE_STEP
 }
 
-/// The greatest score that may still round to something below `floor`: all that is above must be looked at.
+/// The lowest unrounded score that may still round to `threshold`.
 pub(crate) fn lower_bound(threshold: f32) -> f32 {
     threshold - SCORE_STEP
 }
 
-/// What BM25 needs to know of all nodes together.
+/// The statistics over all nodes that BM25 needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TermStats {
-    /// Nodes.
+    /// The number of nodes.
     pub docs: u64,
-    /// Words of all nodes.
+    /// The number of words in all nodes.
     pub total_tokens: u64,
-    /// For each term of the query, the nodes that have it.
+    /// For each term of the query, the number of nodes that contain it.
     pub doc_freq: Vec<u64>,
 }
 
@@ -41,12 +41,12 @@ impl TermStats {
         }
     }
 
-    /// How much a term tells.
+    /// The inverse document frequency of a term: higher for rarer terms.
     pub fn idf(&self, term: usize) -> f32 {
         idf(self.doc_freq.get(term).copied().unwrap_or_default(), self.docs)
     }
 
-    /// How much a term tells that no node has.
+    /// The inverse document frequency of a term that no node contains.
     pub fn max_idf(&self) -> f32 {
         idf(0, self.docs)
     }
@@ -61,7 +61,7 @@ fn idf(doc_freq: u64, docs: u64) -> f32 {
     (1.0 + (without + 0.5) / (doc_freq as f32 + 0.5)).ln()
 }
 
-/// What one node gets for a word or phrase that it has `times` times, if the summed idf is `idf`.
+/// The score of a node for a word or phrase that occurs `term_freq` times, given its (summed) idf.
 pub(crate) fn score(idf: f32, term_freq: u32, doc_length: u32, average_doc_length: f32) -> f32 {
     let rounded_length = FieldNormReader::id_to_fieldnorm(FieldNormReader::fieldnorm_to_id(doc_length));
     let norm = K1 * (1.0 - B + B * rounded_length as f32 / average_doc_length);

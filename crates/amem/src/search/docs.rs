@@ -1,5 +1,5 @@
-//! The nodes, as the search engine needs them. The memory graph implements these two traits; nothing else of it is known
-//! here.
+//! The interface between the search engine and the graph: two traits that the graph implements. The engine knows
+//! nothing else of it.
 
 use quad_core::{Result, TenantId};
 
@@ -8,77 +8,87 @@ use super::filter::DocMeta;
 /// A node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Doc {
-    /// Its id.
+    /// The id.
     pub id: u64,
-    /// The event type's number, 0 to 5.
+    /// The number of the event type, 0 to 5.
     pub event_type: u8,
-    /// The session that made it.
+    /// The session.
     pub session_id: u32,
-    /// When, in microseconds since 1970.
+    /// The creation time, in microseconds since 1970.
     pub created_at: i64,
-    /// Its text, which never changes.
+    /// The text to search; it never changes.
     pub content: String,
-    /// The vector that its caller gave, if any.
+    /// The vector that the caller supplied, if any.
     pub vector: Option<Vec<f32>>,
 }
 
 impl Doc {
-    /// What filters look at.
+    /// The fields that filters use.
     pub fn meta(&self) -> DocMeta {
         DocMeta { event_type: self.event_type, session_id: self.session_id, created_at: self.created_at }
     }
 }
 
-/// One tenant's nodes in one snapshot of the database. Three promises hold across snapshots: ids are given in the order
-/// of the commits, so a node that appears later has a greater id than every node that was there; a node's text never
-/// changes; a node may vanish, and then it is among the erased.
+/// A tenant's nodes in one snapshot of the database. Three properties hold across snapshots. Ids are assigned in
+/// commit order, so a node that appears later has a greater id than all nodes before it. A node's text never
+/// changes. A node that disappears is among the deleted ones.
 pub trait DocSnapshot {
-    /// The nodes with ids above `id` (all, if none), ascending, at most `limit`. Fewer than `limit` means that there are
-    /// no more.
+    /// The nodes with ids above `id` (all nodes for `None`), ascending, at most `limit`. Fewer than `limit` means
+    /// that there are no more.
     fn docs_after(&mut self, id: Option<u64>, limit: usize) -> Result<Vec<Doc>>;
 
-    /// The nodes that were forgotten, as (mark, id), for marks above `after_mark`, ascending, at most `limit`. Each
-    /// forgotten node has a mark of its own, and marks are given in the order of the commits.
+    /// The nodes with these ids, in any order; missing ids are skipped.
+    fn get(&mut self, ids: &[u64]) -> Result<Vec<Doc>> {
+        let mut docs = Vec::with_capacity(ids.len());
+        for id in ids {
+            let next = self.docs_after(id.checked_sub(1), 1)?;
+            docs.extend(next.into_iter().filter(|doc| doc.id == *id));
+        }
+        Ok(docs)
+    }
+
+    /// The deleted nodes as (position, id), for positions above `after_position`, ascending, at most `limit`. Each
+    /// deletion has its own position; positions are assigned in commit order.
     fn deleted_after(&mut self, after_position: i64, limit: usize) -> Result<Vec<(i64, u64)>>;
 
-    /// For each of these ids whether it may be shown: it is there, and not hidden by what is no business of the engine's
-    /// (such as a correction). Hits that may not be shown do not count towards a page.
+    /// For each id, whether the node exists and may be shown. The graph may hide nodes for its own reasons, such as
+    /// a correction. Hidden hits do not count towards a page.
     fn visible(&mut self, ids: &[u64]) -> Result<Vec<bool>> {
         Ok(vec![true; ids.len()])
     }
 }
 
-/// Where the engine reads a tenant's nodes when nobody is asking: the text index is written in the background. Called on a
-/// thread of the engine's own, which may block.
+/// Reads a tenant's nodes for the background indexer, outside of any request. Called on a thread that may block.
 pub trait DocSource: Send + Sync {
-    /// Answers `ask` from one snapshot of now, as [`DocPage::of`] does it.
+    /// Reads a page from a new snapshot, with [`DocPage::read`].
     fn read_page(&self, tenant: &TenantId, request: PageRequest) -> Result<DocPage>;
 }
 
-/// Which nodes, and which forgotten ones, are wanted: the arguments of [`DocSnapshot::after`] and [`DocSnapshot::erased`].
+/// A request for a page of nodes and deleted nodes: the arguments of [`DocSnapshot::docs_after`] and
+/// [`DocSnapshot::deleted_after`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequest {
     /// Nodes above this id.
     pub after_id: Option<u64>,
-    /// How many nodes at most.
+    /// The maximum number of nodes.
     pub max_docs: usize,
-    /// Forgotten nodes above this mark.
+    /// Deleted nodes above this position.
     pub after_position: i64,
-    /// How many of these at most.
+    /// The maximum number of deleted nodes.
     pub max_deleted: usize,
 }
 
-/// Nodes, and forgotten ones, of one snapshot.
+/// Nodes and deleted nodes from one snapshot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DocPage {
     /// Nodes, by ascending id.
     pub docs: Vec<Doc>,
-    /// Forgotten nodes, by ascending mark.
+    /// Deleted nodes, by ascending position.
     pub deleted: Vec<(i64, u64)>,
 }
 
 impl DocPage {
-    /// Reads what is asked for.
+    /// Reads a page.
     pub fn read(snapshot: &mut dyn DocSnapshot, request: PageRequest) -> Result<DocPage> {
         let docs = if request.max_docs > 0 {
             snapshot.docs_after(request.after_id, request.max_docs)?
@@ -94,7 +104,7 @@ impl DocPage {
     }
 }
 
-/// A source as a corpus, each of whose answers is of a snapshot of its own.
+/// A source as a snapshot. Each call reads from a snapshot of its own.
 pub(crate) struct SnapshotPerCall<'a> {
     pub source: &'a dyn DocSource,
     pub tenant: &'a TenantId,

@@ -1,44 +1,45 @@
 //! The built-in embedding: text to a vector of 128 numbers, the same on every machine, without a model.
 //!
-//! Each word contributes itself and its character sequences of three to five, so that "deploys", "deployed" and
-//! "deployment" lie near each other and a typing error does not hide a text. A feature's hash picks four of the 128
-//! places and a sign for each; the vector is the weighted sum, scaled to length one. A word counts 1 + ln(how often).
+//! Each word contributes itself and its character n-grams of three to five characters. So "deploys", "deployed" and
+//! "deployment" have similar vectors, and a typing error changes little. The hash of a feature picks four of the
+//! 128 dimensions and a sign for each; the vector is the weighted sum, scaled to length one. A word that occurs n
+//! times counts 1 + ln(n).
 //!
-//! How rare a word is cannot be part of a stored text's vector, since that changes with every text. It is applied to
-//! the *query*: a caller passes a weight for each word, from the text index's counts. Common function words count a
-//! tenth on both sides.
+//! The rarity of a word cannot be part of a stored vector, because it changes with every text. It is applied to the
+//! *query*: the caller passes a weight for each word, from the counts of the text index. Common function words
+//! count a tenth on both sides.
 
 use super::limits::DIMENSIONS;
 use super::vector::Vector;
 use super::words::{self, WordScanner};
 
-/// The least and the greatest length of a character sequence.
+/// The shortest and the longest n-gram.
 const MIN_NGRAM: usize = 3;
 const MAX_NGRAM: usize = 5;
 
-/// What a word's character sequences weigh together, if the word itself weighs one: they find relatives and survive typing
-/// errors, and the word decides between those.
+/// The total weight of a word's n-grams; the word itself weighs one. The n-grams find related words and survive
+/// typing errors; the word decides between those.
 const NGRAM_WEIGHT: f32 = 1.5;
 
-/// The weight of a word that is in every text.
+/// The weight of a stop word.
 const STOP_WORD_WEIGHT: f32 = 0.1;
 
-/// Places of the vector that one feature touches. With one, two features that collide are the same; with four they share
-/// a place at most.
+/// The dimensions that one feature touches. With one, two features that collide are equal; with four they usually
+/// share one dimension at most.
 const HASHES_PER_FEATURE: u32 = 4;
 
-/// Characters of one word that are looked at: in a language without spaces a sentence is one word, and encoded data is no
-/// language at all.
+/// The characters of one word that are used. In a language without spaces a sentence is one word, and encoded data
+/// is no language at all.
 const MAX_WORD_CHARS: usize = 256;
 
-/// The vector of a stored text; none if it has no word.
+/// The vector of a stored text; `None` if it has no word.
 pub fn embed(text: &str) -> Option<Vector> {
     embed_weighted(text, |_| 1.0)
 }
 
-/// The vector of a query, in which a word counts as much as `weight` says. None if no word counts.
+/// The vector of a query, with a weight for each word. `None` if no word has weight.
 pub fn embed_weighted(text: &str, weight: impl Fn(&str) -> f32) -> Option<Vector> {
-    // All words in one string, and for each its hash and where it stands: sorted, the same words lie side by side.
+    // All words in one string, and the hash and position of each. After sorting, equal words are adjacent.
     let mut joined_words = String::with_capacity(text.len());
     let mut occurrences: Vec<(u64, usize, usize)> = Vec::new();
     let mut scanner = WordScanner::new(text);
@@ -67,16 +68,17 @@ fn add_word(sum: &mut [f32; DIMENSIONS], word: &str, hash: u64, weight: f32) {
     add_feature(sum, hash, weight);
     let char_ends =
         || word.char_indices().map(|(at, character)| at + character.len_utf8()).take(MAX_WORD_CHARS);
-    // With a margin at either side, which tells a beginning and an end from a middle: "^dep" is not "dep".
+    // A margin on both sides distinguishes the beginning and end from the middle of a word: "^dep" differs from
+    // "dep".
     let characters = char_ends().count() + 2;
     let ngram_count: usize = (MIN_NGRAM..=MAX_NGRAM).map(|n| (characters + 1).saturating_sub(n)).sum();
     if ngram_count == 0 {
         return;
     }
-    // The squares of the sequences' weights sum up to the share's square, however long the word is.
+    // The squares of the n-gram weights sum up to the square of the total, however long the word is.
     let ngram_weight = weight * NGRAM_WEIGHT / (ngram_count as f32).sqrt();
     let add_ngrams = |hash: u64, prefix_length: usize, rest: &str, sum: &mut [f32; DIMENSIONS]| {
-        // Each longer sequence from one place goes on where the shorter one's hash stopped.
+        // Each longer n-gram continues the hash of the shorter one at the same place.
         let mut hash = hash;
         let mut length = prefix_length;
         let mut buffer = [0; 4];
@@ -84,7 +86,7 @@ fn add_word(sum: &mut [f32; DIMENSIONS], word: &str, hash: u64, weight: f32) {
             hash = fnv1a(hash, character.encode_utf8(&mut buffer).as_bytes());
             length += 1;
             if length >= MIN_NGRAM {
-                // Not the hash of a word that happens to be spelled alike.
+                // Differs from the hash of a word with the same spelling.
                 add_feature(sum, finalize(hash) ^ 0x9e37_79b9_7f4a_7c15, ngram_weight);
             }
             if length == MAX_NGRAM {
@@ -101,7 +103,7 @@ fn add_word(sum: &mut [f32; DIMENSIONS], word: &str, hash: u64, weight: f32) {
 
 fn add_feature(sum: &mut [f32; DIMENSIONS], hash: u64, weight: f32) {
     for round in 0..HASHES_PER_FEATURE {
-        // Eight bits a turn: seven for one of 128 places, one for the sign.
+        // Eight bits per round: seven for one of 128 dimensions, one for the sign.
         let bits = (hash >> (8 * round)) as usize & 0xff;
         let signed_weight = if bits & 0x80 == 0 { weight } else { -weight };
         sum[bits % DIMENSIONS] += signed_weight;
@@ -110,7 +112,7 @@ fn add_feature(sum: &mut [f32; DIMENSIONS], hash: u64, weight: f32) {
 
 const FNV_OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// FNV-1a, which can be gone on with. Like [`mixed`] it is part of what a vector means: never to be changed.
+/// FNV-1a, which can be continued. Like [`finalize`] it defines what a vector means and must never change.
 fn fnv1a(mut hash: u64, bytes: &[u8]) -> u64 {
     for byte in bytes {
         hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -189,7 +191,7 @@ mod tests {
         assert!((score - 1.0).abs() < 1e-5, "{score}");
     }
 
-    /// Whoever stores vectors relies on this: another value here is another embedding.
+    /// Stored vectors depend on this value: another value is another embedding.
     #[test]
     fn embedding_hash_is_stable() {
         assert_eq!(finalize(fnv1a(FNV_OFFSET_BASIS, b"memory")), 0x6362_21fb_0120_2cdd);

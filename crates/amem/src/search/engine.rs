@@ -1,7 +1,7 @@
-//! The search engine: text, likeness, both fused, and evidence for a claim, for many tenants.
+//! The search engine: text search, similarity search, hybrid search and evidence for claims, for many tenants.
 //!
-//! All calls block: they read the database and the index. They are made inside a read snapshot, which they get as a
-//! [`DocSnapshot`], and they answer as of that snapshot or later. A hit is an id; whoever shows it reads the node.
+//! All calls block: they read the database and the index. The caller passes its read snapshot as a [`DocSnapshot`];
+//! results are complete for that snapshot and may be newer. A hit is an id; the caller loads the node.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -10,11 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use quad_core::{Error, Result, TenantId};
 
 use super::background_indexer::BackgroundIndexer;
-use super::bm25::TermStats;
 use super::docs::{DocSnapshot, DocSource};
 use super::embedder;
 use super::filter::Filter;
-use super::hits::{Evidence, FusedHit, Page, SimilarHit, TextPage};
+use super::hits::{Evidence, FusedHit, Page, SimilarHit, TextHit, TextPage};
 use super::index;
 use super::limits::{
     CACHED_TENANTS, CACHED_VECTORS_PER_TENANT, CACHED_VECTORS_TOTAL, COMPARED_TEXT_BYTES,
@@ -23,26 +22,26 @@ use super::limits::{
 };
 use super::query::Query;
 use super::ranking::{Ranking, top_visible};
-use super::text_index::{FlushThreshold, MaintenanceTask, TextIndex};
+use super::text_index::{FlushThreshold, MaintenanceTask, TextIndex, TextView};
 use super::vector::Vector;
 use super::vector_cache::{VectorCache, VectorSpace};
 use super::words;
 
-/// What likeness is measured to.
+/// The query of a similarity search.
 #[derive(Clone, Copy, Debug)]
 pub enum SimilarityQuery<'a> {
-    /// A text, compared with all nodes' texts by the built-in embedding.
+    /// A text, compared with the built-in embeddings of all texts.
     Text(&'a str),
-    /// A vector, compared with the vectors that callers gave; nodes without one are not found.
+    /// A vector, compared with the vectors that callers supplied; nodes without one are not found.
     Vector(&'a [f32]),
 }
 
-/// The sizes of an engine. The defaults are the named limits.
+/// The sizes of an engine; the defaults are the named limits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EngineConfig {
     pub flush_threshold: FlushThreshold,
     pub cached_vectors: usize,
-    /// Up to how many nodes a fusion compares all of them.
+    /// Up to this number of nodes, hybrid search compares the query with all of them.
     pub exact_similarity_max_docs: usize,
 }
 
@@ -77,7 +76,8 @@ struct TenantState {
 }
 
 impl Engine {
-    /// An engine whose indexes lie under `folder`, one folder a tenant. Nothing is opened or made before it is needed.
+    /// An engine with its indexes under `folder`, one folder per tenant. Creates and opens nothing before the first
+    /// use.
     pub fn new(folder: impl Into<PathBuf>, source: Arc<dyn DocSource>) -> Engine {
         Engine::with_config(folder, source, EngineConfig::default())
     }
@@ -95,7 +95,7 @@ impl Engine {
         }
     }
 
-    /// Nodes with any of the query's words, phrases and prefixes, best first.
+    /// Finds nodes with any of the query's words, phrases and prefixes, best first.
     pub fn search_text(
         &self,
         tenant: &TenantId,
@@ -105,19 +105,11 @@ impl Engine {
         page: Page,
     ) -> Result<TextPage> {
         let page = page.validated()?;
-        let text_index = self.text_index(tenant);
-        let mut ranking = self.new_ranking(tenant, &text_index, snapshot, query, filter)?;
-        // One more than wanted tells whether there is more.
-        let mut hits = ranking.top_visible(page.offset + page.limit + 1)?;
-        let has_more = hits.len() > page.offset + page.limit;
-        hits.truncate(page.offset + page.limit);
-        hits.drain(..page.offset.min(hits.len()));
-        let next = page.offset + page.limit;
-        let next_offset = (has_more && next < MAX_OFFSET).then_some(next);
-        Ok(TextPage { hits: ranking.with_matched_terms(&hits)?, next_offset })
+        let (text_index, view) = self.open_view(tenant, snapshot)?;
+        text_page(&mut Ranking::new(&text_index, view, snapshot, query, filter)?, page)
     }
 
-    /// The nodes that are most like the probe, if their cosine is at least `similarity_least`.
+    /// Finds the nodes most similar to the query, with a cosine of at least `min_similarity`.
     pub fn search_similar(
         &self,
         tenant: &TenantId,
@@ -127,16 +119,30 @@ impl Engine {
         limit: usize,
         min_similarity: f32,
     ) -> Result<Vec<SimilarHit>> {
-        if limit > PAGE_HITS {
-            return Err(limit_error(limit));
-        }
-        let (space, query_vector) = match query {
+        check_limit(limit)?;
+        let (space, vector) = match query {
             SimilarityQuery::Vector(numbers) => (VectorSpace::User, Vector::from_user(numbers)?),
-            SimilarityQuery::Text(text) => (VectorSpace::BuiltIn, self.embed_query(tenant, snapshot, text)?),
+            SimilarityQuery::Text(text) => {
+                check_comparable(text)?;
+                let (text_index, view) = self.open_view(tenant, snapshot)?;
+                (VectorSpace::BuiltIn, embed_query(&text_index, &view, text)?)
+            }
         };
+        self.most_similar(tenant, snapshot, (space, &vector), filter, limit, min_similarity)
+    }
+
+    fn most_similar(
+        &self,
+        tenant: &TenantId,
+        snapshot: &mut dyn DocSnapshot,
+        (space, vector): (VectorSpace, &Vector),
+        filter: &Filter,
+        limit: usize,
+        min_similarity: f32,
+    ) -> Result<Vec<SimilarHit>> {
         let vector_cache = self.vector_cache(tenant);
         let hits = top_visible(snapshot, limit, |snapshot, depth| {
-            let mut ranked = vector_cache.search(snapshot, space, &query_vector, filter, depth)?;
+            let mut ranked = vector_cache.search(snapshot, space, vector, filter, depth)?;
             ranked.retain(|hit| hit.score >= min_similarity);
             Ok(ranked)
         })?;
@@ -144,8 +150,8 @@ impl Engine {
         Ok(hits.iter().map(|hit| SimilarHit { id: hit.id, similarity: hit.score.clamp(-1.0, 1.0) }).collect())
     }
 
-    /// Both: the text's words and its likeness, by reciprocal rank fusion. A node that is in one list only gets nothing
-    /// for the other. In a large memory likeness ranks the best hits by words, and not every node.
+    /// Combines text search and similarity search by reciprocal rank fusion. A node that is in one list only scores
+    /// nothing for the other. In a large memory, similarity ranks only the best text hits instead of all nodes.
     pub fn search_hybrid(
         &self,
         tenant: &TenantId,
@@ -155,77 +161,28 @@ impl Engine {
         limit: usize,
     ) -> Result<Vec<FusedHit>> {
         let depth = limit.saturating_mul(FUSION_DEPTH).min(PAGE_HITS);
-        if limit > PAGE_HITS {
-            return Err(limit_error(limit));
-        }
+        check_limit(limit)?;
         let query = Query::parse(text)?;
-        let is_small = self.has_at_most(tenant, snapshot, self.config.exact_similarity_max_docs)?;
+        let (text_index, view) = self.open_view(tenant, snapshot)?;
+        let max_docs = self.config.exact_similarity_max_docs as u64;
+        let is_small = view.doc_count().is_some_and(|docs| docs <= max_docs);
         let candidates = if is_small { depth.max(1) } else { depth.max(FUSION_CANDIDATES) };
+        let page = Page { offset: 0, limit: candidates }.validated()?;
+        let vector = embed_query(&text_index, &view, text)?;
         let mut by_text =
-            self.search_text(tenant, snapshot, &query, filter, Page { offset: 0, limit: candidates })?;
+            text_page(&mut Ranking::new(&text_index, view, snapshot, &query, filter)?, page)?.hits;
         let similar = if is_small {
-            self.search_similar(tenant, snapshot, SimilarityQuery::Text(text), filter, depth, MIN_SIMILARITY)?
+            let target = (VectorSpace::BuiltIn, &vector);
+            self.most_similar(tenant, snapshot, target, filter, depth, MIN_SIMILARITY)?
         } else {
-            let ids: Vec<u64> = by_text.hits.iter().map(|hit| hit.id).collect();
-            self.rerank(tenant, snapshot, text, &ids, depth)?
+            let ids: Vec<u64> = by_text.iter().map(|hit| hit.id).collect();
+            rerank(snapshot, &vector, &ids, depth)?
         };
-        by_text.hits.truncate(depth);
-        let mut fused: HashMap<u64, FusedHit> = HashMap::new();
-        for (rank, hit) in by_text.hits.into_iter().enumerate() {
-            let entry = fused.entry(hit.id).or_insert_with(|| FusedHit::new(hit.id));
-            entry.score += 1.0 / (FUSION_K + rank as f64 + 1.0);
-            entry.text_score = Some(hit.score);
-            entry.matched = hit.matched;
-        }
-        for (rank, hit) in similar.into_iter().enumerate() {
-            let entry = fused.entry(hit.id).or_insert_with(|| FusedHit::new(hit.id));
-            entry.score += 1.0 / (FUSION_K + rank as f64 + 1.0);
-            entry.similarity = Some(hit.similarity);
-        }
-        let mut fused: Vec<FusedHit> = fused.into_values().collect();
-        fused.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
-        fused.truncate(limit);
-        Ok(fused)
+        by_text.truncate(depth);
+        Ok(fuse(by_text, similar, limit))
     }
 
-    /// Those of some nodes that are like a text, the most alike first.
-    fn rerank(
-        &self,
-        tenant: &TenantId,
-        snapshot: &mut dyn DocSnapshot,
-        text: &str,
-        ids: &[u64],
-        limit: usize,
-    ) -> Result<Vec<SimilarHit>> {
-        let query_vector = self.embed_query(tenant, snapshot, text)?;
-        let mut similar = Vec::new();
-        for id in ids {
-            let docs = snapshot.docs_after(id.checked_sub(1), 1)?;
-            let Some(doc) = docs.first().filter(|doc| doc.id == *id) else { continue };
-            let similarity = embedder::embed(&doc.content).map_or(0.0, |vector| query_vector.dot(&vector));
-            if similarity >= MIN_SIMILARITY {
-                similar.push(SimilarHit { id: *id, similarity: similarity.clamp(-1.0, 1.0) });
-            }
-        }
-        similar.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then(a.id.cmp(&b.id)));
-        similar.truncate(limit);
-        Ok(similar)
-    }
-
-    /// Whether there are no more than so many nodes.
-    fn has_at_most(
-        &self,
-        tenant: &TenantId,
-        snapshot: &mut dyn DocSnapshot,
-        max_docs: usize,
-    ) -> Result<bool> {
-        let text_index = self.text_index(tenant);
-        let view = text_index.view(snapshot)?;
-        self.indexer.enqueue(tenant, &text_index, view.task.clone());
-        Ok(view.doc_count().is_some_and(|docs| docs <= max_docs as u64))
-    }
-
-    /// The nodes that say most of what a claim says, the one that covers most first.
+    /// Finds the nodes that contain most of a claim's words, highest coverage first.
     pub fn find_evidence(
         &self,
         tenant: &TenantId,
@@ -234,12 +191,10 @@ impl Engine {
         filter: &Filter,
         limit: usize,
     ) -> Result<Vec<Evidence>> {
-        if limit > PAGE_HITS {
-            return Err(limit_error(limit));
-        }
+        check_limit(limit)?;
         let query = Query::from_claim(claim)?;
-        let text_index = self.text_index(tenant);
-        let mut ranking = self.new_ranking(tenant, &text_index, snapshot, &query, filter)?;
+        let (text_index, view) = self.open_view(tenant, snapshot)?;
+        let mut ranking = Ranking::new(&text_index, view, snapshot, &query, filter)?;
         let hits = ranking.top_visible(limit.max(EVIDENCE_CANDIDATES))?;
         let clauses = ranking.matched_clauses(&hits)?;
         let weights = ranking.clause_weights();
@@ -280,7 +235,8 @@ impl Engine {
         Ok(evidence)
     }
 
-    /// Says that `newest` was added, so that a long import is indexed while it runs and not at the next search. Cheap.
+    /// Reports that nodes up to `newest_id` were added, so that a long import is indexed while it runs and not at
+    /// the next search. Cheap.
     pub fn notify_added(&self, tenant: &TenantId, newest_id: u64) {
         let text_index = self.text_index(tenant);
         if text_index.needs_flush(newest_id) {
@@ -292,18 +248,18 @@ impl Engine {
         }
     }
 
-    /// Waits until the background has nothing left to do: for commands that end, and for tests.
+    /// Waits until all background work is done: for commands that end, and for tests.
     pub fn wait_idle(&self) {
         self.indexer.wait_idle();
     }
 
-    /// Where a tenant's index lies.
+    /// The folder of a tenant's index.
     pub fn index_folder(&self, tenant: &TenantId) -> PathBuf {
         self.folder.join(folder_name(tenant))
     }
 
-    /// Compares a tenant's text index with the nodes, given by ascending id. Says what is wrong with it; nothing is if there
-    /// is none.
+    /// Compares a tenant's text index with the nodes, given by ascending id. Returns what is wrong with the index;
+    /// nothing if there is no index.
     pub(crate) fn check_index(
         &self,
         tenant: &TenantId,
@@ -313,63 +269,16 @@ impl Engine {
         index::check(&self.index_folder(tenant), snapshot, node_ids)
     }
 
-    fn new_ranking<'a>(
-        &self,
-        tenant: &TenantId,
-        text_index: &'a Arc<TextIndex>,
-        snapshot: &'a mut dyn DocSnapshot,
-        query: &'a Query,
-        filter: &'a Filter,
-    ) -> Result<Ranking<'a>> {
-        let view = text_index.view(snapshot)?;
-        self.indexer.enqueue(tenant, text_index, view.task.clone());
-        Ranking::new(text_index, view, snapshot, query, filter)
-    }
-
-    /// The vector of a query, in which rare words count more.
-    fn embed_query(&self, tenant: &TenantId, snapshot: &mut dyn DocSnapshot, text: &str) -> Result<Vector> {
-        if text.len() > COMPARED_TEXT_BYTES {
-            return Err(Error::bad_input(format!(
-                "The text has {} bytes; at most {COMPARED_TEXT_BYTES} can be compared",
-                text.len()
-            ))
-            .hint("Shorten it to what matters"));
-        }
-        let mut terms = words::collect_words(text);
-        terms.sort_unstable();
-        terms.dedup();
-        let stats = if terms.len() <= QUERY_CLAUSES {
-            self.approximate_stats(tenant, snapshot, &terms)?
-        } else {
-            None
-        };
-        let weight = |word: &str| match (&stats, terms.binary_search_by(|term| term.as_str().cmp(word))) {
-            // Half of a word's weight is its own and half its rarity, so that a text stays most like itself.
-            (Some(stats), Ok(term)) => 0.5 + 0.5 * stats.idf(term) / stats.max_idf(),
-            _ => 1.0,
-        };
-        embedder::embed_weighted(text, weight).ok_or_else(|| {
-            Error::bad_input("There is no word to compare with")
-                .hint("Use words; these are letters and digits")
-        })
-    }
-
-    fn approximate_stats(
+    /// Opens the tenant's text for one search, and queues the maintenance that it needs.
+    fn open_view(
         &self,
         tenant: &TenantId,
         snapshot: &mut dyn DocSnapshot,
-        terms: &[String],
-    ) -> Result<Option<TermStats>> {
+    ) -> Result<(Arc<TextIndex>, TextView)> {
         let text_index = self.text_index(tenant);
         let view = text_index.view(snapshot)?;
         self.indexer.enqueue(tenant, &text_index, view.task.clone());
-        match view.approximate_stats(terms) {
-            Ok(stats) => Ok(Some(stats)),
-            Err(damage) => {
-                text_index.disable_index(&view, &damage);
-                Ok(None)
-            }
-        }
+        Ok((text_index, view))
     }
 
     fn text_index(&self, tenant: &TenantId) -> Arc<TextIndex> {
@@ -405,7 +314,7 @@ impl Engine {
         operation(entry)
     }
 
-    /// Drops the vectors of those who were asked longest ago, if all together are too many.
+    /// Drops the vectors of the least recently used tenants until the total is within the limit.
     fn evict_vectors(&self, in_use: &TenantId) {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -427,14 +336,100 @@ impl Engine {
     }
 }
 
-/// Below this cosine two texts are no more alike than any two: the built-in embedding puts strangers at 0 ± 0.1.
+/// The minimum cosine of similar texts. The built-in embedding gives unrelated texts 0 ± 0.1.
 const MIN_SIMILARITY: f32 = 0.25;
 
-fn limit_error(limit: usize) -> Error {
-    Error::bad_input(format!("{limit} hits are more than a page holds: {PAGE_HITS}")).hint("Ask for fewer")
+fn check_limit(limit: usize) -> Result<()> {
+    if limit > PAGE_HITS {
+        let message = format!("{limit} hits are wanted; a page has at most {PAGE_HITS}");
+        return Err(Error::bad_input(message).hint("Ask for fewer"));
+    }
+    Ok(())
 }
 
-/// A tenant's folder. Ids are made to be file names; one that is not gets its hash.
+fn check_comparable(text: &str) -> Result<()> {
+    if text.len() > COMPARED_TEXT_BYTES {
+        return Err(Error::bad_input(format!(
+            "The text has {} bytes; the maximum is {COMPARED_TEXT_BYTES}",
+            text.len()
+        ))
+        .hint("Shorten it"));
+    }
+    Ok(())
+}
+
+/// The vector of a query, in which rare words weigh more.
+fn embed_query(text_index: &TextIndex, view: &TextView, text: &str) -> Result<Vector> {
+    let mut terms = words::collect_words(text);
+    terms.sort_unstable();
+    terms.dedup();
+    let stats =
+        if terms.len() <= QUERY_CLAUSES { view.approximate_stats(&terms).map(Some) } else { Ok(None) };
+    let stats = stats.unwrap_or_else(|damage| {
+        text_index.disable_index(view, &damage);
+        None
+    });
+    let weight = |word: &str| match (&stats, terms.binary_search_by(|term| term.as_str().cmp(word))) {
+        // Half of the weight is constant and half depends on rarity, so that a text is most similar to itself.
+        (Some(stats), Ok(term)) => 0.5 + 0.5 * stats.idf(term) / stats.max_idf(),
+        _ => 1.0,
+    };
+    embedder::embed_weighted(text, weight)
+        .ok_or_else(|| Error::bad_input("The text contains no word").hint("Use words of letters and digits"))
+}
+
+/// A page of the hits of a ranking.
+fn text_page(ranking: &mut Ranking<'_>, page: Page) -> Result<TextPage> {
+    // One more than needed shows whether there is a next page.
+    let mut hits = ranking.top_visible(page.offset + page.limit + 1)?;
+    let has_more = hits.len() > page.offset + page.limit;
+    hits.truncate(page.offset + page.limit);
+    hits.drain(..page.offset.min(hits.len()));
+    let next = page.offset + page.limit;
+    let next_offset = (has_more && next < MAX_OFFSET).then_some(next);
+    Ok(TextPage { hits: ranking.with_matched_terms(&hits)?, next_offset })
+}
+
+/// Those of the given nodes that are similar to a vector, most similar first.
+fn rerank(
+    snapshot: &mut dyn DocSnapshot,
+    vector: &Vector,
+    ids: &[u64],
+    limit: usize,
+) -> Result<Vec<SimilarHit>> {
+    let mut similar = Vec::new();
+    for doc in snapshot.get(ids)? {
+        let similarity = embedder::embed(&doc.content).map_or(0.0, |embedded| vector.dot(&embedded));
+        if similarity >= MIN_SIMILARITY {
+            similar.push(SimilarHit { id: doc.id, similarity: similarity.clamp(-1.0, 1.0) });
+        }
+    }
+    similar.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then(a.id.cmp(&b.id)));
+    similar.truncate(limit);
+    Ok(similar)
+}
+
+/// Reciprocal rank fusion of both lists; the best `limit` nodes.
+fn fuse(by_text: Vec<TextHit>, similar: Vec<SimilarHit>, limit: usize) -> Vec<FusedHit> {
+    let mut fused: HashMap<u64, FusedHit> = HashMap::new();
+    for (rank, hit) in by_text.into_iter().enumerate() {
+        let entry = fused.entry(hit.id).or_insert_with(|| FusedHit::new(hit.id));
+        entry.score += 1.0 / (FUSION_K + rank as f64 + 1.0);
+        entry.text_score = Some(hit.score);
+        entry.matched = hit.matched;
+    }
+    for (rank, hit) in similar.into_iter().enumerate() {
+        let entry = fused.entry(hit.id).or_insert_with(|| FusedHit::new(hit.id));
+        entry.score += 1.0 / (FUSION_K + rank as f64 + 1.0);
+        entry.similarity = Some(hit.similarity);
+    }
+    let mut fused: Vec<FusedHit> = fused.into_values().collect();
+    fused.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
+    fused.truncate(limit);
+    fused
+}
+
+/// The name of a tenant's folder: its id, or a hash if the id is not a safe file name.
 fn folder_name(tenant: &TenantId) -> String {
     let id = tenant.as_str();
     let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';

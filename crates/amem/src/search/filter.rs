@@ -1,36 +1,36 @@
-//! Which nodes a search may find: by type, session and time.
+//! Filters for searches: by type, session and time.
 
-/// What a filter looks at. Never changes during a node's life.
+/// The fields that a filter uses. They never change during a node's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DocMeta {
-    /// The event type's number, 0 to 5.
+    /// The number of the event type, 0 to 5.
     pub event_type: u8,
-    /// The session that made the node.
+    /// The session.
     pub session_id: u32,
-    /// When, in microseconds since 1970.
+    /// The creation time, in microseconds since 1970.
     pub created_at: i64,
 }
 
-/// Conditions that all must hold; an empty one holds for every node.
+/// Conditions that must all hold; the empty filter accepts every node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// One of these types, or any if empty.
+    /// One of these types; any if empty.
     pub event_types: Vec<u8>,
-    /// One of these sessions, or any if empty.
+    /// One of these sessions; any if empty.
     pub sessions: Vec<u32>,
-    /// Not made before this, in microseconds since 1970.
+    /// Created at this time or later, in microseconds since 1970.
     pub created_from: Option<i64>,
-    /// Not made after this, in microseconds since 1970.
+    /// Created at this time or earlier, in microseconds since 1970.
     pub created_to: Option<i64>,
 }
 
 impl Filter {
-    /// Whether every node passes.
+    /// Whether the filter accepts every node.
     pub fn is_empty(&self) -> bool {
         self == &Filter::default()
     }
 
-    /// Whether a node with these facts passes.
+    /// Whether the filter accepts a node with these fields.
     pub fn matches(&self, meta: &DocMeta) -> bool {
         (self.event_types.is_empty() || self.event_types.contains(&meta.event_type))
             && (self.sessions.is_empty() || self.sessions.contains(&meta.session_id))

@@ -1,15 +1,15 @@
-//! What searches answer.
+//! The results of searches.
 
 use quad_core::{Error, Result};
 
 use super::limits::{MAX_OFFSET, PAGE_HITS};
 
-/// Which part of the hits is wanted.
+/// Which part of the hits to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// How many hits to skip: what [`TextPage::next_offset`] said.
+    /// The number of hits to skip: [`TextPage::next_offset`] of the previous page.
     pub offset: usize,
-    /// How many to give.
+    /// The maximum number of hits.
     pub limit: usize,
 }
 
@@ -30,27 +30,27 @@ impl Page {
     }
 }
 
-/// A node with the query's words.
+/// A hit of a text search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextHit {
     /// The node.
     pub id: u64,
-    /// Its BM25 score.
+    /// The BM25 score.
     pub score: f32,
-    /// The words, "phrases" and prefixes* of the query that it has.
+    /// The words, "phrases" and prefixes* of the query that the node contains.
     pub matched: Vec<String>,
 }
 
-/// Some hits, the best first, ties by the lower id.
+/// A page of hits, best first, ties by the lower id.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextPage {
     /// The hits.
     pub hits: Vec<TextHit>,
-    /// Where the next page begins, if there is one.
+    /// The offset of the next page, if there is one.
     pub next_offset: Option<usize>,
 }
 
-/// A node that is like the probe.
+/// A hit of a similarity search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SimilarHit {
     /// The node.
@@ -59,18 +59,18 @@ pub struct SimilarHit {
     pub similarity: f32,
 }
 
-/// A node that two searches found, or one.
+/// A hit of a hybrid search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FusedHit {
     /// The node.
     pub id: u64,
-    /// The sum of 1 / (60 + rank) over the lists that have it.
+    /// The sum of 1 / (60 + rank) over the lists that contain it.
     pub score: f64,
-    /// Its BM25 score, if it has any of the words.
+    /// The BM25 score, if it contains any of the words.
     pub text_score: Option<f32>,
-    /// Its cosine, if it is among the most alike.
+    /// The cosine, if it is among the most similar.
     pub similarity: Option<f32>,
-    /// The words of the query that it has.
+    /// The words of the query that the node contains.
     pub matched: Vec<String>,
 }
 
@@ -80,37 +80,37 @@ impl FusedHit {
     }
 }
 
-/// A node that says some of what a claim says.
+/// A node that contains some of a claim's words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// The node.
     pub id: u64,
-    /// Its BM25 score.
+    /// The BM25 score.
     pub score: f32,
-    /// The share of the claim's words that it has, 0 to 1, each word counting by how rare it is.
+    /// The share of the claim's words that it contains, 0 to 1, weighted by rarity.
     pub coverage: f32,
-    /// The claim's words that it has.
+    /// The claim's words that it contains.
     pub matched: Vec<String>,
     /// The claim's words that it lacks.
     pub missing: Vec<String>,
 }
 
-/// How far evidence carries a claim. Whether the node was superseded is for the graph to say.
+/// How far evidence supports a claim. Whether the node was superseded is decided by the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grounding {
-    /// One node says nearly all of it.
+    /// One node contains nearly all of it.
     Verified,
-    /// One node says a part of it.
+    /// One node contains a part of it.
     Partial,
     /// No node does.
     Ungrounded,
 }
 
 impl Grounding {
-    /// The coverage from which a claim counts as verified: one telling word in five may be put in other words.
+    /// The coverage from which a claim counts as verified: one significant word in five may be missing.
     pub const VERIFIED_COVERAGE: f32 = 0.8;
 
-    /// By the best coverage, if less than `threshold` counts as nothing.
+    /// The grounding for the best coverage; less than `threshold` counts as ungrounded.
     pub fn from_coverage(coverage: f32, threshold: f32) -> Grounding {
         if coverage < threshold || coverage == 0.0 {
             Grounding::Ungrounded

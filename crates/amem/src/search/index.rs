@@ -1,8 +1,8 @@
-//! The text index on disk: what is in it, how it is opened, asked and checked.
+//! The text index on disk: its fields, and how it is opened, searched and checked.
 //!
-//! It is derived from the nodes and never the truth. It holds no text, only which words each node has and what filters look
-//! at. With every commit it records how far it reaches ([`Watermark`]). Whatever is wrong with it, down to a panic of the
-//! library over a damaged file, becomes a [`IndexError`], and the answer is then found without it.
+//! It is derived from the nodes. It stores no text, only the words of each node and the fields that filters use.
+//! Each commit records how far it is complete ([`Watermark`]). Every problem with it, including a panic of the
+//! index library on a damaged file, becomes an [`IndexError`], and the search continues without the index.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
@@ -28,7 +28,7 @@ use super::query::{Clause, Query};
 use super::tokenizer::WordTokenizer;
 use super::top_k::{ScoredDoc, TopK};
 
-/// Written into every commit. An index with another number is built anew.
+/// Stored in every commit. An index with another number is rebuilt.
 const FORMAT: u32 = 1;
 
 const TOKENIZER: &str = "words";
@@ -51,7 +51,7 @@ impl From<tantivy::TantivyError> for IndexError {
 
 pub(crate) type IndexResult<T> = std::result::Result<T, IndexError>;
 
-/// Runs what touches index files. The library trusts them and may panic over damaged ones.
+/// Runs code that reads index files. The index library trusts them and may panic on damaged ones.
 pub(crate) fn catch_panic<T>(operation: impl FnOnce() -> IndexResult<T>) -> IndexResult<T> {
     catch_unwind(AssertUnwindSafe(operation)).unwrap_or_else(|panic| {
         let message = panic
@@ -63,32 +63,36 @@ pub(crate) fn catch_panic<T>(operation: impl FnOnce() -> IndexResult<T>) -> Inde
     })
 }
 
-/// How far a commit reaches.
+/// How far a commit is complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Watermark {
     format: u32,
-    /// All nodes below this id are in it, unless they were forgotten.
-    pub next: u64,
-    /// All nodes that were forgotten up to this mark are out of it.
-    pub mark: i64,
-    /// The last node that went in, to notice that the index belongs to another database, or to another past of this one.
-    pub anchor: Option<LastDoc>,
+    /// All nodes below this id are in the index, except deleted ones.
+    #[serde(rename = "next")]
+    pub next_id: u64,
+    /// All nodes deleted up to this position are removed from it.
+    #[serde(rename = "mark")]
+    pub deletions_seen: i64,
+    /// The last node added. It shows whether the index belongs to another database, or to another history of this
+    /// one.
+    #[serde(rename = "anchor")]
+    pub last_doc: Option<LastDoc>,
 }
 
 impl Watermark {
     pub fn empty() -> Watermark {
-        Watermark { format: FORMAT, next: 0, mark: i64::MIN, anchor: None }
+        Watermark { format: FORMAT, next_id: 0, deletions_seen: i64::MIN, last_doc: None }
     }
 
-    /// Whether the nodes that it was built from are those of `corpus`.
+    /// Whether the index was built from the nodes of this database.
     pub fn matches_database(&self, snapshot: &mut dyn DocSnapshot) -> quad_core::Result<bool> {
-        let Some(last_doc) = &self.anchor else { return Ok(true) };
+        let Some(last_doc) = &self.last_doc else { return Ok(true) };
         let docs = snapshot.docs_after(last_doc.id.checked_sub(1), 1)?;
         match docs.first() {
             Some(doc) if doc.id == last_doc.id => Ok(LastDoc::from_doc(doc) == *last_doc),
-            // It may have been forgotten since.
+            // The node may have been deleted since.
             _ => {
-                let mut position = self.mark;
+                let mut position = self.deletions_seen;
                 loop {
                     let deleted = snapshot.deleted_after(position, super::limits::PAGE_DELETIONS)?;
                     if deleted.iter().any(|(_, id)| *id == last_doc.id) {
@@ -104,7 +108,7 @@ impl Watermark {
     }
 }
 
-/// What tells a node from another with the same id.
+/// Distinguishes a node from another one with the same id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LastDoc {
     pub id: u64,
@@ -119,7 +123,7 @@ impl LastDoc {
     }
 }
 
-/// The index's fields.
+/// The fields of the index.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields {
     pub id: Field,
@@ -149,7 +153,7 @@ pub(crate) fn open(folder: &Path) -> IndexResult<Option<(Index, Fields, Watermar
     Ok(load_index(folder)?.map(|(index, fields, watermark, _)| (index, fields, watermark)))
 }
 
-/// An index, how far it reaches, and in which segments.
+/// An index, its watermark and its segments.
 type LoadedIndex = (Index, Fields, Watermark, BTreeSet<SegmentId>);
 
 fn load_index(folder: &Path) -> IndexResult<Option<LoadedIndex>> {
@@ -165,12 +169,12 @@ fn load_index(folder: &Path) -> IndexResult<Option<LoadedIndex>> {
         index.tokenizers().register(TOKENIZER, WordTokenizer);
         let metas = index.load_metas()?;
         if metas.payload.is_none() && metas.segments.is_empty() {
-            // Just made; whoever makes it has not committed yet.
+            // Created, but without a first commit yet.
             return Ok(None);
         }
         let payload = metas.payload.unwrap_or_default();
         let watermark: Watermark = serde_json::from_str(&payload)
-            .map_err(|error| IndexError(format!("it does not say how far it reaches: {error}")))?;
+            .map_err(|error| IndexError(format!("its watermark cannot be read: {error}")))?;
         if watermark.format != FORMAT {
             return Err(IndexError(format!("its format is {}, not {FORMAT}", watermark.format)));
         }
@@ -179,7 +183,7 @@ fn load_index(folder: &Path) -> IndexResult<Option<LoadedIndex>> {
     })
 }
 
-/// Makes an empty index in an empty folder. It has no reach, and so is nobody's to read, until its first commit.
+/// Creates an empty index in an empty folder. No process reads it before its first commit.
 pub(crate) fn create(folder: &Path) -> IndexResult<(Index, Fields)> {
     catch_panic(|| {
         let (schema, fields) = build_schema();
@@ -190,12 +194,12 @@ pub(crate) fn create(folder: &Path) -> IndexResult<(Index, Fields)> {
     })
 }
 
-/// Reads every byte and compares it with the checksums, by mappings of its own, which are gone afterwards.
+/// Reads every byte and compares it with the checksums, through mappings of its own that are closed afterwards.
 pub(crate) fn verify_checksums(folder: &Path) -> IndexResult<()> {
     for _ in 0..OPEN_ATTEMPTS {
         let stat_before = IndexFileStat::read(folder);
         match catch_panic(|| check_all_files(folder)) {
-            // What is missing may have been removed with the commit that named it.
+            // A missing file may have been removed with the commit that listed it.
             Err(_) if IndexFileStat::read(folder) != stat_before => {}
             result => return result,
         }
@@ -224,29 +228,29 @@ pub(crate) struct IndexSearcher {
     token_count: u64,
 }
 
-/// What is found when a folder is opened.
+/// The result of opening a folder.
 pub(crate) enum OpenResult {
-    /// No index, or one that has no commit yet.
+    /// There is no index, or it has no commit yet.
     NoIndex,
-    /// Somebody writes it faster than it can be opened.
+    /// The index changes faster than it can be opened.
     Changed,
-    /// Its newest commit.
+    /// The newest commit.
     Ready(IndexSearcher),
 }
 
 impl IndexSearcher {
     /// Opens the newest commit.
     ///
-    /// How far it reaches and which segments it has are read by two looks at one file. Between them another process may
-    /// have committed, or have begun to build the index anew, and a reach that promises more than the segments hold would
-    /// hide nodes from every search. So a commit counts only if both looks saw the same segments; these have names that
-    /// are never given twice.
+    /// The watermark and the list of segments come from two reads of one file. Between them another process may
+    /// commit or begin to rebuild the index. A watermark that promises more than the segments contain would hide
+    /// nodes from every search. So a commit counts only if both reads saw the same segments; segment names are
+    /// never reused.
     pub fn open(folder: &Path) -> IndexResult<OpenResult> {
         for _ in 0..OPEN_ATTEMPTS {
             let stat_before = IndexFileStat::read(folder);
             match catch_panic(|| IndexSearcher::try_open(folder)) {
                 Ok(OpenResult::Changed) => {}
-                // What is missing may have been removed with the commit that named it.
+                // A missing file may have been removed with the commit that listed it.
                 Err(_) if IndexFileStat::read(folder) != stat_before => {}
                 result => return result,
             }
@@ -272,12 +276,12 @@ impl IndexSearcher {
         Ok(OpenResult::Ready(IndexSearcher { searcher, fields, watermark, doc_count, token_count }))
     }
 
-    /// How many nodes are in it.
+    /// The number of nodes in the index.
     pub fn doc_count(&self) -> u64 {
         self.doc_count
     }
 
-    /// The ids of the nodes in it, ascending.
+    /// The ids of the nodes in the index, ascending.
     fn ids(&self) -> IndexResult<Vec<i64>> {
         catch_panic(|| {
             let mut sorted_ids = Vec::new();
@@ -291,7 +295,7 @@ impl IndexSearcher {
         })
     }
 
-    /// The index's share of the statistics. Forgotten nodes count until their segment is merged.
+    /// The index's part of the statistics. Deleted nodes count until their segment is merged.
     pub fn stats(&self, terms: &[String]) -> IndexResult<TermStats> {
         catch_panic(|| {
             let doc_freq = terms.iter().map(|term| Ok(self.searcher.doc_freq(&self.term(term))?));
@@ -303,7 +307,7 @@ impl IndexSearcher {
         })
     }
 
-    /// The best nodes, scored by the statistics of all nodes.
+    /// The best nodes, scored with the statistics of all nodes.
     pub fn search(
         &self,
         query: &Query,
@@ -339,7 +343,7 @@ impl IndexSearcher {
         })
     }
 
-    /// For each of these nodes, which clauses it has.
+    /// For each of these nodes, which clauses of the query it matches.
     pub fn matched_clauses(
         &self,
         query: &Query,
@@ -384,7 +388,7 @@ impl IndexSearcher {
         let mut conditions: Vec<(Occur, Box<dyn tantivy::query::Query>)> =
             vec![(Occur::Must, Box::new(any_clause))];
         let mut add_condition = |query: Box<dyn tantivy::query::Query>| {
-            // A filter decides whether, never how well.
+            // A filter accepts or rejects; it adds no score.
             conditions.push((Occur::Must, Box::new(ConstScoreQuery::new(query, 0.0))));
         };
         let any_of = |terms: Vec<Term>| -> Box<dyn tantivy::query::Query> {
@@ -425,7 +429,7 @@ impl IndexSearcher {
             Clause::Word(word) => Box::new(TermQuery::new(term(word), IndexRecordOption::WithFreqs)),
             Clause::Phrase(words) => Box::new(PhraseQuery::new(words.iter().map(term).collect())),
             Clause::Prefix(prefix) => {
-                // Unicode's last code point is no letter, so this is above all words that begin with the prefix.
+                // The last code point of Unicode is no letter, so this bound is above all words with the prefix.
                 let upper_bound = self.term(&format!("{prefix}\u{10ffff}"));
                 Box::new(InvertedIndexRangeQuery::new(
                     Bound::Included(self.term(prefix)),
@@ -436,8 +440,8 @@ impl IndexSearcher {
     }
 }
 
-/// Compares the newest commit with the nodes, given by ascending id: every node that it reaches must be in it once, and nothing
-/// else but what was forgotten since. Says what is wrong.
+/// Compares the newest commit with the nodes, given by ascending id. Every node below the watermark must be in the
+/// index once, and nothing else but nodes deleted since. Returns what is wrong.
 pub(crate) fn check(
     folder: &Path,
     snapshot: &mut dyn DocSnapshot,
@@ -452,8 +456,8 @@ pub(crate) fn check(
         Err(damage) => return Ok(vec![damage.to_string()]),
     };
     if !searcher.watermark.matches_database(snapshot)? {
-        // A commit that is newer than this snapshot has nodes that are not here yet; its writer knows them.
-        let is_newer = nodes.last().is_none_or(|last| searcher.watermark.next > last.unsigned_abs() + 1);
+        // A commit newer than this snapshot contains nodes that the snapshot does not have.
+        let is_newer = nodes.last().is_none_or(|last| searcher.watermark.next_id > last.unsigned_abs() + 1);
         let message = "it was built from other nodes than the database has".to_owned();
         return Ok(if is_newer { Vec::new() } else { vec![message] });
     }
@@ -462,17 +466,17 @@ pub(crate) fn check(
         Err(damage) => return Ok(vec![damage.to_string()]),
     };
     let mut violations = Vec::new();
-    let indexed = nodes.iter().take_while(|id| id.unsigned_abs() < searcher.watermark.next);
+    let indexed = nodes.iter().take_while(|id| id.unsigned_abs() < searcher.watermark.next_id);
     let missing: Vec<&i64> = indexed.filter(|id| ids.binary_search(id).is_err()).collect();
     if let Some(first) = missing.first() {
-        violations.push(format!("{} nodes are not in it, the first is {first}", missing.len()));
+        violations.push(format!("{} nodes are missing in the index, the first is {first}", missing.len()));
     }
     let duplicates = ids.windows(2).filter(|pair| pair[0] == pair[1]).count();
     if duplicates > 0 {
-        violations.push(format!("{duplicates} nodes are in it twice"));
+        violations.push(format!("{duplicates} nodes are in the index twice"));
     }
     let mut deleted_ids = BTreeSet::new();
-    let mut position = searcher.watermark.mark;
+    let mut position = searcher.watermark.deletions_seen;
     loop {
         let deleted = snapshot.deleted_after(position, super::limits::PAGE_DELETIONS)?;
         let Some((newest, _)) = deleted.last() else { break };
@@ -484,12 +488,12 @@ pub(crate) fn check(
         |id: &&i64| **id <= last && nodes.binary_search(id).is_err() && !deleted_ids.contains(*id);
     let unknown: Vec<&i64> = ids.iter().filter(is_unknown).collect();
     if let Some(first) = unknown.first() {
-        violations.push(format!("{} nodes are in it that do not exist, the first is {first}", unknown.len()));
+        violations.push(format!("{} nodes in the index do not exist, the first is {first}", unknown.len()));
     }
     Ok(violations)
 }
 
-/// All nodes' statistics, index and tail together, for the library's scorers.
+/// The statistics of all nodes, in the index and in memory, for the scorers of the index library.
 struct CombinedStats {
     docs: u64,
     total_tokens: u64,
@@ -514,7 +518,7 @@ impl Bm25StatisticsProvider for CombinedStats {
     }
 
     fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
-        // Filters are terms too; they score nothing, but the library asks.
+        // Filters are terms too. They add no score, but the library asks for their frequency.
         Ok(self.doc_freq.get(term).copied().unwrap_or_default())
     }
 }

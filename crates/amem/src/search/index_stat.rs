@@ -1,11 +1,11 @@
-//! Which commit a folder has, without opening it.
+//! Detects a new commit in a folder without opening the index.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Changes with each commit. Two commits may have the same one if they follow each other within the clock's step; then the
-/// older one stays in use for a while, which costs time and nothing else.
+/// The file status of the index, which changes with each commit. Two commits within one step of the clock may have
+/// the same status. The older one then stays in use longer, which costs time but no correctness.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IndexFileStat {
     inode: u64,
@@ -14,7 +14,7 @@ pub(crate) struct IndexFileStat {
 }
 
 impl IndexFileStat {
-    /// None if there is no index.
+    /// `None` if there is no index.
     pub fn read(folder: &Path) -> Option<IndexFileStat> {
         let metadata: Metadata = std::fs::metadata(folder.join("meta.json")).ok()?;
         Some(IndexFileStat {

@@ -1,96 +1,97 @@
-//! Every limit of the search engine, by name and with its reason.
+//! The limits of the search engine, with the reason for each.
 
-/// Numbers in a vector; the memory graph's one dimension.
+/// Numbers in a vector: the dimension of the built-in embedding and of vectors that callers supply.
 pub const DIMENSIONS: usize = 128;
 
-/// Vectors that are held for one tenant and kind: 100 MiB, which an exact scan reads in a few milliseconds. What is
-/// beyond is read from the database on every search: right, only slower.
+/// Vectors cached for one tenant and kind: 100 MiB, which an exact scan reads in a few milliseconds. Nodes beyond
+/// it are read from the database on every search, which is correct but slower.
 pub const CACHED_VECTORS_PER_TENANT: usize = 200_000;
 
-/// Vectors that are held for all tenants together; the tenant that was asked longest ago goes first.
+/// Vectors cached for all tenants together; the least recently used tenant is evicted first.
 pub const CACHED_VECTORS_TOTAL: usize = 400_000;
 
-/// Tenants whose search state is held. An idle one costs some open files and the words of its newest nodes.
+/// Tenants with cached search state. An idle one costs some open files and the words of its newest nodes.
 pub const CACHED_TENANTS: usize = 32;
 
-/// Nodes that are read from the database at a time. A node has at most 64 KiB, so a page stays under 32 MiB even if all
-/// are as large as they may be.
+/// Nodes per read from the database. A node has at most 64 KiB, so a page is at most 32 MiB.
 pub const PAGE_DOCS: usize = 500;
 
-/// Threads that compare nodes which are not held in memory, in one search: more would be faster than the database can read, and
-/// each has a page in its hands and another one waiting.
+/// Threads of one search that compare nodes outside the cache. More would be faster than the database can read, and
+/// each holds two pages.
 pub const SCAN_THREADS: usize = 4;
 
-/// Forgotten nodes that are read from the database at a time.
+/// Deleted nodes per read from the database.
 pub const PAGE_DELETIONS: usize = 1_000;
 
-/// Nodes beyond the text index after which it is written. A commit costs about 30 ms whatever it holds, and scanning so
-/// many nodes costs less than a millisecond.
+/// Nodes beyond the text index that trigger a flush. A commit costs about 30 ms whatever its size, and scanning
+/// this many nodes takes less than a millisecond.
 pub const FLUSH_DOCS: usize = 2_000;
 
-/// Bytes of text beyond the text index after which it is written, for tenants with large nodes.
+/// Bytes of text beyond the text index that trigger a flush, for tenants with large nodes.
 pub const FLUSH_BYTES: usize = 4 << 20;
 
-/// How far the held tail may outgrow those two before the rest is read from the database on every search: room for what
-/// is added while the index is being written.
+/// How far the memory segments may exceed the flush thresholds before newer nodes are read from the database on
+/// every search: room for what is added while the index is written.
 pub const MEMORY_OVERRUN: usize = 4;
 
-/// Nodes in one commit of the text index while it catches up: a build that is interrupted repeats at most so many.
+/// Nodes per commit while the text index catches up. An interrupted build repeats at most this many.
 pub const COMMIT_DOCS: usize = 50_000;
 
-/// Bytes that the index writer may use: the least that it accepts. It lives only while there is something to write.
+/// Bytes for the index writer: its minimum. It exists only while there is something to write.
 pub const WRITER_BYTES: usize = 15_000_000;
 
-/// Nodes after which a long build says in the log how far it is.
+/// Nodes between two progress lines in the log of a long build.
 pub const PROGRESS_DOCS: u64 = 100_000;
 
-/// Bytes of an index whose checksums are tested before its first use, in about ten milliseconds; a larger one is tested
-/// in the background.
+/// Up to this size the checksums of an index are verified before its first use, in about ten milliseconds; a larger
+/// index is verified in the background.
 pub const SYNC_VERIFY_BYTES: u64 = 16 << 20;
 
-/// How often a text index that changes while it is being opened is tried again; after that, what was open before is used.
+/// Attempts to open a text index that changes at the same time; after that, the commit that was open before is
+/// used.
 pub const OPEN_ATTEMPTS: usize = 8;
 
-/// Bytes of a word that is indexed. Longer runs are encoded data, which nobody types; they keep their place in phrases.
+/// Bytes of an indexed word. Longer ones are encoded data, which is not searched for; they keep their position in
+/// phrases.
 pub const WORD_BYTES: usize = 128;
 
-/// Bytes of a query: far more than a person or an agent types, and less than a document that was pasted by mistake.
+/// Bytes of a query: more than a person or an agent types, less than a document pasted by mistake.
 pub const QUERY_BYTES: usize = 4_096;
 
-/// Words, phrases and prefixes in one query: each is a pass over its postings.
+/// Words, phrases and prefixes in one query: each reads its postings.
 pub const QUERY_CLAUSES: usize = 64;
 
 /// Words in one phrase.
 pub const PHRASE_WORDS: usize = 32;
 
-/// Bytes of a text that is compared with others, or of a claim that is to be grounded: the largest node.
+/// Bytes of a text for similarity search or of a claim: the size of the largest node.
 pub const COMPARED_TEXT_BYTES: usize = 65_536;
 
 /// Hits in one page.
 pub const PAGE_HITS: usize = 1_000;
 
-/// How deep paging goes. Whoever has read ten thousand hits wants a list, not a search.
+/// The last offset of a page. Reading more than ten thousand hits is a task for a list.
 pub const MAX_OFFSET: usize = 10_000;
 
-/// Ranked hits that are looked at for one page, those included that the caller then hides: superseded nodes rank among
-/// the best, but not tens of thousands of them.
+/// Ranked hits read for one page, including those that are then hidden. Superseded nodes rank among the best, but
+/// not tens of thousands of them.
 pub const MAX_RANKED_HITS: usize = 40_000;
 
-/// The constant of reciprocal rank fusion: how little the first rank counts more than the tenth.
+/// The constant of reciprocal rank fusion: a larger value makes the first ranks count less.
 pub const FUSION_K: f64 = 60.0;
 
-/// How many times the wanted hits each list contributes to a fusion.
+/// Each list contributes this many times the wanted hits to the fusion.
 pub const FUSION_DEPTH: usize = 3;
 
-/// Nodes up to which a fusion compares all of them with the query. Their vectors take 10 MiB and a quarter of a second to make, once
-/// in a process; beyond, likeness ranks what the words have found.
+/// Up to this number of nodes, hybrid search compares the query with all of them. Their vectors take 10 MiB and a
+/// quarter of a second to compute, once per process. Above it, similarity ranks the text hits.
 pub const EXACT_SIMILARITY_MAX_DOCS: usize = 20_000;
 
-/// Hits by words whose likeness a fusion looks at in a larger memory.
+/// Text hits whose similarity a hybrid search computes in a larger memory.
 pub const FUSION_CANDIDATES: usize = 200;
 
-/// Candidates of a claim, by BM25, among which the one that covers most of it is looked for.
+/// Candidates by BM25 among which the evidence for a claim is selected by coverage.
 pub const EVIDENCE_CANDIDATES: usize = 64;
 
-/// Seconds before a text index that could not be written is tried again: a full disk does not empty itself.
+/// Seconds between two attempts to write an index after an error such as a full disk.
 pub const BACKOFF_SECONDS: u64 = 30;

@@ -4,7 +4,7 @@ use super::filter::{DocMeta, Filter};
 use super::top_k::TopK;
 use super::vector::Vector;
 
-/// Rows in one block: 2 MiB. Blocks never move, so growing copies nothing and wastes less than one of them.
+/// Rows per block: 2 MiB. Blocks never move, so growing copies nothing and wastes less than one block.
 const BLOCK_ROWS: usize = 4_096;
 
 #[derive(Clone, Copy)]
@@ -14,7 +14,7 @@ struct VectorRow {
     is_deleted: bool,
 }
 
-/// Rows of unit vectors with the facts that filters look at.
+/// Unit vectors with the fields that filters use.
 #[derive(Default)]
 pub(crate) struct Matrix {
     rows: Vec<VectorRow>,
@@ -23,12 +23,12 @@ pub(crate) struct Matrix {
 }
 
 impl Matrix {
-    /// How many rows there are in memory.
+    /// The number of rows in memory.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Adds a row. Its id must be above all that are there; another is a repetition and changes nothing.
+    /// Adds a row. Its id must be above all others; a lower id is a repetition and is ignored.
     pub fn push(&mut self, id: u64, meta: DocMeta, vector: Vector) {
         if self.rows.last().is_some_and(|last| last.id >= id) {
             return;
@@ -44,7 +44,7 @@ impl Matrix {
         self.rows.push(VectorRow { id, meta, is_deleted: false });
     }
 
-    /// Forgets a row, if it is there. Its place is freed once a quarter of all are such.
+    /// Deletes a row, if it exists. Memory is freed once a quarter of the rows are deleted.
     pub fn delete(&mut self, id: u64) {
         let Ok(index) = self.rows.binary_search_by_key(&id, |row| row.id) else { return };
         let Some(row) = self.rows.get_mut(index) else { return };
@@ -65,12 +65,12 @@ impl Matrix {
         }
     }
 
-    /// Offers every row that passes the filter.
+    /// Scores every row that passes the filter.
     pub fn scan(&self, query: &Vector, filter: &Filter, best: &mut TopK) {
         let filtered = !filter.is_empty();
         for (rows, block) in self.rows.chunks(BLOCK_ROWS).zip(&self.blocks) {
             for (row, vector) in rows.iter().zip(block) {
-                // A filter costs less than a product, and usually leaves few.
+                // A filter costs less than a product and usually leaves few rows.
                 if filtered && !filter.matches(&row.meta) {
                     continue;
                 }

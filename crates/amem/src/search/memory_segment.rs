@@ -1,6 +1,6 @@
 //! Nodes that the text index does not have yet, in memory, as sequences of word numbers.
 //!
-//! A search reads all of it: some thousand nodes take less time than opening a posting list of their own would be worth.
+//! A search scans all of it. For a few thousand nodes that takes less time than building posting lists would.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::limits::WORD_BYTES;
 use super::query::{Clause, Query};
 use super::words::WordScanner;
 
-/// The number of a word that is too long to be searched for; it only keeps its place.
+/// The number of a word that is too long to be searched for; it only keeps its position.
 const UNTRACKED: u32 = u32::MAX;
 
 /// Nodes by ascending id.
@@ -28,23 +28,23 @@ struct SegmentDoc {
     id: u64,
     meta: DocMeta,
     tokens: Box<[u32]>,
-    /// Words that count towards its length: those that can be searched for.
+    /// The number of words without those that are too long: the length for BM25.
     length: u32,
     bytes: usize,
 }
 
-/// A query's clauses in the tail's own numbers.
+/// A query's clauses with the word numbers of this segment.
 struct ResolvedQuery {
     clauses: Vec<ResolvedClause>,
     terms: Vec<Option<u32>>,
 }
 
 enum ResolvedClause {
-    /// Some word of it is nowhere here.
+    /// Some word of the clause does not occur in this segment.
     NoMatch,
     Word(u32),
     Phrase(Vec<u32>),
-    /// For each word number whether it begins so.
+    /// For each word number, whether the word has the prefix.
     Prefix(Vec<bool>),
 }
 
@@ -53,7 +53,7 @@ impl MemorySegment {
         self.docs.len()
     }
 
-    /// Bytes of the texts.
+    /// The bytes of the texts.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -83,7 +83,7 @@ impl MemorySegment {
         id
     }
 
-    /// Adds the nodes of another tail, whose ids are above all that are here.
+    /// Adds the nodes of another segment, whose ids are all greater.
     pub fn append(&mut self, other: &MemorySegment) {
         let mut id_map = vec![UNTRACKED; other.vocabulary.len()];
         for (word, token_id) in &other.vocabulary {
@@ -112,7 +112,7 @@ impl MemorySegment {
         }
     }
 
-    /// The nodes' share of the statistics for these words.
+    /// This segment's part of the statistics for these words.
     pub fn stats(&self, terms: &[String]) -> TermStats {
         let token_ids = terms.iter().map(|term| self.vocabulary.get(term.as_str()).copied());
         let doc_freq = token_ids
@@ -126,7 +126,8 @@ impl MemorySegment {
         TermStats { docs: self.docs.len() as u64, total_tokens: self.total_tokens, doc_freq }
     }
 
-    /// Offers each node that has any clause, with its rounded score by the statistics of all nodes.
+    /// Calls `on_match` for each node that matches any clause, with its rounded score by the statistics of all
+    /// nodes.
     pub fn scan(&self, query: &Query, stats: &TermStats, filter: &Filter, on_hit: &mut dyn FnMut(u64, f32)) {
         let resolved = self.resolve(query);
         if resolved.clauses.iter().all(|clause| matches!(clause, ResolvedClause::NoMatch)) {
@@ -144,7 +145,8 @@ impl MemorySegment {
                 }
                 any = true;
                 sum += match clause {
-                    // However many words begin so and however rare they are: they were not asked for by name.
+                    // A prefix scores one, however many words have it and however rare they are: the query does not
+                    // name them.
                     ResolvedClause::Prefix(_) => 1.0,
                     _ => bm25::score(*idf, occurrences, doc.length, average),
                 };
@@ -155,7 +157,7 @@ impl MemorySegment {
         }
     }
 
-    /// For those of the nodes that are here, which clauses of the query they have.
+    /// For those of the nodes that are in this segment, which clauses of the query they match.
     pub fn matched_clauses(&self, query: &Query, ids: &[u64]) -> HashMap<u64, Vec<bool>> {
         let resolved = self.resolve(query);
         let doc = |id: &u64| {
@@ -167,7 +169,7 @@ impl MemorySegment {
         ids.iter().filter_map(doc).map(|doc| (doc.id, clauses_of(doc))).collect()
     }
 
-    /// The same for all that are here, which need not be sorted.
+    /// For all nodes in this segment, which need not be sorted, which clauses they match.
     pub fn matched_clauses_unsorted(&self, query: &Query) -> HashMap<u64, Vec<bool>> {
         let resolved = self.resolve(query);
         let clauses_of = |doc: &SegmentDoc| {
@@ -213,7 +215,7 @@ impl ResolvedQuery {
 }
 
 impl ResolvedClause {
-    /// How often a text has it; for a prefix only whether.
+    /// The number of occurrences; for a prefix at most one.
     fn count_occurrences(&self, tokens: &[u32]) -> u32 {
         match self {
             ResolvedClause::NoMatch => 0,
@@ -228,7 +230,7 @@ impl ResolvedClause {
     }
 }
 
-/// The idf of a word, or of a phrase's words together.
+/// The idf of a word, or the sum over a phrase's words.
 fn clause_idf(clause: &Clause, stats: &TermStats) -> f32 {
     match clause {
         Clause::Word(term) => stats.idf(*term),

@@ -1,7 +1,8 @@
-//! The tail as a pile of immutable layers, so that a search can add what it has read without copying what others look at.
+//! A list of immutable memory segments, so that a search can add the nodes that it has read without copying
+//! segments that other searches use.
 //!
-//! A layer that is not much larger than the one on top of it is merged with it: there are never more than a handful, and
-//! each node is copied only a few times on its way down.
+//! A segment that is not much larger than the next one is merged with it. So there are only a few, and each node is
+//! copied only a few times.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use super::filter::Filter;
 use super::memory_segment::MemorySegment;
 use super::query::Query;
 
-/// Nodes by ascending id, oldest layer first. Cloning it costs a few counters.
+/// Nodes by ascending id, oldest segment first. Cloning costs a few reference counts.
 #[derive(Clone, Default)]
 pub(crate) struct MemorySegments {
     segments: Vec<Arc<MemorySegment>>,
@@ -23,12 +24,12 @@ impl MemorySegments {
         self.segments.iter().map(|segment| segment.len()).sum()
     }
 
-    /// Bytes of the texts.
+    /// The bytes of the texts.
     pub fn bytes(&self) -> usize {
         self.segments.iter().map(|segment| segment.bytes()).sum()
     }
 
-    /// Adds nodes whose ids are above all that are here.
+    /// Adds nodes whose ids are above all others.
     pub fn push(&mut self, docs: &[Doc]) {
         if docs.is_empty() {
             return;
@@ -49,19 +50,20 @@ impl MemorySegments {
         }
     }
 
-    /// The nodes' share of the statistics for these words.
+    /// The segments' part of the statistics for these words.
     pub fn stats(&self, terms: &[String]) -> TermStats {
         let mut stats = TermStats { doc_freq: vec![0; terms.len()], ..TermStats::default() };
         self.segments.iter().for_each(|segment| stats.add(&segment.stats(terms)));
         stats
     }
 
-    /// Offers each node that has any clause, with its rounded score by the statistics of all nodes.
+    /// Calls `on_match` for each node that matches any clause, with its rounded score by the statistics of all
+    /// nodes.
     pub fn scan(&self, query: &Query, stats: &TermStats, filter: &Filter, on_hit: &mut dyn FnMut(u64, f32)) {
         self.segments.iter().for_each(|segment| segment.scan(query, stats, filter, on_hit));
     }
 
-    /// For those of the nodes that are here, which clauses of the query they have.
+    /// For those of the nodes that are in a segment, which clauses of the query they match.
     pub fn matched_clauses(&self, query: &Query, ids: &[u64]) -> HashMap<u64, Vec<bool>> {
         let mut matched = HashMap::new();
         if !ids.is_empty() {

@@ -1,8 +1,9 @@
-//! Finding nodes by their words, by likeness, or by both.
+//! Search: finds nodes by their words, by similarity, or by both.
 //!
-//! The [`Engine`] knows nodes only as a [`DocSnapshot`]: ids that grow, texts that never change, and a list of what was
-//! forgotten. Everything that it keeps, on disk or in memory, is derived from that, can be thrown away at any moment, and
-//! is never trusted further than it says it reaches: each search reads from the database what is newer.
+//! The [`Engine`] knows nodes only as a [`DocSnapshot`]: ids that grow, texts that never change, and a list of
+//! deleted ids. Everything that it stores on disk or caches in memory is derived from that and can be deleted at
+//! any time. Each index and cache records up to which node it is complete; each search reads newer nodes from the
+//! database.
 
 pub mod docs;
 pub mod embedder;

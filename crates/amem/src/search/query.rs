@@ -1,14 +1,14 @@
-//! What a caller may ask for in words: `word`, `"an exact phrase"` and `prefix*`, any of which may match.
+//! The query language of text search: `word`, `"an exact phrase"` and `prefix*`, any of which may match.
 //!
-//! Everything else in a query separates words; there is no operator to get wrong. A quote without its partner is such a
-//! separator.
+//! Everything else separates words; there are no operators and no syntax errors. An unpaired quote is a separator
+//! too.
 
 use quad_core::{Error, Result};
 
 use super::limits::{COMPARED_TEXT_BYTES, PHRASE_WORDS, QUERY_BYTES, QUERY_CLAUSES};
 use super::words::{self, WordScanner};
 
-/// One thing to look for. Words are numbers into [`Query::terms`].
+/// A part of a query. Words are indexes into [`Query::terms`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Clause {
     Word(usize),
@@ -16,7 +16,7 @@ pub(crate) enum Clause {
     Prefix(String),
 }
 
-/// A parsed query: at least one clause.
+/// A parsed query with at least one clause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     clauses: Vec<Clause>,
@@ -24,11 +24,11 @@ pub struct Query {
 }
 
 impl Query {
-    /// Reads a query.
+    /// Parses a query.
     pub fn parse(text: &str) -> Result<Query> {
         if text.len() > QUERY_BYTES {
             return Err(Error::bad_input(format!(
-                "The query has {} bytes; at most {QUERY_BYTES} are searched for",
+                "The query has {} bytes; the maximum is {QUERY_BYTES}",
                 text.len()
             ))
             .hint("Search for a few words of it"));
@@ -50,14 +50,14 @@ impl Query {
         query.validated()
     }
 
-    /// Takes every word of a claim as a clause of its own, the first ones if they are very many.
+    /// Makes every word of a claim a clause, up to the maximum number.
     pub fn from_claim(claim: &str) -> Result<Query> {
         if claim.len() > COMPARED_TEXT_BYTES {
             return Err(Error::bad_input(format!(
-                "The text has {} bytes; at most {COMPARED_TEXT_BYTES} can be compared",
+                "The text has {} bytes; the maximum is {COMPARED_TEXT_BYTES}",
                 claim.len()
             ))
-            .hint("Shorten it to what matters"));
+            .hint("Shorten it"));
         }
         let mut query = Query { clauses: Vec::new(), terms: Vec::new() };
         let all = words::collect_words(claim);
@@ -77,15 +77,15 @@ impl Query {
 
     fn validated(self) -> Result<Query> {
         if self.clauses.is_empty() {
-            return Err(Error::bad_input("There is no word to search for")
+            return Err(Error::bad_input("The query contains no word")
                 .hint("Use words, \"a phrase\" or a prefix*; words are letters and digits"));
         }
         if self.clauses.len() > QUERY_CLAUSES {
             return Err(Error::bad_input(format!(
-                "The query has {} different words and phrases; at most {QUERY_CLAUSES} are searched for at once",
+                "The query has {} different words and phrases; the maximum is {QUERY_CLAUSES}",
                 self.clauses.len()
             ))
-            .hint("Leave out the common ones"));
+            .hint("Leave out common words"));
         }
         Ok(self)
     }
@@ -113,10 +113,10 @@ impl Query {
             [word] => self.add_word(word),
             _ if phrase.len() > PHRASE_WORDS => {
                 return Err(Error::bad_input(format!(
-                    "A phrase has {} words; at most {PHRASE_WORDS} are searched for",
+                    "A phrase has {} words; the maximum is {PHRASE_WORDS}",
                     phrase.len()
                 ))
-                .hint("Shorten the phrase, or leave its quotes out"));
+                .hint("Shorten the phrase, or remove its quotes"));
             }
             _ => {
                 let terms = phrase.iter().map(|word| self.term_index(word)).collect();
@@ -151,12 +151,12 @@ impl Query {
         &self.clauses
     }
 
-    /// The different words of words and phrases.
+    /// The distinct terms of all words and phrases.
     pub(crate) fn terms(&self) -> &[String] {
         &self.terms
     }
 
-    /// A clause as a caller would write it.
+    /// A clause in the query language.
     pub(crate) fn clause_text(&self, clause: &Clause) -> String {
         let word = |term: &usize| self.terms.get(*term).map_or("", String::as_str);
         match clause {
@@ -167,7 +167,7 @@ impl Query {
     }
 }
 
-/// What stands before, within and after the first pair of quotes.
+/// The text before, within and after the first pair of quotes.
 fn split_at_quotes(text: &str) -> Option<(&str, &str, &str)> {
     let (unquoted, rest) = text.split_once('"')?;
     let (quoted, tail) = rest.split_once('"')?;

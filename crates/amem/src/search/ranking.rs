@@ -1,4 +1,4 @@
-//! One query in one view of a tenant's text: its statistics, its ranks, and what each hit has.
+//! One query against one view of a tenant's text: statistics, ranks, and matched clauses.
 
 use quad_core::Result;
 
@@ -12,7 +12,7 @@ use super::query::{Clause, Query};
 use super::text_index::{HitLocation, TextIndex, TextView};
 use super::top_k::ScoredDoc;
 
-/// The best `wanted` hits that may be shown. Looks deeper as long as hidden ones take the places.
+/// The best `count` visible hits. Ranks deeper while hidden hits take up places.
 pub(crate) fn top_visible<T: Clone>(
     snapshot: &mut dyn DocSnapshot,
     count: usize,
@@ -52,7 +52,7 @@ pub(crate) struct Ranking<'a> {
 }
 
 impl<'a> Ranking<'a> {
-    /// Looks at the text as it is in `view`.
+    /// Prepares a ranking: reads the statistics of the query's terms.
     pub fn new(
         text_index: &'a TextIndex,
         view: TextView,
@@ -77,14 +77,14 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// Goes on without the index: this happens at most once a search.
+    /// Continues without the index after an error; happens at most once per search.
     fn drop_index(&mut self, damage: &IndexError) -> Result<()> {
         self.text_index.disable_index(&self.view, damage);
         self.view = self.text_index.view_without_index(self.snapshot)?;
         Ok(())
     }
 
-    /// The best `wanted` hits that may be shown.
+    /// The best `count` visible hits.
     pub fn top_visible(&mut self, count: usize) -> Result<Vec<ScoredDoc<HitLocation>>> {
         loop {
             let mut damaged = None;
@@ -107,19 +107,19 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// For each hit, which clauses it has.
+    /// For each hit, which clauses it matches.
     pub fn matched_clauses(&mut self, hits: &[ScoredDoc<HitLocation>]) -> Result<Vec<Vec<bool>>> {
         match self.view.matched_clauses(self.snapshot, self.query, hits)? {
             Ok(matched) => Ok(matched),
             Err(damage) => {
-                // The hits stand; only their explanation is lost, this once.
+                // The hits are valid; only their matched terms are missing from this result.
                 self.text_index.disable_index(&self.view, &damage);
                 Ok(vec![vec![false; self.query.clauses().len()]; hits.len()])
             }
         }
     }
 
-    /// The hits with the clauses that they have, spelled out.
+    /// The hits with the texts of their matched clauses.
     pub fn with_matched_terms(&mut self, hits: &[ScoredDoc<HitLocation>]) -> Result<Vec<TextHit>> {
         let clauses = self.matched_clauses(hits)?;
         let matched_texts = |has_clause: Vec<bool>| {
@@ -136,8 +136,8 @@ impl<'a> Ranking<'a> {
             .collect())
     }
 
-    /// How much each clause tells: half of it is being asked for, and half its rarity. By rarity alone a word that no node
-    /// has would outweigh all that a node does say, most of all in a small memory.
+    /// The weight of each clause: half is constant and half depends on rarity. By rarity alone, a word that no node
+    /// contains would outweigh all words that a node contains, most of all in a small memory.
     pub fn clause_weights(&self) -> Vec<f32> {
         let max_idf = self.stats.max_idf();
         let term_weight = |term: &usize| 0.5 + 0.5 * self.stats.idf(*term) / max_idf;

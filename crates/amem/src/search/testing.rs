@@ -7,7 +7,7 @@ use quad_core::{Result, TenantId};
 
 use super::docs::{Doc, DocPage, DocSnapshot, DocSource, PageRequest};
 
-/// Some nodes, as of a moment.
+/// The nodes of one snapshot.
 #[derive(Clone, Default)]
 pub(crate) struct TestDocs {
     docs: BTreeMap<u64, Doc>,
@@ -64,13 +64,13 @@ impl DocSnapshot for TestDocs {
             .collect())
     }
 
-    /// Keeps what was forgotten, unlike a real graph: the engine has to know by itself.
+    /// Reports deleted nodes as visible, unlike the real graph: the engine must filter them itself.
     fn visible(&mut self, ids: &[u64]) -> Result<Vec<bool>> {
         Ok(ids.iter().map(|id| !self.hidden.contains(id)).collect())
     }
 }
 
-/// Nodes that change under an engine's eyes.
+/// Nodes that change between searches.
 #[derive(Clone, Default)]
 pub(crate) struct SharedTestDocs(pub Arc<Mutex<TestDocs>>);
 

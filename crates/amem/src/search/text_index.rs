@@ -1,21 +1,23 @@
-//! One tenant's full text: the last commit of the index, the tail that it does not have yet, and, if even that is too
-//! long to hold, the rest read page by page. All three are scored by one set of statistics.
+//! One tenant's full text: the last commit of the index, the newer nodes in memory segments and, if there are too
+//! many for those, the rest read from the database page by page. All three parts are scored with one set of
+//! statistics.
 //!
 //! # Why a search misses nothing
 //!
-//! What is held between searches is one immutable value, [`Held`], which is true by itself: **it has every node up to its
-//! `end`, except those that were forgotten by its `mark`.** A search takes the value that is there, adds to a copy of its own what
-//! *its own snapshot* has after that `end` and that `mark`, and works on that copy. So it sees every node of its snapshot, whatever
-//! other searches do meanwhile: nothing that it relies on can be taken from under it.
+//! Searches share one immutable value, [`SharedState`]. Its invariant: **it has every node up to `last_id`, except
+//! those deleted up to position `deletions_seen`.** A search takes the current value and adds to a copy what *its
+//! own snapshot* has after that id and that position. It works on the copy only, so concurrent searches cannot
+//! change its input, and it sees every node of its snapshot.
 //!
-//! Afterwards the copy is offered to those that follow. Any copy is as true as any other, so which one wins is a matter of
-//! speed only: the one that nobody has overtaken, or the one that reaches further. Two things make each copy true:
+//! Afterwards the copy may replace the shared value. Any copy satisfies the invariant, so the choice affects only
+//! speed: a copy is taken if the shared value has not changed meanwhile, or if the copy covers more. Two facts make
+//! each copy valid:
 //!
-//! - Ids and marks are given in the order of the commits. A snapshot with node 7 has all nodes below it that are not
-//!   forgotten, and one with mark 3 knows of marks 1 and 2.
-//! - A copy is offered only by a snapshot that knows the `mark` of the value it began with. An older one may still have a
-//!   node that was forgotten since; its own answer may show it, but it must not be handed on, for nobody would look at
-//!   that mark again.
+//! - Ids and deletion positions are assigned in commit order. A snapshot with node 7 has all nodes below it that
+//!   are not deleted, and one with deletion 3 has deletions 1 and 2.
+//! - A copy is shared only if its snapshot has the deletion at `deletions_seen` of the value it started from. An
+//!   older snapshot may still contain a node deleted since. Its own result may show that node, but the copy must
+//!   not be shared, since no later search would read that deletion again.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -36,7 +38,7 @@ use super::memory_segments::MemorySegments;
 use super::query::Query;
 use super::top_k::{ScoredDoc, TopK};
 
-/// How much lies beyond the index before it is written.
+/// The amount of text beyond the index that triggers a flush.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlushThreshold {
     pub docs: usize,
@@ -53,14 +55,14 @@ impl FlushThreshold {
     }
 }
 
-/// What the background should do.
+/// Work for the background indexer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MaintenanceTask {
-    /// Write the tail into the index, if it is long.
+    /// Write the memory segments into the index, if they are large enough.
     pub flush: bool,
-    /// Read all of the index and compare its checksums.
+    /// Read the whole index and compare its checksums.
     pub verify: bool,
-    /// Build it anew, if this is still the commit that was found damaged.
+    /// Rebuild the index, if this is still the commit that was found damaged.
     pub rebuild: Option<IndexFileStat>,
 }
 
@@ -75,36 +77,36 @@ pub(crate) struct TextIndex {
     pub folder: PathBuf,
     pub threshold: FlushThreshold,
     state: Mutex<Arc<SharedState>>,
-    /// Whether this process has compared the checksums, or has left that to the background.
+    /// Whether this process has verified the checksums.
     verified: AtomicBool,
-    /// The first node that the index does not have, as far as is known; for those who only want to know whether it is due.
+    /// The first node id that the index does not have, as far as known; only decides when to flush.
     indexed_up_to: AtomicU64,
 }
 
-/// All nodes up to an end, as the module's page says it. Cloning it is cheap.
+/// All nodes up to `last_id`: see the module documentation. Cloning it is cheap.
 #[derive(Clone)]
 struct SharedState {
-    /// Which commit `commit` is, or which one was refused.
+    /// The file status of the commit in `searcher`, or of the commit that was rejected.
     index_stat: Option<IndexFileStat>,
-    /// Whether that one was refused.
+    /// Whether that commit was rejected as damaged.
     is_corrupt: bool,
     searcher: Option<Arc<IndexSearcher>>,
-    /// The nodes above the commit's reach.
+    /// The nodes above the commit's watermark.
     memory: MemorySegments,
-    /// The last node of the tail, or, as long as that is empty, the last that the commit reaches.
+    /// The last node in `memory`, or the last one below the commit's watermark while `memory` is empty.
     last_id: Option<u64>,
-    /// Nodes of the commit that were forgotten after it.
+    /// Nodes of the commit that were deleted after it.
     deleted: Arc<HashSet<u64>>,
-    /// Up to which mark forgotten nodes are out of all of this.
+    /// Nodes deleted up to this position are removed from all of this.
     deletions_seen: i64,
 }
 
 impl SharedState {
-    /// What a commit holds, or what nothing holds.
+    /// The state of a commit without newer nodes; empty without a commit.
     fn new(searcher: Option<IndexSearcher>, index_stat: Option<IndexFileStat>) -> SharedState {
-        let (next_id, deletions_seen) = searcher
-            .as_ref()
-            .map_or((0, i64::MIN), |searcher| (searcher.watermark.next, searcher.watermark.mark));
+        let (next_id, deletions_seen) = searcher.as_ref().map_or((0, i64::MIN), |searcher| {
+            (searcher.watermark.next_id, searcher.watermark.deletions_seen)
+        });
         SharedState {
             index_stat,
             is_corrupt: false,
@@ -116,9 +118,9 @@ impl SharedState {
         }
     }
 
-    /// The first node that is not in the commit.
+    /// The first node id that is not in the commit.
     fn next_id(&self) -> u64 {
-        self.searcher.as_ref().map_or(0, |searcher| searcher.watermark.next)
+        self.searcher.as_ref().map_or(0, |searcher| searcher.watermark.next_id)
     }
 
     fn is_ahead_of(&self, other: &SharedState) -> bool {
@@ -126,7 +128,7 @@ impl SharedState {
             > (other.next_id(), other.last_id, other.deletions_seen)
     }
 
-    /// Reads what the snapshot has beyond the end, as long as there is room. Says whether that was all.
+    /// Adds the newer nodes of the snapshot while there is room. Returns whether it has all of them.
     fn read_new_docs(&mut self, snapshot: &mut dyn DocSnapshot, threshold: FlushThreshold) -> Result<bool> {
         loop {
             if threshold.is_overrun(&self.memory) {
@@ -141,11 +143,12 @@ impl SharedState {
         }
     }
 
-    /// Drops what the snapshot knows to be forgotten. Says whether the snapshot knows as much as was known already.
+    /// Removes the nodes that the snapshot has as deleted. Returns whether the snapshot has all deletions known
+    /// before.
     fn read_deletions(&mut self, snapshot: &mut dyn DocSnapshot) -> Result<bool> {
         let known_position = self.deletions_seen;
         let mut is_new_enough = known_position == i64::MIN;
-        // Beginning with the mark that is known: if that is not there, the snapshot is an older one.
+        // Reads from the last known position on: if that deletion is missing, the snapshot is an older one.
         let mut after_position = known_position.saturating_sub(1);
         loop {
             let deleted = snapshot.deleted_after(after_position, PAGE_DELETIONS)?;
@@ -169,16 +172,16 @@ impl SharedState {
     }
 }
 
-/// What one search works on; it does not change under its eyes.
+/// The input of one search; it never changes.
 pub(crate) struct TextView {
     state: SharedState,
-    /// After which node the database has to be read page by page, if the tail is too long to hold.
+    /// The node after which the database is read page by page, if `state` does not have all nodes.
     scan_after: Option<Option<u64>>,
-    /// What the background should do next.
+    /// Work for the background indexer.
     pub task: MaintenanceTask,
 }
 
-/// A hit and where its words can be looked up.
+/// Where a hit was found, to look up its matched clauses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum HitLocation {
     Index(DocAddress),
@@ -201,17 +204,18 @@ impl TextIndex {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the index is worth writing if `newest` is the last node.
+    /// Whether a flush is due if `newest` is the last node.
     pub fn needs_flush(&self, newest: u64) -> bool {
         newest.saturating_sub(self.indexed_up_to.load(Ordering::Relaxed)) >= self.threshold.docs as u64
     }
 
-    /// Notes how far the index reaches.
+    /// Records how far the index is complete.
     pub fn set_indexed_up_to(&self, next_id: u64) {
         self.indexed_up_to.fetch_max(next_id, Ordering::Relaxed);
     }
 
-    /// Looks at the index as it is now, reads what was added and forgotten since, and gives what to search in.
+    /// Opens the current state: loads a new commit of the index if there is one, and adds the newer nodes and
+    /// deletions of the snapshot.
     pub fn view(&self, snapshot: &mut dyn DocSnapshot) -> Result<TextView> {
         let mut task = MaintenanceTask::default();
         let base = self.lock_state().clone();
@@ -222,12 +226,12 @@ impl TextIndex {
         self.complete_view(Some(&base), state, snapshot, task)
     }
 
-    /// The same without the index, for a search that has just stumbled over it.
+    /// A view without the index, for a search that has found it damaged.
     pub fn view_without_index(&self, snapshot: &mut dyn DocSnapshot) -> Result<TextView> {
         self.complete_view(None, SharedState::new(None, None), snapshot, MaintenanceTask::default())
     }
 
-    /// Adds the snapshot's share, and hands the result on if it grew from what all share.
+    /// Adds the snapshot's newer nodes and deletions, and shares the result if it started from `base`.
     fn complete_view(
         &self,
         base: Option<&Arc<SharedState>>,
@@ -252,7 +256,7 @@ impl TextIndex {
         Ok(TextView { state, scan_after, task })
     }
 
-    /// Hands a value on to the searches that follow, unless it was overtaken.
+    /// Shares a state with later searches, unless another one covers more.
     fn publish(&self, base: &Arc<SharedState>, state: &SharedState) {
         let mut current = self.lock_state();
         if Arc::ptr_eq(&current, base) || state.is_ahead_of(&current) {
@@ -260,14 +264,15 @@ impl TextIndex {
         }
     }
 
-    /// What a commit holds that this or another process made, if it is another one than what is held begins with.
+    /// The state of a new commit by this or another process; `None` if the commit of `base` is still the current
+    /// one.
     fn reload_if_changed(
         &self,
         base: &SharedState,
         snapshot: &mut dyn DocSnapshot,
         task: &mut MaintenanceTask,
     ) -> Result<Option<SharedState>> {
-        // Before the index is opened: if a commit comes between, the next search opens it again.
+        // Read before the index is opened: if a commit happens in between, the next search opens it again.
         let index_stat = IndexFileStat::read(&self.folder);
         if base.index_stat == index_stat {
             return Ok(None);
@@ -288,8 +293,8 @@ impl TextIndex {
                     self.verified.store(true, Ordering::Relaxed);
                     Ok(Some(SharedState::new(Some(searcher), index_stat)))
                 } else {
-                    // Either it was built from other nodes, or this snapshot is older than its last commit. The
-                    // background finds out which; meanwhile what was open before is still right.
+                    // The index was built from other nodes, or this snapshot is older than its last commit. The
+                    // background indexer finds out which; the commit that was open before stays valid.
                     task.verify = true;
                     Ok(None)
                 }
@@ -297,13 +302,13 @@ impl TextIndex {
         }
     }
 
-    /// Nothing, until the background has built another index.
+    /// A state without an index, until the background indexer has rebuilt it.
     fn corrupt_state(&self, damage: &IndexError, index_stat: Option<IndexFileStat>) -> SharedState {
-        tracing::warn!(folder = %self.folder.display(), %damage, "the text index is damaged and will be built anew");
+        tracing::warn!(folder = %self.folder.display(), %damage, "the text index is damaged and will be rebuilt");
         SharedState { is_corrupt: true, ..SharedState::new(None, index_stat) }
     }
 
-    /// Called when a search stumbles over the index; those that follow do without it.
+    /// Called when a search finds the index damaged; later searches do not use it.
     pub fn disable_index(&self, view: &TextView, damage: &IndexError) {
         let corrupt = self.corrupt_state(damage, view.state.index_stat.clone());
         *self.lock_state() = Arc::new(corrupt);
@@ -311,7 +316,8 @@ impl TextIndex {
 }
 
 impl TextView {
-    /// How many nodes there are, the forgotten ones included that the index still has; unknown if they were not all read.
+    /// The number of nodes, including deleted ones that are still in the index; `None` if the view does not have
+    /// all nodes.
     pub fn doc_count(&self) -> Option<u64> {
         let indexed_docs = self.state.searcher.as_ref().map_or(0, |searcher| searcher.doc_count());
         self.scan_after.is_none().then_some(indexed_docs + self.state.memory.len() as u64)
@@ -337,7 +343,7 @@ impl TextView {
         Ok(Ok(stats))
     }
 
-    /// The same without what is neither in the index nor held: near enough where only weights depend on it.
+    /// The statistics without nodes that are only in the database: good enough for weights.
     pub fn approximate_stats(&self, terms: &[String]) -> std::result::Result<TermStats, IndexError> {
         let mut stats = match &self.state.searcher {
             Some(searcher) => searcher.stats(terms)?,
@@ -376,7 +382,7 @@ impl TextView {
         Ok(Ok(best.into_sorted()))
     }
 
-    /// For each hit, which clauses it has.
+    /// For each hit, which clauses it matches.
     pub fn matched_clauses(
         &self,
         snapshot: &mut dyn DocSnapshot,
@@ -385,15 +391,12 @@ impl TextView {
     ) -> Result<std::result::Result<Vec<Vec<bool>>, IndexError>> {
         let mut addresses = Vec::new();
         let mut memory_ids = Vec::new();
-        let mut database_segment = MemorySegment::default();
+        let mut database_ids = Vec::new();
         for hit in hits {
             match hit.location {
                 HitLocation::Index(address) => addresses.push(address),
                 HitLocation::Memory => memory_ids.push(hit.id),
-                HitLocation::Database => {
-                    let docs = snapshot.docs_after(hit.id.checked_sub(1), 1)?;
-                    docs.iter().for_each(|doc| database_segment.push(doc));
-                }
+                HitLocation::Database => database_ids.push(hit.id),
             }
         }
         let in_index = match &self.state.searcher {
@@ -403,6 +406,10 @@ impl TextView {
             },
             _ => HashMap::new(),
         };
+        let mut database_segment = MemorySegment::default();
+        for ids in database_ids.chunks(PAGE_DOCS) {
+            snapshot.get(ids)?.iter().for_each(|doc| database_segment.push(doc));
+        }
         let in_memory = self.state.memory.matched_clauses(query, &memory_ids);
         let in_database = database_segment.matched_clauses_unsorted(query);
         let matched = hits.iter().map(|hit| match hit.location {
@@ -413,7 +420,7 @@ impl TextView {
         Ok(Ok(matched.collect()))
     }
 
-    /// What is neither in the index nor held, a page at a time.
+    /// Calls `on_page` for each page of nodes that are only in the database.
     fn for_each_database_page(
         &self,
         snapshot: &mut dyn DocSnapshot,

@@ -1,11 +1,11 @@
-//! Our words, in the shape that the index library wants them.
+//! Adapts [`WordScanner`] to the tokenizer trait of the index library.
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
 use super::limits::WORD_BYTES;
 use super::words::WordScanner;
 
-/// Makes streams of words.
+/// A tokenizer for words.
 #[derive(Clone)]
 pub(crate) struct WordTokenizer;
 
@@ -20,7 +20,7 @@ impl Tokenizer for WordTokenizer {
     }
 }
 
-/// The words of one text, without those that are too long to be searched for, which keep their place.
+/// The words of one text. Words that are too long to be searched for are left out but keep their position.
 pub(crate) struct WordTokenStream<'a> {
     words: WordScanner<'a>,
     token: Token,

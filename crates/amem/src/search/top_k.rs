@@ -1,9 +1,9 @@
-//! The best so many of a stream of scored ids: highest score first, ties by the lower id.
+//! The best k of a stream of scored ids: highest score first, ties by the lower id.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// An id, how well it fits, and where it was found.
+/// An id, its score, and where it was found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScoredDoc<T = ()> {
     pub score: f32,
@@ -19,7 +19,7 @@ impl<T> PartialEq for ScoredDoc<T> {
 
 impl<T> Eq for ScoredDoc<T> {}
 
-/// The worse one is the greater: it lies on top of the heap, ready to be replaced.
+/// The worse one is the greater: it is at the top of the heap, to be replaced first.
 impl<T> Ord for ScoredDoc<T> {
     fn cmp(&self, other: &ScoredDoc<T>) -> Ordering {
         other.score.total_cmp(&self.score).then(self.id.cmp(&other.id))
@@ -32,7 +32,7 @@ impl<T> PartialOrd for ScoredDoc<T> {
     }
 }
 
-/// Keeps the best `limit` of what it is offered.
+/// Keeps the best `limit` entries.
 pub(crate) struct TopK<T = ()> {
     limit: usize,
     heap: BinaryHeap<ScoredDoc<T>>,
@@ -43,12 +43,12 @@ impl<T> TopK<T> {
         TopK { limit, heap: BinaryHeap::new() }
     }
 
-    /// How many it keeps.
+    /// The maximum number of entries.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// The score below which nothing gets in any more; below all if there is room.
+    /// The score that a new entry must reach; minus infinity while there is room.
     pub fn threshold(&self) -> f32 {
         match self.heap.peek() {
             Some(worst) if self.heap.len() >= self.limit => worst.score,
@@ -68,7 +68,7 @@ impl<T> TopK<T> {
         }
     }
 
-    /// What is left, the best first.
+    /// The entries, best first.
     pub fn into_sorted(self) -> Vec<ScoredDoc<T>> {
         self.heap.into_sorted_vec()
     }

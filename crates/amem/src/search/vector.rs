@@ -1,20 +1,19 @@
-//! A vector of length one, and the product that compares two.
+//! A vector of length one, and the dot product.
 
 use quad_core::{Error, Result};
 
 use super::limits::DIMENSIONS;
 
-/// Sums that run side by side in [`Vector::dot`]: one 512-bit register, two of 256 bits or four of 128.
+/// Partial sums of [`Vector::dot`]: one 512-bit register, two of 256 bits or four of 128.
 const LANES: usize = 16;
 
-/// A direction: 128 finite numbers of length one. On a cache line's boundary, so that no row straddles one more than it
-/// must.
+/// 128 finite numbers of length one. Aligned to a cache line, so that no row spans one more than necessary.
 #[derive(Clone, Debug, PartialEq)]
 #[repr(align(64))]
 pub struct Vector([f32; DIMENSIONS]);
 
 impl Vector {
-    /// Checks what a caller sent and scales it to length one.
+    /// Checks the numbers of a caller and scales them to length one.
     pub fn from_user(numbers: &[f32]) -> Result<Vector> {
         let numbers: [f32; DIMENSIONS] = numbers.try_into().map_err(|_| {
             Error::bad_input(format!("A vector has {DIMENSIONS} numbers, this one {}", numbers.len()))
@@ -23,13 +22,13 @@ impl Vector {
         Vector::normalize(numbers)
     }
 
-    /// Scales to length one. Refuses what has no direction.
+    /// Scales to length one. Rejects numbers that are not finite or all zero.
     pub fn normalize(mut numbers: [f32; DIMENSIONS]) -> Result<Vector> {
         if let Some(index) = numbers.iter().position(|number| !number.is_finite()) {
             return Err(Error::bad_input(format!("Number {index} of the vector is not finite"))
                 .hint("Send finite numbers only"));
         }
-        // In doubles, since the square of a large float is not one.
+        // In f64, since the square of a large f32 overflows.
         let length = numbers.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
         if length == 0.0 {
             return Err(Error::bad_input("The vector is all zeros and points nowhere")
@@ -41,8 +40,8 @@ impl Vector {
         Ok(Vector(numbers))
     }
 
-    /// The cosine between two. The order of the additions is fixed by the sixteen lanes, so the result is the same to the
-    /// last bit whichever instructions the compiler makes of it.
+    /// The cosine of two vectors. The sixteen lanes fix the order of the additions, so the result has the same bits
+    /// whichever instructions the compiler uses.
     #[inline]
     pub fn dot(&self, other: &Vector) -> f32 {
         let mut lanes = [0.0_f32; LANES];

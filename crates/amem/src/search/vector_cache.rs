@@ -1,7 +1,8 @@
-//! One tenant's vectors: read from the nodes at the first vector search, then kept up by every later one.
+//! One tenant's vectors: loaded at the first similarity search, then updated by every later one.
 //!
-//! There are two kinds, which are never compared with each other: each text's built-in embedding, and what callers gave
-//! from models of their own. A query in words is answered from the first, a query by vector from the second.
+//! There are two kinds, which are never compared with each other: the built-in embedding of each text, and the
+//! vectors that callers supplied from models of their own. A query by text uses the first kind, a query by vector
+//! the second.
 
 use std::collections::BTreeSet;
 use std::num::NonZero;
@@ -19,18 +20,18 @@ use super::matrix::Matrix;
 use super::top_k::{ScoredDoc, TopK};
 use super::vector::Vector;
 
-/// Which vectors a probe is compared with.
+/// The kind of vectors to compare with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VectorSpace {
     /// The built-in embeddings of the texts.
     BuiltIn,
-    /// The vectors that callers gave.
+    /// The vectors that callers supplied.
     User,
 }
 
 /// A tenant's vectors, shared by all searches.
 pub(crate) struct VectorCache {
-    /// Held by whoever reads new nodes, so that two do not embed the same ones.
+    /// Held while new nodes are read, so that two searches do not embed the same ones.
     fill_lock: Mutex<()>,
     state: RwLock<CacheState>,
     max_rows_per_space: usize,
@@ -42,19 +43,19 @@ struct CacheState {
     user: Matrix,
     /// The last node that was read.
     last_read_id: Option<u64>,
-    /// Up to which mark forgotten nodes were dropped.
+    /// The position of the last deletion that was applied.
     deletions_seen: Option<i64>,
-    /// Forgotten nodes that were not read yet: a search in an older snapshot may still bring them.
+    /// Deleted nodes that were not read yet: a search in an older snapshot may still read them.
     pending_deletions: BTreeSet<u64>,
 }
 
 impl VectorCache {
-    /// None yet; at most `limit` of a kind are held.
+    /// An empty cache for at most `max_rows_per_space` rows of each kind.
     pub fn new(max_rows_per_space: usize) -> VectorCache {
         VectorCache { fill_lock: Mutex::default(), state: RwLock::default(), max_rows_per_space }
     }
 
-    /// How many rows are in memory.
+    /// The number of rows in memory.
     pub fn row_count(&self) -> usize {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         state.built_in.len() + state.user.len()
@@ -86,7 +87,7 @@ impl VectorCache {
         Ok(best.into_sorted())
     }
 
-    /// Reads what was added and forgotten since the last search. Says whether all nodes are in memory.
+    /// Reads the nodes added and deleted since the last search. Returns whether all nodes are cached.
     fn read_changes(&self, snapshot: &mut dyn DocSnapshot) -> Result<bool> {
         let (last_read_id, deletions_seen, full) = self.read_position();
         let mut all_cached = !full;
@@ -101,7 +102,7 @@ impl VectorCache {
                 }
                 let docs = snapshot.docs_after(last_read_id, page_size)?;
                 let is_last_page = docs.len() < page_size;
-                // Embedding is the work; it happens before the lock.
+                // Embedding takes the time, so it happens before the write lock is taken.
                 let rows: Vec<(Doc, Option<Vector>, Option<Vector>)> =
                     docs.into_iter().map(to_rows).collect();
                 self.state.write().unwrap_or_else(PoisonError::into_inner).append(rows);
@@ -177,7 +178,7 @@ impl CacheState {
 fn to_rows(mut doc: Doc) -> (Doc, Option<Vector>, Option<Vector>) {
     let built_in = embedder::embed(&doc.content);
     let user = user_vector(&doc);
-    // What is kept of a page until it is appended should not include its texts.
+    // A queued row does not need its text.
     doc.content = String::new();
     doc.vector = None;
     (doc, built_in, user)
@@ -194,7 +195,7 @@ fn user_vector(doc: &Doc) -> Option<Vector> {
     }
 }
 
-/// What the nodes that are not in memory are compared with.
+/// A query for the nodes that are not cached.
 #[derive(Clone, Copy)]
 struct VectorComparison<'a> {
     space: VectorSpace,
@@ -216,8 +217,9 @@ impl VectorComparison<'_> {
     }
 }
 
-/// Compares with the nodes that are not in memory, page by page. To embed takes longer than to read, so others help with it; a page
-/// that nobody takes at once is done here. Which of them does it makes no difference to what is best.
+/// Scores the nodes that are not cached, page by page. Embedding takes longer than reading, so helper threads do
+/// it; a page that no helper takes at once is scored on this thread. The result does not depend on which thread
+/// scores a page.
 fn scan_uncached(
     snapshot: &mut dyn DocSnapshot,
     after_id: Option<u64>,
@@ -241,7 +243,7 @@ fn scan_uncached(
                 comparison.push_scores(&page, &mut best);
             }
         };
-        // Where no thread can be had there is one to do it.
+        // Without helper threads this thread does all the work.
         let handles: Vec<_> = (0..helper_count)
             .filter_map(|_| thread::Builder::new().spawn_scoped(scope, scan_pages).ok())
             .collect();
@@ -330,13 +332,14 @@ mod tests {
             let hits =
                 vectors.search(&mut nodes, VectorSpace::BuiltIn, &query, &Filter::default(), 600).unwrap();
             let actual: Vec<(u64, f32)> = hits.iter().map(|hit| (hit.id, hit.score)).collect();
-            assert_eq!(actual, expected[..600], "{max_cached} held");
+            assert_eq!(actual, expected[..600], "{max_cached} cached");
         }
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-        /// Whatever fits into memory, and in whatever order nodes come and go, the answer is that of a fresh scan.
+        /// The result is that of a fresh scan, whatever fits into the cache and in whatever order nodes are added
+        /// and deleted.
         #[test]
         fn cache_and_database_agree(
             steps in prop::collection::vec((0u8..4, 0usize..40), 1..120),

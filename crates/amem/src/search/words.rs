@@ -1,11 +1,11 @@
-//! How text becomes words: lower case, runs of Unicode letters and digits, nothing dropped.
+//! Splits text into words: lower case, runs of Unicode letters and digits, none left out.
 //!
-//! Every word is indexed, short and common ones too, so that a phrase is found exactly as it was written. It is the
-//! *query* that leaves out what says nothing.
+//! Every word is indexed, including short and common ones, so that a phrase is found exactly as written. Only a
+//! *query* leaves out stop words.
 
 use std::ops::Range;
 
-/// Words that carry no meaning of their own, sorted. Negations are not among them: "not" turns a memory around.
+/// Words without meaning of their own, sorted. Negations are not included: "not" reverses a statement.
 const STOP_WORDS: [&str; 60] = [
     "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
     "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "his", "how", "if", "in", "into",
@@ -14,12 +14,12 @@ const STOP_WORDS: [&str; 60] = [
     "will", "with", "you",
 ];
 
-/// Whether a word is left out of a query that has others: a single byte, or a word that is in every text.
+/// Whether a query that has other words leaves this one out: a single byte or a stop word.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     word.len() < 2 || STOP_WORDS.binary_search(&word).is_ok()
 }
 
-/// Finds the words of a text, one after the other, in one buffer.
+/// Finds the words of a text one by one, in one buffer.
 pub(crate) struct WordScanner<'a> {
     text: &'a str,
     offset: usize,
@@ -32,7 +32,7 @@ impl<'a> WordScanner<'a> {
         WordScanner { text, offset: 0, word: String::new(), span: 0..0 }
     }
 
-    /// Steps to the next word, if there is one.
+    /// Moves to the next word, if there is one.
     pub fn advance(&mut self) -> bool {
         let rest = self.text.get(self.offset..).unwrap_or_default();
         let Some(start) = rest.find(char::is_alphanumeric) else {
@@ -54,12 +54,12 @@ impl<'a> WordScanner<'a> {
         true
     }
 
-    /// The word at which it stands, in lower case.
+    /// The current word, in lower case.
     pub fn word(&self) -> &str {
         &self.word
     }
 
-    /// Where the word stands in the text.
+    /// The byte range of the current word.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }

@@ -1,4 +1,4 @@
-//! The arguments of a call. Their types have been checked against the schema; here they become what they mean.
+//! The arguments of a tool call. The schema check has verified their JSON types; here they become domain values.
 
 use quad_core::Result;
 use serde_json::{Map, Value};
@@ -11,12 +11,12 @@ use crate::node::NodeId;
 use crate::session::SessionId;
 use crate::traversal::EdgeFilter;
 
-/// The arguments of a call, or of one part of it.
+/// The arguments of a call, or of one object in them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arguments<'a>(pub(super) &'a Map<String, Value>);
 
 impl<'a> Arguments<'a> {
-    /// An argument; null is as good as nothing.
+    /// An argument; null counts as absent.
     pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
@@ -37,12 +37,12 @@ impl<'a> Arguments<'a> {
         self.get(name)?.as_f64()
     }
 
-    /// A whole number; 3.0 is one too.
+    /// An integer; 3.0 counts as one.
     pub(super) fn integer(&self, name: &str) -> Option<u64> {
         parse_integer(self.get(name)?)
     }
 
-    /// A whole number within bounds that the schema has checked.
+    /// An integer within the bounds of the schema.
     pub(super) fn usize_or(&self, name: &str, default: usize) -> usize {
         self.integer(name).and_then(|count| usize::try_from(count).ok()).unwrap_or(default)
     }
@@ -57,7 +57,7 @@ impl<'a> Arguments<'a> {
         self.get(name).map(parse_session).transpose()
     }
 
-    /// A time in microseconds; what lies beyond the calendar is its end.
+    /// A time in microseconds; values above `i64::MAX` become `i64::MAX`.
     pub(super) fn timestamp(&self, name: &str) -> Option<i64> {
         self.integer(name).map(|time| i64::try_from(time).unwrap_or(i64::MAX))
     }
@@ -66,7 +66,7 @@ impl<'a> Arguments<'a> {
         self.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
-    /// The event types of a list, each once.
+    /// The event types of a list, without duplicates.
     pub(super) fn event_types(&self, name: &str) -> Result<Vec<EventType>> {
         let names = self.list(name).iter().map(|value| value.as_str().unwrap_or_default());
         let mut types = names.map(EventType::parse_arg).collect::<Result<Vec<_>>>()?;
@@ -75,7 +75,7 @@ impl<'a> Arguments<'a> {
         Ok(types)
     }
 
-    /// The sessions of a list, each once.
+    /// The sessions of a list, without duplicates.
     pub(super) fn sessions(&self, name: &str) -> Result<Vec<SessionId>> {
         let mut sessions = self.list(name).iter().map(parse_session).collect::<Result<Vec<_>>>()?;
         sessions.sort_unstable();
@@ -86,7 +86,7 @@ impl<'a> Arguments<'a> {
         Ok(sessions)
     }
 
-    /// The edge types of a list; all if there is none.
+    /// The edge types of a list; all types if the list is empty.
     pub(super) fn edge_types(&self, name: &str) -> Result<EdgeTypeSet> {
         let list = self.list(name);
         if list.is_empty() {
@@ -99,7 +99,7 @@ impl<'a> Arguments<'a> {
         Ok(types)
     }
 
-    /// Which edges to follow: `edge_types` in the `direction`.
+    /// The edges to follow, from `edge_types` and `direction`.
     pub(super) fn edge_filter(&self, default: &str) -> Result<EdgeFilter> {
         let types = self.edge_types("edge_types")?;
         let none = EdgeTypeSet::NONE;
@@ -115,14 +115,14 @@ impl<'a> Arguments<'a> {
     pub(super) fn confidence(&self, default: f64) -> Result<f64> {
         let confidence = self.number("confidence").unwrap_or(default);
         if (0.0..=1.0).contains(&confidence) {
-            // A negative zero would print its sign.
+            // Turns a negative zero into zero: it would be printed with its sign.
             Ok(confidence + 0.0)
         } else {
             Err(invalid_argument("confidence", format!("must be 0 to 1, not {confidence}")))
         }
     }
 
-    /// A reason, short enough for an audit event.
+    /// A reason that fits into an audit event.
     pub(super) fn reason(&self) -> Result<Option<&'a str>> {
         match self.text("reason") {
             Some(reason) if reason.chars().count() > limits::REASON_CHARS => {
@@ -138,7 +138,7 @@ fn parse_integer(value: &Value) -> Option<u64> {
         return Some(number);
     }
     let number = value.as_f64()?;
-    // Below 2^53 a float names one whole number.
+    // Below 2^53 every whole float is exact.
     (number >= 0.0 && number.fract() == 0.0 && number < 9_007_199_254_740_992.0).then_some(number as u64)
 }
 

@@ -1,4 +1,4 @@
-//! Tools: what a caller can do. One file a kind of doing; this one has what they share and the dispatch.
+//! The tools. One file per family; this one has the table and what the families share.
 
 mod arguments;
 mod query;
@@ -6,14 +6,19 @@ mod search;
 mod sessions;
 mod write;
 
+use std::sync::Arc;
+
 use quad_core::tool::{ToolCall, ToolResult};
-use quad_core::{Error, JsonText, Principal, ReadSet, Result, Tool, ToolOutput};
+use quad_core::{JsonText, ReadSet, Result, ToolOutput, ToolTable, tool_schema};
 use quad_store::{Sql, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
 use crate::Amem;
+use crate::graph_cache::GraphCache;
+use crate::search::Engine;
+use arguments::Arguments;
 
-/// The tools that a client sees unless it asks for all: what an agent needs to remember, to find again and to put right.
+/// The tools of the default profile: what an agent needs to store, find and correct memories.
 const CORE_TOOLS: [&str; 10] = [
     "memory_session_resume",
     "memory_add",
@@ -28,53 +33,51 @@ const CORE_TOOLS: [&str; 10] = [
 ];
 
 /// All tools, in the order in which they are published.
-pub(crate) fn all() -> Vec<Tool> {
-    let mut tools = write::tools();
-    tools.extend(search::tools());
-    tools.extend(query::tools());
-    tools.extend(sessions::tools());
-    for tool in &mut tools {
-        tool.core = CORE_TOOLS.contains(&tool.name);
-    }
-    tools
+pub(crate) fn table() -> ToolTable<Amem> {
+    let entries = [write::entries(), search::entries(), query::entries(), sessions::entries()];
+    ToolTable::new(entries.into_iter().flatten(), |name| CORE_TOOLS.contains(&name))
 }
 
-/// Calls one.
-pub(crate) async fn call(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
-    match call.tool.name {
-        "memory_add" | "memory_add_many" | "memory_correct" | "memory_link" | "memory_forget"
-        | "conversation_log" => write::call(amem, call).await,
-        "memory_search" | "memory_similar" | "memory_ground" | "memory_evidence" => {
-            search::call(amem, call).await
+/// A call of a tool that only reads, owned so that a closure can move it.
+struct ReadCall {
+    subject: Arc<str>,
+    arguments: Map<String, Value>,
+    engine: Arc<Engine>,
+    graph_cache: Arc<GraphCache>,
+}
+
+impl ReadCall {
+    fn new(amem: &Amem, call: ToolCall<'_>) -> ReadCall {
+        ReadCall {
+            subject: call.caller.subject.clone(),
+            arguments: call.arguments,
+            engine: amem.engine.clone(),
+            graph_cache: amem.graph_cache.clone(),
         }
-        "session_start" | "session_end" | "memory_session_resume" => sessions::call(amem, call).await,
-        _ => query::call(amem, call).await,
+    }
+
+    fn arguments(&self) -> Arguments<'_> {
+        Arguments(&self.arguments)
     }
 }
 
-/// A tool that is published but that no file knows.
-fn not_implemented(name: &str) -> Error {
-    Error::internal(format!("tool {name} is published but not implemented"))
+/// Runs such a call in a snapshot; returns the output and what it depends on.
+type RunRead = fn(&mut dyn Sql, &ReadCall) -> Result<(ToolOutput, ReadSet)>;
+
+/// Runs a tool that reads and may take long: on a thread where blocking is allowed.
+async fn read(amem: &Amem, call: ToolCall<'_>, run: RunRead) -> Result<ToolResult> {
+    let tenant = &call.caller.tenant;
+    let call = ReadCall::new(amem, call);
+    let (output, read_set) = amem.store.read(tenant, move |sql| run(sql, &call)).await?;
+    Ok(ToolResult::read_only(output, read_set))
 }
 
-/// Runs a tool that only reads.
-async fn run_read(
-    amem: &Amem,
-    caller: &Principal,
-    mut work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, ReadSet)> + Send + 'static,
-) -> Result<ToolResult> {
-    let (output, basis) = amem.store.read(&caller.tenant, move |sql| work(sql)).await?;
-    Ok(ToolResult::read_only(output, basis))
-}
-
-/// The same for one that only looks at rows, and usually at few.
-async fn read_inline(
-    amem: &Amem,
-    caller: &Principal,
-    mut work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, ReadSet)> + Send + 'static,
-) -> Result<ToolResult> {
-    let (output, basis) = amem.store.read_inline(&caller.tenant, move |sql| work(sql)).await?;
-    Ok(ToolResult::read_only(output, basis))
+/// Runs a tool that reads few rows, on the calling thread.
+async fn read_inline(amem: &Amem, call: ToolCall<'_>, run: RunRead) -> Result<ToolResult> {
+    let tenant = &call.caller.tenant;
+    let call = ReadCall::new(amem, call);
+    let (output, read_set) = amem.store.read_inline(tenant, move |sql| run(sql, &call)).await?;
+    Ok(ToolResult::read_only(output, read_set))
 }
 
 /// Runs a tool that writes, in one transaction with its audit event.
@@ -88,60 +91,35 @@ async fn run_write(
     Ok(ToolResult::committed(output, receipt))
 }
 
-/// A result as data, and so as text.
+/// A structured result.
 fn structured(value: impl Into<JsonText>) -> ToolOutput {
     ToolOutput::structured(value)
 }
 
-/// The schema of a tool's arguments: an object with these properties and no others.
-fn input_schema(properties: &[(&str, Value)], required: &[&str]) -> Value {
-    let properties: Map<String, Value> =
-        properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
-    let mut schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
-    if let (false, Some(schema)) = (required.is_empty(), schema.as_object_mut()) {
-        schema.insert("required".into(), required.into());
-    }
-    schema
-}
-
-/// A text property.
-fn string(description: &str) -> Value {
-    json!({"type": "string", "description": description})
-}
-
-/// A node's id.
+/// The schema of a node id.
 fn node_id(description: &str) -> Value {
     json!({"type": "integer", "minimum": 0, "description": description})
 }
 
-/// A whole number with bounds.
-fn integer(min: usize, max: usize, default: usize) -> Value {
-    json!({"type": "integer", "minimum": min, "maximum": max, "default": default})
-}
-
-/// A share between 0 and 1.
-fn ratio(description: &str) -> Value {
-    json!({"type": "number", "minimum": 0, "maximum": 1, "description": description})
-}
-
-/// A cursor of an earlier answer.
+/// The schema of a cursor.
 fn cursor() -> Value {
-    string("next_cursor of the answer before")
+    tool_schema::cursor("next_cursor of the answer before")
 }
 
 #[cfg(test)]
 mod tests {
-    use quad_core::Kind;
     use quad_core::tool::ToolEffect;
+    use quad_core::{Kind, Tool};
+    use quad_store::testing::agent;
 
     use super::*;
-    use crate::testing::{caller, test_envs_with_data};
+    use crate::testing::test_envs_with_data;
 
     #[test]
     fn tool_scope_matches_its_effect() {
-        let tools = all();
+        let tools = table().tools();
         assert_eq!(tools.iter().filter(|tool| tool.core).count(), CORE_TOOLS.len());
-        for tool in &tools {
+        for tool in tools {
             let expected = if tool.effect == ToolEffect::Reads { "memory:read" } else { "memory:write" };
             assert_eq!(tool.required_scope.0, [expected], "{}", tool.name);
         }
@@ -149,7 +127,8 @@ mod tests {
 
     #[test]
     fn core_tool_list_under_10_kib() {
-        let core: Vec<Value> = all().iter().filter(|tool| tool.core).map(Tool::to_json).collect();
+        let core: Vec<Value> =
+            table().tools().iter().filter(|tool| tool.core).map(|tool| tool.to_json()).collect();
         let resource_tools = quad_core::resource_tools::tools();
         let listed: Vec<Value> = core.into_iter().chain(resource_tools.iter().map(Tool::to_json)).collect();
         let bytes = json!({"tools": listed}).to_string().len();
@@ -159,7 +138,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn every_tool_handles_invalid_arguments() {
         for env in test_envs_with_data().await {
-            for tool in all() {
+            for tool in table().tools() {
                 for arguments in [
                     json!({}),
                     json!({"node_id": u64::MAX}),
@@ -195,7 +174,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn read_scope_cannot_call_write_tools() {
         let mut env = test_envs_with_data().await.remove(0);
-        env.caller = caller(&env.test_store.tenant, "agent_1", "memory:read");
+        env.caller = agent(&env.test_store.tenant, "agent_1", "memory:read");
         let result = env.call("memory_add", json!({"event_type": "fact", "content": "x"})).await;
         assert_eq!(result.unwrap_err().code(), "SCOPE_INSUFFICIENT");
         assert!(env.call("memory_stats", json!({})).await.is_ok());

@@ -4,278 +4,324 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{JsonObjectWriter, Result, Tool};
+use quad_core::tool_schema::{object, ratio, string};
+use quad_core::{JsonObjectWriter, Result, Tool, ToolEntry};
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
-use super::{input_schema, node_id, not_implemented, ratio, run_write, string, structured};
+use super::{node_id, run_write, structured};
 use crate::edge::{self, Edge, EdgeType};
 use crate::edge_write::{self, EdgeChange};
 use crate::errors::invalid_argument;
 use crate::event_type::EventType;
 use crate::insert::{self, InsertResult, NewEdge, NewNode, Target};
+use crate::node::NodeId;
 use crate::{Amem, conversation, delete, limits, routes, supersede};
 
-/// How sure a memory is unless the caller says otherwise.
+/// The confidence of a memory unless given.
 const DEFAULT_CONFIDENCE: f64 = 0.9;
 
-/// How sure a logged turn of a conversation is.
+/// The confidence of a logged conversation turn.
 const CONVERSATION_CONFIDENCE: f64 = 0.72;
 
 const EVENT_TYPE_NAMES: &str = "fact, decision, inference, correction, skill or episode";
 const EDGE_TYPE_NAMES: &str =
     "caused_by (derived_from), supports, contradicts, supersedes, related_to, part_of or temporal_next";
 
-pub(super) fn tools() -> Vec<Tool> {
-    let tool = |name, title, description, input_schema, effect| {
-        Tool::new(name, title, description, input_schema, routes::MEMORY_WRITE, effect)
-    };
-    let edge_schema = |extra: &[(&str, Value)], required: &[&str]| {
-        let mut properties = extra.to_vec();
-        properties.push(("edge_type", string(EDGE_TYPE_NAMES)));
-        properties.push(("weight", json!({"type": "number", "default": 1, "description": "0 to 1"})));
-        input_schema(&properties, required)
-    };
-    let vector_schema = || {
-        json!({"type": "array", "items": {"type": "number"}, "minItems": limits::DIMENSION, "maxItems": limits::DIMENSION,
-            "description": "Your own embedding"})
-    };
-    let node_schema = |edges: Value, max_edges: usize| {
-        [
-            ("event_type", string(EVENT_TYPE_NAMES)),
-            ("content", string("What to remember")),
-            (
-                "confidence",
-                json!({"type": "number", "minimum": 0, "maximum": 1, "default": DEFAULT_CONFIDENCE}),
-            ),
-            (
-                "edges",
-                json!({"type": "array", "maxItems": max_edges, "items": edges, "description": "Links from the new node"}),
-            ),
-            ("feature_vec", vector_schema()),
-        ]
-    };
-    let edge_to_node = edge_schema(&[("target_id", node_id("A node"))], &["target_id", "edge_type"]);
-    let edge_to_node_or_index = edge_schema(
-        &[
-            ("target_id", node_id("A node that exists")),
-            ("target_index", node_id("Or a node of this call, from 0")),
-        ],
-        &["edge_type"],
-    );
+pub(super) fn entries() -> Vec<ToolEntry<Amem>> {
     vec![
-        tool(
-            "memory_add",
-            "Add a memory",
-            "Stores one memory, with links to others. It follows your last one in time.",
-            input_schema(&node_schema(edge_to_node, limits::EDGES_PER_ADD), &["event_type", "content"]),
-            ToolEffect::Creates,
+        memory_add(),
+        memory_add_many(),
+        memory_correct(),
+        memory_link(),
+        memory_forget(),
+        conversation_log(),
+    ]
+}
+
+fn tool(
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    arguments: Value,
+    effect: ToolEffect,
+) -> Tool {
+    Tool::new(name, title, description, arguments, routes::MEMORY_WRITE, effect)
+}
+
+/// The schema of an edge: `others` and the fields that all edges have.
+fn edge_schema(others: &[(&str, Value)], required: &[&str]) -> Value {
+    let mut properties = others.to_vec();
+    properties.push(("edge_type", string(EDGE_TYPE_NAMES)));
+    properties.push(("weight", json!({"type": "number", "default": 1, "description": "0 to 1"})));
+    object(&properties, required)
+}
+
+/// The schema of a new node with edges of this schema.
+fn node_schema(edge: Value) -> [(&'static str, Value); 5] {
+    [
+        ("event_type", string(EVENT_TYPE_NAMES)),
+        ("content", string("What to remember")),
+        ("confidence", json!({"type": "number", "minimum": 0, "maximum": 1, "default": DEFAULT_CONFIDENCE})),
+        (
+            "edges",
+            json!({"type": "array", "maxItems": limits::EDGES_PER_ADD, "items": edge,
+                "description": "Links from the new node"}),
         ),
-        tool(
-            "memory_add_many",
-            "Add many memories",
-            "Stores up to 1,000 memories at once, all or none; links may lead from one of them to another.",
-            input_schema(
-                &[
-                    (
-                        "nodes",
-                        json!({"type": "array", "minItems": 1, "maxItems": limits::MAX_NODES_PER_ADD_MANY,
-                            "items": input_schema(&node_schema(edge_to_node_or_index, limits::EDGES_PER_ADD), &["event_type", "content"])}),
-                    ),
-                    (
-                        "chain",
-                        json!({"type": "boolean", "default": true, "description": "Link each to the one before in time"}),
-                    ),
-                ],
-                &["nodes"],
-            ),
-            ToolEffect::Creates,
-        ),
-        tool(
-            "memory_correct",
-            "Correct a memory",
-            "Stores a correction that supersedes an earlier memory. The old one stays, marked.",
-            input_schema(
-                &[
-                    ("old_node_id", node_id("What was wrong")),
-                    ("new_content", string("What is right")),
-                    ("confidence", ratio("1 unless you are less sure")),
-                    ("reason", string("Why; kept in the audit trail")),
-                ],
-                &["old_node_id", "new_content"],
-            ),
-            ToolEffect::Creates,
-        ),
-        tool(
-            "memory_link",
-            "Link two memories",
-            "Links two memories, changes the weight of a link, or removes it.",
-            edge_schema(
-                &[
-                    ("source_id", node_id("From")),
-                    ("target_id", node_id("To")),
-                    ("remove", json!({"type": "boolean", "default": false})),
-                ],
-                &["source_id", "target_id", "edge_type"],
-            ),
-            ToolEffect::Updates,
-        ),
-        tool(
-            "memory_forget",
-            "Forget a memory",
-            "Removes a memory and its links for good; its id is never used again. To replace it, use memory_correct.",
-            input_schema(
-                &[("node_id", node_id("What to forget")), ("reason", string("Why; kept in the audit trail"))],
-                &["node_id", "reason"],
-            ),
-            ToolEffect::Deletes,
-        ),
-        tool(
-            "conversation_log",
-            "Log a conversation",
-            "Stores what the user said, what you did, or both, as the next link of your chain.",
-            input_schema(
-                &[
-                    ("user_message", string("What the user said")),
-                    ("agent_response", string("What you answered or did")),
-                    ("topic", string("What it was about")),
-                ],
-                &[],
-            ),
-            ToolEffect::Creates,
+        (
+            "feature_vec",
+            json!({"type": "array", "items": {"type": "number"}, "minItems": limits::DIMENSION,
+                "maxItems": limits::DIMENSION, "description": "Your own embedding"}),
         ),
     ]
 }
 
-pub(super) async fn call(amem: &Amem, mut call: ToolCall<'_>) -> Result<ToolResult> {
-    let raw_arguments = std::mem::take(&mut call.arguments);
-    let arguments = Arguments(&raw_arguments);
-    let subject = call.caller.subject.clone();
-    match call.tool.name {
-        "memory_add" => {
-            let new_nodes = vec![new_node(arguments)?];
-            run_write(amem, call, move |tx| {
-                let inserted = insert::insert_nodes(tx, &subject, &new_nodes, true)?;
-                let (id, event_type) = first_node(&inserted, &new_nodes);
-                tx.audit_output("node_id", id.0);
-                let mut result = JsonObjectWriter::with_capacity(80);
-                result.put("node_id", id.0);
-                result.put("event_type", event_type.as_str());
-                result.put("edges_created", inserted.edges);
-                Ok(structured(result).with_link(id.uri(), format!("Node {id}")))
-            })
-            .await
-        }
-        "memory_add_many" => {
-            let parts = arguments.list("nodes").iter().map(|node| match node {
-                Value::Object(node) => new_node(Arguments(node)),
-                _ => Err(invalid_argument("nodes", "must be objects")),
-            });
-            let new_nodes = parts.collect::<Result<Vec<NewNode>>>()?;
-            let chain = arguments.bool_or("chain", true);
-            let tenant = call.caller.tenant.clone();
-            let last_id = Arc::new(AtomicI64::new(-1));
-            let last_id_in_tx = last_id.clone();
-            let result = run_write(amem, call, move |tx| {
-                let inserted = insert::insert_nodes(tx, &subject, &new_nodes, chain)?;
-                last_id_in_tx.store(inserted.ids.last().map_or(-1, |id| id.0), Ordering::Relaxed);
-                let ids: Vec<i64> = inserted.ids.iter().map(|id| id.0).collect();
-                tx.audit_output("first_node_id", first_node(&inserted, &new_nodes).0.0);
-                tx.audit_output("count", ids.len());
-                let result = json!({"node_ids": ids, "count": inserted.ids.len(), "edges_created": inserted.edges,
-                    "session_id": inserted.session.0});
-                Ok(structured(result).with_link(inserted.session.uri(), format!("Session {}", inserted.session)))
-            })
-            .await?;
-            // A long import is indexed while it runs, not at the next search.
-            if let Ok(last_id) = u64::try_from(last_id.load(Ordering::Relaxed)) {
-                amem.engine.notify_added(&tenant, last_id);
-            }
-            Ok(result)
-        }
-        "memory_correct" => {
-            let old = arguments.node("old_node_id")?;
-            let content = arguments.required_text("new_content")?.to_owned();
-            insert::check_content("new_content", &content)?;
-            let confidence = arguments.confidence(1.0)?;
-            let reason = arguments.reason()?.map(str::to_owned);
-            run_write(amem, call, move |tx| {
-                let (id, _) = supersede::correct(tx, &subject, old, &content, confidence)?;
-                tx.audit_output("node_id", id.0);
-                tx.audit_output("superseded_id", old.0);
-                let mut result = json!({"new_node_id": id.0, "old_node_id": old.0, "supersedes": true});
-                if let (Some(reason), Some(result)) = (&reason, result.as_object_mut()) {
-                    result.insert("reason".into(), reason.as_str().into());
-                    tx.audit_output("reason", reason.as_str());
-                }
-                Ok(structured(result)
-                    .with_link(id.uri(), format!("Node {id}"))
-                    .with_link(old.uri(), format!("Node {old}")))
-            })
-            .await
-        }
-        "memory_link" => {
-            let edge = Edge {
-                source: arguments.node("source_id")?,
-                target: arguments.node("target_id")?,
-                edge_type: EdgeType::parse_arg(arguments.required_text("edge_type")?)?,
-                weight: edge::clamp_weight(arguments.number("weight").unwrap_or(1.0)),
-            };
-            let remove = arguments.bool_or("remove", false);
-            run_write(amem, call, move |tx| {
-                let change = if remove { edge_write::unlink(tx, edge)? } else { edge_write::link(tx, edge)? };
-                tx.audit_output("source_id", edge.source.0);
-                tx.audit_output("target_id", edge.target.0);
-                let mut result = JsonObjectWriter::default();
-                edge.write_json(&mut result);
-                let outcome = match change {
-                    EdgeChange::Created => "created",
-                    EdgeChange::Updated => "updated",
-                    EdgeChange::Removed => "removed",
-                };
-                result.put("result", outcome);
-                Ok(structured(result).with_link(edge.source.uri(), format!("Node {}", edge.source)))
-            })
-            .await
-        }
-        "memory_forget" => {
-            let id = arguments.node("node_id")?;
-            let reason = arguments.reason()?.map(str::trim).unwrap_or_default().to_owned();
-            if reason.is_empty() {
-                return Err(invalid_argument("reason", "must say why: it is all that remains"));
-            }
-            run_write(amem, call, move |tx| {
-                let deletion = delete::delete_node(tx, id)?;
-                tx.audit_output("node_id", id.0);
-                tx.audit_output("reason", reason.as_str());
-                let mut result =
-                    json!({"node_id": id.0, "forgotten": deletion.done, "edges_removed": deletion.edges});
-                if let (false, Some(result)) = (deletion.done, result.as_object_mut()) {
-                    let message = "The node has more links than one call removes; call again";
-                    result.insert("message".into(), message.into());
-                }
-                Ok(structured(result))
-            })
-            .await
-        }
-        "conversation_log" => {
-            let new_nodes = vec![conversation_node(arguments)?];
-            run_write(amem, call, move |tx| {
-                let inserted = insert::insert_nodes(tx, &subject, &new_nodes, true)?;
-                let (id, _) = first_node(&inserted, &new_nodes);
-                tx.audit_output("node_id", id.0);
-                let result = json!({"node_id": id.0, "edges_created": inserted.edges,
-                    "message": "Logged, as the next link of the chain"});
-                Ok(structured(result).with_link(id.uri(), format!("Node {id}")))
-            })
-            .await
-        }
-        name => Err(not_implemented(name)),
-    }
+fn memory_add() -> ToolEntry<Amem> {
+    let edge = edge_schema(&[("target_id", node_id("A node"))], &["target_id", "edge_type"]);
+    let tool = tool(
+        "memory_add",
+        "Add a memory",
+        "Stores one memory, with links to others. It follows your last one in time.",
+        object(&node_schema(edge), &["event_type", "content"]),
+        ToolEffect::Creates,
+    );
+    ToolEntry::new(tool, |amem, call| Box::pin(add(amem, call)))
 }
 
-fn first_node(inserted: &InsertResult, new_nodes: &[NewNode]) -> (crate::node::NodeId, EventType) {
-    let id = inserted.ids.first().copied().unwrap_or(crate::node::NodeId(0));
+async fn add(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments(&call.arguments);
+    let subject = call.caller.subject.clone();
+    let new_nodes = vec![new_node(arguments)?];
+    run_write(amem, call, move |tx| {
+        let inserted = insert::insert_nodes(tx, &subject, &new_nodes, true)?;
+        let (id, event_type) = first_node(&inserted, &new_nodes);
+        tx.audit_output("node_id", id.0);
+        let mut result = JsonObjectWriter::with_capacity(80);
+        result.put("node_id", id.0);
+        result.put("event_type", event_type.as_str());
+        result.put("edges_created", inserted.edges);
+        Ok(structured(result).with_link(id.uri(), format!("Node {id}")))
+    })
+    .await
+}
+
+fn memory_add_many() -> ToolEntry<Amem> {
+    let ends = [
+        ("target_id", node_id("A node that exists")),
+        ("target_index", node_id("Or a node of this call, from 0")),
+    ];
+    let node = object(&node_schema(edge_schema(&ends, &["edge_type"])), &["event_type", "content"]);
+    let tool = tool(
+        "memory_add_many",
+        "Add many memories",
+        "Stores up to 1,000 memories at once, all or none; links may lead from one of them to another.",
+        object(
+            &[
+                (
+                    "nodes",
+                    json!({"type": "array", "minItems": 1, "maxItems": limits::MAX_NODES_PER_ADD_MANY,
+                        "items": node}),
+                ),
+                (
+                    "chain",
+                    json!({"type": "boolean", "default": true, "description": "Link each to the one before in time"}),
+                ),
+            ],
+            &["nodes"],
+        ),
+        ToolEffect::Creates,
+    );
+    ToolEntry::new(tool, |amem, call| Box::pin(add_many(amem, call)))
+}
+
+async fn add_many(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments(&call.arguments);
+    let subject = call.caller.subject.clone();
+    let parts = arguments.list("nodes").iter().map(|node| match node {
+        Value::Object(node) => new_node(Arguments(node)),
+        _ => Err(invalid_argument("nodes", "must be objects")),
+    });
+    let new_nodes = parts.collect::<Result<Vec<NewNode>>>()?;
+    let chain = arguments.bool_or("chain", true);
+    let tenant = call.caller.tenant.clone();
+    let last_id = Arc::new(AtomicI64::new(-1));
+    let last_id_in_tx = last_id.clone();
+    let result = run_write(amem, call, move |tx| {
+        let inserted = insert::insert_nodes(tx, &subject, &new_nodes, chain)?;
+        last_id_in_tx.store(inserted.ids.last().map_or(-1, |id| id.0), Ordering::Relaxed);
+        let ids: Vec<i64> = inserted.ids.iter().map(|id| id.0).collect();
+        tx.audit_output("first_node_id", first_node(&inserted, &new_nodes).0.0);
+        tx.audit_output("count", ids.len());
+        let result = json!({"node_ids": ids, "count": inserted.ids.len(), "edges_created": inserted.edges,
+            "session_id": inserted.session.0});
+        Ok(structured(result).with_link(inserted.session.uri(), format!("Session {}", inserted.session)))
+    })
+    .await?;
+    // Starts indexing during a long series of calls instead of at the next search.
+    if let Ok(last_id) = u64::try_from(last_id.load(Ordering::Relaxed)) {
+        amem.engine.notify_added(&tenant, last_id);
+    }
+    Ok(result)
+}
+
+fn memory_correct() -> ToolEntry<Amem> {
+    let tool = tool(
+        "memory_correct",
+        "Correct a memory",
+        "Stores a correction that supersedes an earlier memory. The old one stays, marked.",
+        object(
+            &[
+                ("old_node_id", node_id("What was wrong")),
+                ("new_content", string("What is right")),
+                ("confidence", ratio("1 unless you are less sure")),
+                ("reason", string("Why; kept in the audit trail")),
+            ],
+            &["old_node_id", "new_content"],
+        ),
+        ToolEffect::Creates,
+    );
+    ToolEntry::new(tool, |amem, call| Box::pin(correct(amem, call)))
+}
+
+async fn correct(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments(&call.arguments);
+    let subject = call.caller.subject.clone();
+    let old = arguments.node("old_node_id")?;
+    let content = arguments.required_text("new_content")?.to_owned();
+    insert::check_content("new_content", &content)?;
+    let confidence = arguments.confidence(1.0)?;
+    let reason = arguments.reason()?.map(str::to_owned);
+    run_write(amem, call, move |tx| {
+        let (id, _) = supersede::correct(tx, &subject, old, &content, confidence)?;
+        tx.audit_output("node_id", id.0);
+        tx.audit_output("superseded_id", old.0);
+        let mut result = json!({"new_node_id": id.0, "old_node_id": old.0, "supersedes": true});
+        if let (Some(reason), Some(result)) = (&reason, result.as_object_mut()) {
+            result.insert("reason".into(), reason.as_str().into());
+            tx.audit_output("reason", reason.as_str());
+        }
+        Ok(structured(result)
+            .with_link(id.uri(), format!("Node {id}"))
+            .with_link(old.uri(), format!("Node {old}")))
+    })
+    .await
+}
+
+fn memory_link() -> ToolEntry<Amem> {
+    let tool = tool(
+        "memory_link",
+        "Link two memories",
+        "Links two memories, changes the weight of a link, or removes it.",
+        edge_schema(
+            &[
+                ("source_id", node_id("From")),
+                ("target_id", node_id("To")),
+                ("remove", json!({"type": "boolean", "default": false})),
+            ],
+            &["source_id", "target_id", "edge_type"],
+        ),
+        ToolEffect::Updates,
+    );
+    ToolEntry::new(tool, |amem, call| Box::pin(link(amem, call)))
+}
+
+async fn link(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments(&call.arguments);
+    let edge = Edge {
+        source: arguments.node("source_id")?,
+        target: arguments.node("target_id")?,
+        edge_type: EdgeType::parse_arg(arguments.required_text("edge_type")?)?,
+        weight: edge::clamp_weight(arguments.number("weight").unwrap_or(1.0)),
+    };
+    let remove = arguments.bool_or("remove", false);
+    run_write(amem, call, move |tx| {
+        let change = if remove { edge_write::unlink(tx, edge)? } else { edge_write::link(tx, edge)? };
+        tx.audit_output("source_id", edge.source.0);
+        tx.audit_output("target_id", edge.target.0);
+        let mut result = JsonObjectWriter::default();
+        edge.write_json(&mut result);
+        let outcome = match change {
+            EdgeChange::Created => "created",
+            EdgeChange::Updated => "updated",
+            EdgeChange::Removed => "removed",
+        };
+        result.put("result", outcome);
+        Ok(structured(result).with_link(edge.source.uri(), format!("Node {}", edge.source)))
+    })
+    .await
+}
+
+fn memory_forget() -> ToolEntry<Amem> {
+    let tool = tool(
+        "memory_forget",
+        "Forget a memory",
+        "Removes a memory and its links for good; its id is never used again. To replace it, use memory_correct.",
+        object(
+            &[("node_id", node_id("What to forget")), ("reason", string("Why; kept in the audit trail"))],
+            &["node_id", "reason"],
+        ),
+        ToolEffect::Deletes,
+    );
+    ToolEntry::new(tool, |amem, call| Box::pin(forget(amem, call)))
+}
+
+async fn forget(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments(&call.arguments);
+    let id = arguments.node("node_id")?;
+    let reason = arguments.reason()?.map(str::trim).unwrap_or_default().to_owned();
+    if reason.is_empty() {
+        return Err(invalid_argument("reason", "is required"));
+    }
+    run_write(amem, call, move |tx| {
+        let deletion = delete::delete_node(tx, id)?;
+        tx.audit_output("node_id", id.0);
+        tx.audit_output("reason", reason.as_str());
+        let mut result =
+            json!({"node_id": id.0, "forgotten": deletion.done, "edges_removed": deletion.edges});
+        if let (false, Some(result)) = (deletion.done, result.as_object_mut()) {
+            let message = "The node has more links than one call removes; call memory_forget again";
+            result.insert("message".into(), message.into());
+        }
+        Ok(structured(result))
+    })
+    .await
+}
+
+fn conversation_log() -> ToolEntry<Amem> {
+    let tool = tool(
+        "conversation_log",
+        "Log a conversation",
+        "Stores what the user said, what you did, or both, as the next link of your chain.",
+        object(
+            &[
+                ("user_message", string("What the user said")),
+                ("agent_response", string("What you answered or did")),
+                ("topic", string("What it was about")),
+            ],
+            &[],
+        ),
+        ToolEffect::Creates,
+    );
+    ToolEntry::new(tool, |amem, call| Box::pin(log_conversation(amem, call)))
+}
+
+async fn log_conversation(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments(&call.arguments);
+    let subject = call.caller.subject.clone();
+    let new_nodes = vec![conversation_node(arguments)?];
+    run_write(amem, call, move |tx| {
+        let inserted = insert::insert_nodes(tx, &subject, &new_nodes, true)?;
+        let (id, _) = first_node(&inserted, &new_nodes);
+        tx.audit_output("node_id", id.0);
+        let result = json!({"node_id": id.0, "edges_created": inserted.edges,
+            "message": "Logged as the next node of your chain"});
+        Ok(structured(result).with_link(id.uri(), format!("Node {id}")))
+    })
+    .await
+}
+
+fn first_node(inserted: &InsertResult, new_nodes: &[NewNode]) -> (NodeId, EventType) {
+    let id = inserted.ids.first().copied().unwrap_or(NodeId(0));
     (id, new_nodes.first().map_or(EventType::Fact, |node| node.event_type))
 }
 
@@ -295,9 +341,9 @@ fn new_edge(value: &Value) -> Result<NewEdge> {
     let Value::Object(edge) = value else { return Err(invalid_argument("edges", "must be objects")) };
     let edge = Arguments(edge);
     let target = match (edge.integer("target_id"), edge.integer("target_index")) {
-        (Some(id), None) => Target::Node(crate::node::NodeId::from_u64_saturating(id)),
+        (Some(id), None) => Target::Node(NodeId::from_u64_saturating(id)),
         (None, Some(position)) => Target::BatchIndex(usize::try_from(position).unwrap_or(usize::MAX)),
-        _ => return Err(invalid_argument("edges", "each needs target_id or target_index, and not both")),
+        _ => return Err(invalid_argument("edges", "each needs either target_id or target_index")),
     };
     Ok(NewEdge {
         target,
@@ -306,7 +352,7 @@ fn new_edge(value: &Value) -> Result<NewEdge> {
     })
 }
 
-/// A vector that can be compared: of the right length, of finite numbers, not all zero.
+/// A vector that can be compared: of the right length, all numbers finite, not all zero.
 fn vector(arguments: Arguments<'_>) -> Result<Option<Vec<f32>>> {
     let numbers = arguments.list("feature_vec");
     if numbers.is_empty() {
@@ -326,11 +372,11 @@ fn vector(arguments: Arguments<'_>) -> Result<Option<Vec<f32>>> {
     }
 }
 
-/// A turn of a conversation as a node.
+/// A conversation turn as a node.
 fn conversation_node(arguments: Arguments<'_>) -> Result<NewNode> {
     let (user, agent) = (arguments.text("user_message"), arguments.text("agent_response"));
     if user.is_none() && agent.is_none() {
-        return Err(invalid_argument("user_message", "this or agent_response is needed"));
+        return Err(invalid_argument("user_message", "give user_message, agent_response or both"));
     }
     let content = conversation::encode_turn(user, agent, arguments.text("topic"));
     insert::check_content("conversation", &content)?;
