@@ -33,7 +33,7 @@ pub(crate) struct ChangePoller {
     published: Mutex<Option<FolderSnapshot>>,
     /// The same for each content folder that was read.
     pub(super) published_pages: Mutex<PublishedPages>,
-    /// Whether this process polls: without polling there are no subscribers and no baseline is needed.
+    /// Whether this process polls. Otherwise it publishes no changes and needs no baseline.
     is_polling: AtomicBool,
     baseline_taken: SetOnce<()>,
 }

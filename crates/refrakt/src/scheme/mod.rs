@@ -46,7 +46,7 @@ pub struct Refrakt {
     tenant: TenantId,
     project: Arc<ProjectCache>,
     poller: ChangePoller,
-    /// Held during a write: the plan folder is locked per process, not per task.
+    /// Held during a write. Further writes of this process wait here, and not in a thread that polls the file lock.
     write_mutex: tokio::sync::Mutex<()>,
 }
 
