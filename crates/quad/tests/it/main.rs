@@ -17,6 +17,7 @@ mod brain_kill;
 mod client;
 mod command_line;
 mod database;
+mod docs;
 mod era;
 mod freshness;
 mod http_transport;
