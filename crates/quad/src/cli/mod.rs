@@ -25,12 +25,12 @@ pub use refrakt::{PlanCommand, PlanCreate, PlanUpdate, PluginSet, RefraktCommand
 pub use serve::{Client, Durability, Serve, Stdio, Tools};
 pub use tenant::TenantCommand;
 
-/// A resource server for AI agents: one address for every noun, over the Model Context Protocol.
+/// A resource server for AI agents: readable, cached and audited resources over the Model Context Protocol.
 ///
 /// Settings come from flags, then from QUAD_* variables, then from quad.toml, then from defaults. Exit codes: 0 done,
-/// 1 our fault, 2 bad input or usage, 3 not found, 4 scope missing, 5 conflict, 6 limit or busy.
+/// 1 internal error, 2 bad input or usage, 3 not found, 4 scope missing, 5 conflict, 6 limit or busy.
 #[derive(Debug, Parser)]
-#[command(name = "quad", version, max_term_width = 100)]
+#[command(name = "quad", version = env!("QUAD_VERSION"), max_term_width = 100)]
 pub struct Cli {
     #[command(flatten)]
     pub common: Common,
@@ -38,22 +38,22 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What every command takes.
+/// The flags of every command.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Common {
-    /// The folder of the database and the keys [default: quad in the XDG data home]
+    /// Use this folder for the database and the keys [default: quad in the XDG data home]
     #[arg(long, global = true, env = "QUAD_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Keep the data in PostgreSQL instead of the folder
+    /// Keep the data in PostgreSQL instead of the data folder
     #[arg(long, global = true, env = "QUAD_DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: Option<String>,
-    /// The settings file [default: quad.toml here, then in the XDG configuration home]
+    /// Read this settings file [default: quad.toml here, then in the XDG configuration home]
     #[arg(long, global = true, env = "QUAD_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// The tenant on whose behalf to act [default: local]
+    /// Act for this tenant [default: local]
     #[arg(long, global = true, env = "QUAD_TENANT", value_name = "NAME")]
     pub tenant: Option<String>,
-    /// The folder of the project that refrakt:// serves [default: the working directory]
+    /// Serve this project folder as refrakt:// [default: the working directory]
     #[arg(long, global = true, env = "QUAD_PROJECT", value_name = "DIR")]
     pub project: Option<PathBuf>,
     /// Print results and errors as JSON
@@ -61,21 +61,21 @@ pub struct Common {
     pub json: bool,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serve over HTTP, on loopback unless told otherwise
+    /// Serve over HTTP, by default on loopback only
     Serve(Serve),
     /// Serve one client over standard input and output
     Stdio(Stdio),
-    /// Read an address and print what is there
+    /// Read a resource and print its contents
     Read {
         /// The address, such as bkend://orgs
         uri: String,
     },
-    /// List the addresses that can be read
+    /// List the readable resources
     Ls {
-        /// Only those that start with this
+        /// List only addresses that start with this
         prefix: Option<String>,
     },
     /// List the address templates
@@ -84,18 +84,18 @@ pub enum Command {
     Call {
         /// The tool's name
         tool: String,
-        /// Its arguments, a JSON object ("-" reads them from standard input)
+        /// The arguments, a JSON object ("-" reads standard input)
         #[arg(default_value = "{}", value_name = "JSON")]
         arguments: String,
     },
-    /// Print a line whenever an address changes, until interrupted
+    /// Print a line at every change of a resource, until interrupted
     Watch {
         /// The address
         uri: String,
     },
-    /// Check that everything is in order, and say what is not
+    /// Check the installation and the data, and report problems
     Doctor {
-        /// Read all of every tenant's memory: counters, lists, edges and search indexes must agree
+        /// Read every tenant's whole memory graph: check its counters, lists, edges and search index
         #[arg(long)]
         deep: bool,
     },
@@ -103,7 +103,7 @@ pub enum Command {
     ClientConfig {
         /// The client
         name: Client,
-        /// Connect over HTTP to a running `quad serve` instead of starting one
+        /// Connect over HTTP to a running `quad serve` instead of starting `quad stdio`
         #[arg(long)]
         http: bool,
     },
@@ -112,49 +112,49 @@ pub enum Command {
         /// The file; it must not exist
         file: PathBuf,
     },
-    /// Tenants: who owns the data
+    /// Create and list tenants
     Tenant {
         #[command(subcommand)]
         command: TenantCommand,
     },
-    /// The backend scheme, bkend://
+    /// Manage organizations and load tables, bkend://
     Bkend {
         #[command(subcommand)]
         command: BkendCommand,
     },
-    /// The money scheme, brain://
+    /// Import, load and export the ledger, brain://
     Brain {
         #[command(subcommand)]
         command: BrainCommand,
     },
-    /// The project scheme, refrakt://
+    /// Work on a project's plan and runes, refrakt://
     Refrakt {
         #[command(subcommand)]
         command: RefraktCommand,
     },
-    /// The memory scheme, amem://
+    /// Import and export memories, amem://
     Memory {
         #[command(subcommand)]
         command: MemoryCommand,
     },
-    /// Tokens: who may come in
+    /// Create, list and revoke access tokens
     Token {
         #[command(subcommand)]
         command: TokenCommand,
     },
-    /// The audit trail: what happened, and the proof of it
+    /// Show, export, verify and archive audit events
     Audit(Audit),
-    /// Agents: who is registered, with what, and whether they may come in
+    /// Register agents, set their scopes, suspend or revoke them
     Agent {
         #[command(subcommand)]
         command: AgentCommand,
     },
-    /// The keys that sign tokens and sessions
+    /// Rotate, list and drop the keys that sign tokens and sessions
     Key {
         #[command(subcommand)]
         command: KeyCommand,
     },
-    /// Markdoc: Markdown with tags
+    /// Parse Markdoc (Markdown with tags)
     Markdoc {
         #[command(subcommand)]
         command: MarkdocCommand,

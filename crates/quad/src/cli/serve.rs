@@ -1,26 +1,27 @@
-//! `quad serve`, `quad stdio` and the clients that connect to them.
+//! `quad serve`, `quad stdio` and the clients of `quad client-config`.
 
 use clap::{Args, ValueEnum};
+use serde::Deserialize;
 
 /// `quad serve`
 #[derive(Args, Debug)]
 pub struct Serve {
-    /// Where to listen [default: 127.0.0.1:4704]
+    /// Listen on this address and port [default: 127.0.0.1:4704]
     #[arg(long, env = "QUAD_LISTEN", value_name = "ADDRESS:PORT")]
     pub listen: Option<String>,
-    /// Serve everyone on this machine as the local tenant's agent; loopback only
+    /// Accept requests without a token as the local tenant's agent; loopback only
     #[arg(long, env = "QUAD_NO_AUTH", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0..=1, default_missing_value = "true")]
     pub no_auth: Option<bool>,
-    /// Further host names under which clients reach this server (repeatable)
+    /// Accept these further host names in requests (repeatable)
     #[arg(long, env = "QUAD_ALLOWED_HOSTS", value_name = "HOST", value_delimiter = ',')]
     pub allowed_hosts: Option<Vec<String>>,
-    /// How clients outside reach this server, such as https://quad.example.com [default: as each request does]
+    /// Name this address in metadata, such as https://quad.example.com [default: the address of each request]
     #[arg(long, env = "QUAD_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
-    /// Which tools to list: the core ones or all; every tool can be called either way
+    /// List the core tools or all; every tool can be called either way
     #[arg(long, env = "QUAD_TOOLS", value_name = "PROFILE")]
     pub tools: Option<Tools>,
-    /// When an answered read is on the disk in the audit trail: before it is answered, or soon after
+    /// Write the audit event of a read before the answer (durable) or soon after it (async)
     #[arg(long, env = "QUAD_AUDIT", value_name = "MODE")]
     pub audit: Option<Durability>,
 }
@@ -31,33 +32,36 @@ pub struct Stdio {
     /// Serve one scheme only
     #[arg(long, value_name = "SCHEME")]
     pub only: Option<String>,
-    /// Which tools to list: the core ones or all; every tool can be called either way
+    /// List the core tools or all; every tool can be called either way
     #[arg(long, env = "QUAD_TOOLS", value_name = "PROFILE")]
     pub tools: Option<Tools>,
-    /// When an answered read is on the disk in the audit trail: before it is answered, or soon after
+    /// Write the audit event of a read before the answer (durable) or soon after it (async)
     #[arg(long, env = "QUAD_AUDIT", value_name = "MODE")]
     pub audit: Option<Durability>,
 }
 
-/// How far the audit event of a read has come when the read is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// When the audit event of a read is written. `quad_store::AuditMode` has the details.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// On the disk
+    /// Write the audit event to disk, then answer
     Durable,
-    /// Committed, and on the disk soon: a power failure may take the last moments, the end of the process does not
+    /// Answer first, write the audit event within 5 ms. The end of the process can lose the events of the last 5 ms, a power
+    /// failure more
     Async,
 }
 
 /// Which tools `tools/list` shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum Tools {
-    /// At most ten a scheme.
+    /// The most used tools of each scheme
     Core,
-    /// Every one.
+    /// All tools
     All,
 }
 
-/// Clients whose configuration we can print.
+/// The clients that `quad client-config` knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Client {
     /// Claude Code, `.mcp.json`
