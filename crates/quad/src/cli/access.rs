@@ -7,13 +7,13 @@ use super::time::duration_ms;
 /// `quad token …`
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
-    /// Make a token and print it; it is shown this once
+    /// Create a token and print it; it cannot be shown again
     Mint(Mint),
     /// List the tokens, without their secrets
     List,
-    /// Withdraw a token; it stops working with the next call
+    /// Revoke a token; it stops working with the next request
     Revoke {
-        /// Its id, as `quad token list` shows it
+        /// The token's id, as `quad token list` shows it
         id: String,
     },
 }
@@ -21,16 +21,16 @@ pub enum TokenCommand {
 /// `quad token mint`
 #[derive(Args, Debug)]
 pub struct Mint {
-    /// Who will hold it
+    /// The name of the agent or user that will hold it
     #[arg(long, value_name = "ID")]
     pub subject: String,
-    /// Whether that is a program or a person
+    /// The kind of holder: a program or a person
     #[arg(long, value_name = "agent|user", default_value = "agent")]
     pub kind: KindArg,
-    /// What it may do: scopes separated by spaces
+    /// The scopes, separated by spaces
     #[arg(long, value_name = "SCOPES")]
     pub scope: String,
-    /// How long it lives, such as 12h or 90d [default: a year]
+    /// The lifetime, such as 12h or 90d [default: a year]
     #[arg(long, value_name = "TIME", value_parser = duration_ms)]
     pub ttl: Option<i64>,
 }
@@ -38,32 +38,32 @@ pub struct Mint {
 /// `quad agent …`
 #[derive(Debug, Subcommand)]
 pub enum AgentCommand {
-    /// List the agents and people that are registered
+    /// List the registered agents and users
     List,
-    /// Register an agent with exactly these scopes, or change those of one that is registered
+    /// Register an agent with exactly these scopes, or replace the scopes of a registered agent
     Register {
-        /// Its name
+        /// The agent's name
         subject: String,
-        /// Whether that is a program or a person
+        /// The kind of holder: a program or a person
         #[arg(long, value_name = "agent|user", default_value = "agent")]
         kind: KindArg,
-        /// What it may do at most: scopes separated by spaces
+        /// The most that its tokens may allow: scopes separated by spaces
         #[arg(long, value_name = "SCOPES")]
         scope: String,
     },
-    /// Keep an agent out until it is restored; it stops with the next call
+    /// Suspend an agent until it is restored; its next request is refused
     Quarantine {
-        /// Its name
+        /// The agent's name
         subject: String,
     },
-    /// Let an agent in again that was quarantined
+    /// Restore a suspended agent
     Restore {
-        /// Its name
+        /// The agent's name
         subject: String,
     },
-    /// Keep an agent out for good; it stops with the next call
+    /// Revoke an agent for good; its next request is refused
     Revoke {
-        /// Its name
+        /// The agent's name
         subject: String,
     },
 }
@@ -71,13 +71,13 @@ pub enum AgentCommand {
 /// `quad key …`
 #[derive(Debug, Subcommand)]
 pub enum KeyCommand {
-    /// Make a new key that signs from now on; tokens of the old ones stay good
+    /// Create a new key for signing; tokens of the old keys stay valid
     Rotate,
     /// List the keys, without their secrets
     List,
-    /// Take a key out for good, and with it every token that it signed
+    /// Delete a key for good; every token that it signed becomes invalid
     Drop {
-        /// Its name, as `quad key list` shows it
+        /// The key's id, as `quad key list` shows it
         kid: String,
     },
 }

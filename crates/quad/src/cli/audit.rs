@@ -1,4 +1,4 @@
-//! `quad audit`: events, exports, checks.
+//! `quad audit`: show, export, verify and archive audit events.
 
 use std::path::PathBuf;
 
@@ -10,54 +10,55 @@ use super::time::time;
 /// `quad audit …`
 #[derive(Args, Debug)]
 pub struct Audit {
-    /// The chain of refusals before a tenant was proven, instead of a tenant's
+    /// Use the system chain (failed authentications) instead of a tenant's
     #[arg(long, global = true)]
     pub system: bool,
     #[command(subcommand)]
     pub command: AuditCommand,
 }
 
-/// What to do with the audit trail.
+/// `quad audit …`
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
     /// Print the newest events, oldest first
     Tail(Tail),
-    /// Write the chain and its checkpoints into a file that can be verified anywhere
+    /// Export the chain and its checkpoints to a file that can be verified anywhere
     Export {
         /// The file; it must not exist ("-" writes to standard output)
         file: PathBuf,
     },
-    /// Check that nothing was changed, removed or added, and name the first event that was
+    /// Check that no event was changed, removed or added, and name the first that was
     ///
-    /// With files it needs neither the database nor the data folder. It takes exports, archives (oldest first, then the
-    /// export of the rest) and proofs. Without, it checks the stored chain against checkpoints.jsonl of the data folder.
+    /// With files, it needs neither the database nor the data folder. It takes exports, archives (oldest first, then the
+    /// export of the rest) and proofs. Without files, it checks the stored chain against checkpoints.jsonl in the data
+    /// folder.
     Verify {
         /// Exports, archives or a proof [default: the stored chain]
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// Checkpoints that were kept elsewhere: they vouch for the keys, and for what they cover
+        /// Trust these checkpoints, kept outside of the server: their keys, and the events that they cover
         #[arg(long, value_name = "FILE")]
         checkpoints: Option<PathBuf>,
     },
     /// Print the proof that an event is in the chain; `quad audit verify` checks it
     Prove {
-        /// Its id
+        /// The event's id
         event: String,
     },
-    /// Hold the receipt of a read against the event that recorded it
+    /// Verify a read receipt against its audit event
     CheckReceipt {
-        /// The receipt, or the reply that carries it, as JSON
+        /// The receipt, or the reply that contains it, as JSON
         file: PathBuf,
-        /// Check against an export, archive or proof instead of the stored chain
+        /// Verify against an export, archive or proof instead of the stored chain
         #[arg(long, value_name = "FILE")]
         against: Option<PathBuf>,
-        /// Checkpoints that were kept elsewhere: they vouch for the keys, and for what they cover
+        /// Trust these checkpoints, kept outside of the server: their keys, and the events that they cover
         #[arg(long, value_name = "FILE")]
         checkpoints: Option<PathBuf>,
     },
-    /// Move old events into a file; the rest stays verifiable, alone and together with the file
+    /// Move old events to a file; the rest can still be verified, alone and together with the file
     Archive {
-        /// Move what is older: a time such as 2026-02-12 or 2026-02-12T08:30:00Z, or an age such as 90d
+        /// Move events before this time: 2026-02-12, 2026-02-12T08:30:00Z, or an age such as 90d
         #[arg(long, value_name = "TIME", value_parser = time)]
         before: Timestamp,
         /// The file; it must not exist
@@ -68,28 +69,28 @@ pub enum AuditCommand {
 /// `quad audit tail`
 #[derive(Args, Debug)]
 pub struct Tail {
-    /// Go on printing what happens, until interrupted
+    /// Keep printing new events, until interrupted
     #[arg(long, short)]
     pub follow: bool,
-    /// How many events
+    /// Print at most this many events
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
     pub count: usize,
-    /// Only those of this agent or user
+    /// Only events of this agent or user
     #[arg(long, value_name = "ID")]
     pub agent: Option<String>,
-    /// Only those about this address
+    /// Only events about this address
     #[arg(long)]
     pub uri: Option<String>,
-    /// Only those of this action, such as agent.mcp.tool_called
+    /// Only events with this action, such as agent.mcp.tool_called
     #[arg(long)]
     pub action: Option<String>,
-    /// Only those that went so
+    /// Only events with this outcome
     #[arg(long, value_parser = ["ok", "refused", "failed"])]
     pub outcome: Option<String>,
-    /// Only those from this time on: 2026-02-12, 2026-02-12T08:30:00Z, or an age such as 12h
+    /// Only events from this time on: 2026-02-12, 2026-02-12T08:30:00Z, or an age such as 12h
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub since: Option<Timestamp>,
-    /// Only those before this time
+    /// Only events before this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub until: Option<Timestamp>,
 }

@@ -1,4 +1,4 @@
-//! `quad bkend`: organizations, and loading a whole backend.
+//! `quad bkend`: manage organizations, and load a backend from a file.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use clap::Subcommand;
 /// `quad bkend …`
 #[derive(Debug, Subcommand)]
 pub enum BkendCommand {
-    /// Organizations
+    /// Create and list organizations
     Org {
         #[command(subcommand)]
         command: OrgCommand,
@@ -22,14 +22,14 @@ pub enum BkendCommand {
 /// `quad bkend org …`
 #[derive(Debug, Subcommand)]
 pub enum OrgCommand {
-    /// Make an organization
+    /// Create an organization
     Add {
-        /// Its name
+        /// The organization's name
         name: String,
-        /// Its slug [default: made from the name]
+        /// The slug [default: made from the name]
         #[arg(long)]
         slug: Option<String>,
-        /// Its id, to keep one from elsewhere [default: a new one]
+        /// The id, to keep one of another system [default: a new id]
         #[arg(long)]
         id: Option<String>,
     },

@@ -1,4 +1,4 @@
-//! `quad brain`: statements, rows by hand, export, evidence.
+//! `quad brain`: import statements, add and load rows, export, manage evidence.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use clap::{Args, Subcommand};
 pub enum BrainCommand {
     /// Import bank statements: CSV, OFX or QFX, camt.053, hledger journals
     ///
-    /// The file is kept as evidence, and every row that comes of it cites it. The same file again, or one that overlaps,
-    /// adds nothing twice.
+    /// The file is kept as evidence, and every row that is read from it cites it. Importing the same file again, or one that
+    /// overlaps, adds nothing twice.
     Import(BrainImport),
-    /// Add a row by hand
+    /// Add one row
     Add {
         #[command(subcommand)]
         command: BrainAdd,
@@ -22,19 +22,19 @@ pub enum BrainCommand {
         /// The file
         file: PathBuf,
     },
-    /// Write the ledger as a journal that hledger reads
+    /// Export the ledger as a journal that hledger reads
     Export {
         /// The file; it must not exist ("-" writes to standard output)
         file: PathBuf,
     },
-    /// End the hold on a new agent's contributions, and read what it has contributed into the ledger
+    /// Accept a new agent's contributions, and import the statements among them
     Release {
-        /// The agent
+        /// The agent's name
         agent: String,
     },
-    /// Withdraw a piece of evidence: its bytes stay, nothing new is made of it
+    /// Mark evidence as withdrawn. The file is kept; it is no longer used
     Tombstone {
-        /// Its id
+        /// The id of the evidence
         id: String,
     },
 }
@@ -45,16 +45,16 @@ pub struct BrainImport {
     /// The files
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// The account that they are of, by id; needed where a file names none
+    /// The account's id; required if a file names no account
     #[arg(long, value_name = "ID")]
     pub account: Option<String>,
-    /// The currency, where a file names none
+    /// The currency, if a file names none
     #[arg(long, value_name = "CODE")]
     pub currency: Option<String>,
-    /// How a column is read, such as date=Buchungstag, amount=Betrag or order=dmy (repeatable)
+    /// Map a column or set the date order, such as date=Buchungstag, amount=Betrag or order=dmy (repeatable)
     #[arg(long, value_name = "SETTING")]
     pub map: Vec<String>,
-    /// Only say what would be done
+    /// Print what would be done, and write nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -64,91 +64,91 @@ pub struct BrainImport {
 pub enum BrainAdd {
     /// An account
     Account {
-        /// What it is called
+        /// The account's name
         name: String,
-        /// Its currency, such as EUR
+        /// The currency, such as EUR
         #[arg(long, value_name = "CODE")]
         currency: String,
-        /// What sort of account: bank_checking, bank_savings, card, loan, line_of_credit, onchain, payment_processor
+        /// The type of account: bank_checking, bank_savings, card, loan, line_of_credit, onchain, payment_processor
         #[arg(long = "type", value_name = "TYPE")]
         account_type: Option<String>,
-        /// The bank
+        /// The bank's name
         #[arg(long)]
         institution: Option<String>,
-        /// Its number at the bank, by which statements name it
+        /// The account number that statements name
         #[arg(long)]
         number: Option<String>,
-        /// What it holds
+        /// The current balance
         #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
         balance: Option<String>,
-        /// Its id [default: a new one]
+        /// The id [default: a new id]
         #[arg(long)]
         id: Option<String>,
     },
     /// A counterparty
     Counterparty {
-        /// What it is called
+        /// The counterparty's name
         name: String,
-        /// What sort of counterparty: vendor, customer, merchant, employee, bank, …
+        /// The type of counterparty: vendor, customer, merchant, employee, bank, …
         #[arg(long = "type", value_name = "TYPE")]
         counterparty_type: Option<String>,
-        /// Another name (repeatable)
+        /// An alias (repeatable)
         #[arg(long, value_name = "NAME")]
         alias: Vec<String>,
-        /// Its id [default: a new one]
+        /// The id [default: a new id]
         #[arg(long)]
         id: Option<String>,
     },
-    /// Something that is owed
+    /// An obligation: something that is owed
     Obligation {
-        /// To or by whom, by id
+        /// The counterparty's id
         #[arg(long, value_name = "ID")]
         counterparty: String,
-        /// How much
+        /// The amount
         #[arg(long)]
         amount: String,
-        /// In which currency
+        /// The currency
         #[arg(long, value_name = "CODE")]
         currency: String,
-        /// Until when
+        /// The due date
         #[arg(long, value_name = "DATE")]
         due: String,
-        /// What sort of obligation: bill, invoice, subscription, loan, rent, payroll, tax, …
+        /// The type of obligation: bill, invoice, subscription, loan, rent, payroll, tax, …
         #[arg(long = "type", value_name = "TYPE")]
         obligation_type: Option<String>,
-        /// payable or receivable
+        /// The direction: payable or receivable
         #[arg(long, value_name = "DIRECTION")]
         direction: Option<String>,
-        /// How often it recurs, such as monthly
+        /// The recurrence, such as monthly
         #[arg(long)]
         recurrence: Option<String>,
-        /// Its id [default: a new one]
+        /// The id [default: a new id]
         #[arg(long)]
         id: Option<String>,
     },
     /// An invoice
     Invoice {
-        /// Its number
+        /// The invoice number
         number: String,
-        /// Of or to whom, by id
+        /// The counterparty's id
         #[arg(long, value_name = "ID")]
         counterparty: String,
-        /// How much
+        /// The amount
         #[arg(long)]
         amount: String,
-        /// How much of it is paid
+        /// The amount already paid
         #[arg(long, value_name = "AMOUNT")]
         paid: Option<String>,
-        /// In which currency
+        /// The currency
         #[arg(long, value_name = "CODE")]
         currency: String,
-        /// When it was issued
+        /// The issue date
         #[arg(long, value_name = "DATE")]
         issued: String,
-        /// Until when it is to be paid
+        /// The due date
         #[arg(long, value_name = "DATE")]
         due: Option<String>,
-        /// Its id [default: a new one]
+        /// The id [default: a new id]
         #[arg(long)]
         id: Option<String>,
     },

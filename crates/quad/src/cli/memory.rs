@@ -7,32 +7,32 @@ use clap::{Subcommand, ValueEnum};
 /// `quad memory …`
 #[derive(Debug, Subcommand)]
 pub enum MemoryCommand {
-    /// Take the memories of a file into the graph; those that are there already are not taken twice
+    /// Import memories from a file; existing ones are not added twice
     ///
-    /// The file's kind is seen from what is in it: the .amem of agentic-memory, the JSONL of
-    /// @modelcontextprotocol/server-memory, or what `quad memory export` wrote. An import that was interrupted is
-    /// simply run again. Lines that cannot be used are reported and left out; the exit code is then 2.
+    /// The format is detected from the content: .amem of agentic-memory, JSONL of @modelcontextprotocol/server-memory, or a
+    /// file of `quad memory export`. Run an interrupted import again to continue it. Lines that cannot be read are
+    /// reported and skipped; the exit code is then 2.
     Import {
         /// The file
         file: PathBuf,
     },
-    /// Write the graph into a file, as of now
+    /// Export the present graph to a file
     Export {
         /// The file; it must not exist ("-" writes to standard output)
         file: PathBuf,
-        /// What sort of file
+        /// The format of the file
         #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
         format: MemoryFormat,
     },
 }
 
-/// The kinds of files that memories are written to.
+/// The formats of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MemoryFormat {
-    /// Our own, which loses nothing
+    /// JSON lines of quad, lossless
     Jsonl,
-    /// That of agentic-memory
+    /// The binary format of agentic-memory
     Amem,
-    /// That of @modelcontextprotocol/server-memory
+    /// The JSON lines of @modelcontextprotocol/server-memory
     ServerMemory,
 }

@@ -7,92 +7,92 @@ use clap::{Args, Subcommand, ValueEnum};
 /// `quad refrakt …`
 #[derive(Debug, Subcommand)]
 pub enum RefraktCommand {
-    /// The project's plan
+    /// Show, check and change the project's plan
     Plan {
         #[command(subcommand)]
         command: PlanCommand,
     },
-    /// Say what the folder is: plan, sites, plugins, and what is wrong with its configuration
+    /// Print what the folder contains (plan, sites, plugins) and problems of its configuration
     Detect,
-    /// Print the markup that every rune of a site promises, as JSON
+    /// Print the structure contract of every rune of a site, as JSON
     Contracts {
-        /// The site, by name; needed where the project has several
+        /// The site's name; required if the project has several
         #[arg(long, value_name = "NAME")]
         site: Option<String>,
     },
-    /// Show what a rune becomes: its example, rendered with the attributes given
+    /// Render the example of a rune with the given attributes
     Inspect {
         /// The rune, by name or alias
         rune: String,
-        /// An attribute of the rune; `--type=warning` is short for `--attribute type=warning`, and `--type=all` shows every value
+        /// Set an attribute of the rune; `--type=warning` is short for `--attribute type=warning`, `--type=all` shows every value
         #[arg(long, value_name = "NAME=VALUE")]
         attribute: Vec<String>,
-        /// The site, by name; needed where the project has several
+        /// The site's name; required if the project has several
         #[arg(long, value_name = "NAME")]
         site: Option<String>,
     },
     /// Render a Markdoc text with the project's runes
     Render {
-        /// The file, or - for standard input
+        /// The file ("-" reads standard input)
         file: PathBuf,
-        /// Whose runes: those of the project's site, or all official ones, whatever the project is
+        /// Use the runes of the project's site, or all official runes
         #[arg(long, value_name = "WHICH", value_enum, default_value_t = PluginSet::Project)]
         plugins: PluginSet,
-        /// The site, by name; needed where the project has several
+        /// The site's name; required if the project has several
         #[arg(long, value_name = "NAME", conflicts_with = "plugins")]
         site: Option<String>,
     },
-    /// Print how runes are written, as Markdown
+    /// Print the syntax reference of the runes, as Markdown
     Reference {
         /// One rune [default: all of them]
         rune: Option<String>,
-        /// The site, by name; needed where the project has several
+        /// The site's name; required if the project has several
         #[arg(long, value_name = "NAME")]
         site: Option<String>,
     },
 }
 
-/// Whose runes a text is rendered with.
+/// The runes that a text is rendered with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PluginSet {
-    /// Those of the project's site; all official ones where there is no site
+    /// The runes of the project's site; all official runes if there is no site
     Project,
-    /// The core and the nine official plugins
+    /// The core runes and the nine official plugins
     All,
 }
 
 /// `quad refrakt plan …`
 #[derive(Debug, Subcommand)]
 pub enum PlanCommand {
-    /// Say how the plan stands
+    /// Print the status of the plan
     Status {
         /// Show the progress of this milestone instead of the current one
         #[arg(long, value_name = "NAME")]
         milestone: Option<String>,
     },
-    /// List what can be started now, the most important first
+    /// List the entities that can be started now, the most important first
     Next {
-        /// How many
+        /// Print at most this many
         #[arg(long, short = 'n', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000))]
         count: u64,
-        /// Only what belongs to this milestone
+        /// List only entities of this milestone
         #[arg(long, value_name = "NAME")]
         milestone: Option<String>,
-        /// Only what has this tag
+        /// List only entities with this tag
         #[arg(long)]
         tag: Option<String>,
-        /// Only what this person or agent does
+        /// List only entities assigned to this person or agent
         #[arg(long, value_name = "NAME")]
         assignee: Option<String>,
-        /// Only work or only bugs
+        /// List only work, only bugs, or all
         #[arg(long = "type", value_name = "TYPE")]
         kind: Option<String>,
     },
-    /// Make a new entity in a file of its own
+    /// Create an entity in a new file
     Create(PlanCreate),
-    /// Change entities in their files, and nothing else in these files
+    /// Change entities in their files; the rest of each file stays byte for byte
     Update(PlanUpdate),
-    /// Check the whole plan; ends with 2 where there is an error
+    /// Check the whole plan; the exit code is 2 if there is an error
     Validate {
         /// Count warnings as errors
         #[arg(long)]
@@ -103,21 +103,21 @@ pub enum PlanCommand {
 /// `quad refrakt plan create`
 #[derive(Args, Debug)]
 pub struct PlanCreate {
-    /// What it is: spec, work, bug, decision or milestone
+    /// The type: spec, work, bug, decision or milestone
     #[arg(value_name = "TYPE")]
     pub kind: String,
-    /// Its heading
+    /// The title
     pub title: String,
-    /// Its id; of a milestone its name [default: the next free one]
+    /// The id; for a milestone, its name [default: the next free id]
     #[arg(long)]
     pub id: Option<String>,
-    /// An attribute, such as priority=high (repeatable)
+    /// Set an attribute, such as priority=high (repeatable)
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// A file with what follows the heading ("-" reads standard input) [default: the sections that the type needs]
+    /// Read the text below the title from this file ("-" reads standard input) [default: the sections that the type needs]
     #[arg(long, value_name = "FILE")]
     pub body: Option<PathBuf>,
-    /// Only show what would be written
+    /// Print what would be written, and write nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -125,28 +125,28 @@ pub struct PlanCreate {
 /// `quad refrakt plan update`
 #[derive(Args, Debug)]
 pub struct PlanUpdate {
-    /// The entities, by id
+    /// The ids of the entities
     #[arg(value_name = "ID", required = true)]
     pub ids: Vec<String>,
-    /// The new state
+    /// The new status
     #[arg(long)]
     pub status: Option<String>,
-    /// An attribute, such as priority=high; without a value it is taken away (repeatable)
+    /// Set an attribute, such as priority=high; an empty value removes it (repeatable)
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// A criterion to tick: its text, a part of it, or its number (repeatable)
+    /// Tick a criterion: its text, a part of it, or its number (repeatable)
     #[arg(long, value_name = "CRITERION")]
     pub check: Vec<String>,
-    /// A criterion to clear (repeatable)
+    /// Untick a criterion (repeatable)
     #[arg(long, value_name = "CRITERION")]
     pub uncheck: Vec<String>,
-    /// How it ended
+    /// The resolution
     #[arg(long, value_name = "TEXT")]
     pub resolve: Option<String>,
-    /// SHA-256 of the file as it was read; anything else there refuses the change
+    /// Change the file only if its SHA-256 is this
     #[arg(long, value_name = "HASH")]
     pub if_hash: Option<String>,
-    /// Only show what would change, as a diff
+    /// Print the changes as a diff, and write nothing
     #[arg(long)]
     pub dry_run: bool,
 }

@@ -1,13 +1,13 @@
-//! `quad tenant`: tenants.
+//! `quad tenant`: create and list tenants.
 
 use clap::Subcommand;
 
 /// `quad tenant …`
 #[derive(Debug, Subcommand)]
 pub enum TenantCommand {
-    /// Make a tenant
+    /// Create a tenant
     Add {
-        /// Its name
+        /// The tenant's name
         name: String,
     },
     /// List the tenants

@@ -1,10 +1,10 @@
-//! Durations and times in arguments.
+//! Value parsers for durations and times.
 
 use quad_core::Timestamp;
 
-/// Reads `45s`, `30m`, `12h` or `90d`.
+/// Parses `45s`, `30m`, `12h` or `90d`.
 pub(super) fn duration_ms(text: &str) -> Result<i64, String> {
-    let invalid = || "a time looks like 45s, 30m, 12h or 90d".to_owned();
+    let invalid = || "expected a number and a unit, such as 45s, 30m, 12h or 90d".to_owned();
     let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(invalid)?;
     let unit_ms: i64 = match unit {
         "s" => 1_000,
@@ -20,11 +20,13 @@ pub(super) fn duration_ms(text: &str) -> Result<i64, String> {
     number.checked_mul(unit_ms).ok_or_else(invalid)
 }
 
-/// Reads an instant, a date, or an age.
+/// Parses an instant, a date, or an age.
 pub(super) fn time(text: &str) -> Result<Timestamp, String> {
     Timestamp::parse(text)
         .or_else(|| duration_ms(text).ok().map(|age| Timestamp::now().plus_ms(-age)))
-        .ok_or_else(|| "a time looks like 2026-02-12, 2026-02-12T08:30:00Z or, so long ago, 90d".to_owned())
+        .ok_or_else(|| {
+            "expected a time such as 2026-02-12 or 2026-02-12T08:30:00Z, or an age such as 90d".to_owned()
+        })
 }
 
 #[cfg(test)]
