@@ -16,6 +16,7 @@ mod brain_files;
 mod brain_kill;
 mod client;
 mod command_line;
+mod data_of_0_1;
 mod database;
 mod docs;
 mod era;
