@@ -26,7 +26,7 @@ pub fn verify(instance: &TestInstance, tenant: &str) -> Vec<Value> {
                 "{tenant}: event {} breaks the chain",
                 events.len() + 1
             );
-            assert_eq!(event["tenant_id"], id.as_str(), "{tenant}: an event of somebody else");
+            assert_eq!(event["tenant_id"], id.as_str(), "{tenant}: an event of another tenant");
             previous_hash = sha256(line).into();
             events.push(event);
         }

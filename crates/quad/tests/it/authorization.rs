@@ -135,8 +135,8 @@ fn build_matrix(instance: &TestInstance) -> String {
 
 fn format_scopes(scopes: Vec<&str>, scope_count: usize) -> String {
     match scopes.len() {
-        0 => panic!("something is open to nobody"),
-        count if count == scope_count => "anybody".to_owned(),
+        0 => panic!("no scope allows it"),
+        count if count == scope_count => "any scope".to_owned(),
         _ => scopes.join(" "),
     }
 }

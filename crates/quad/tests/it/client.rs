@@ -300,7 +300,7 @@ impl StdioTransport {
             if message["id"] == id {
                 return message;
             }
-            assert!(message["method"].is_string(), "nobody asked for this: {message:#}");
+            assert!(message["method"].is_string(), "unexpected message: {message:#}");
             inbox.push_back(message);
         }
     }
