@@ -1,6 +1,7 @@
 //! Gives the binary the commit that it is built from, for `quad --version`.
 //!
-//! `QUAD_VERSION` is `0.2.0 (abc123def 2026-11-18)`, or the version alone where there is no git, as in a source archive.
+//! `QUAD_VERSION` is `0.2.0 (abc123def 2026-11-18)`, or the version alone where there is no git, as in a source
+//! archive.
 
 use std::path::Path;
 use std::process::Command;

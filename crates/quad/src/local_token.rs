@@ -13,8 +13,8 @@ use crate::app::App;
 /// The agent that holds the token.
 const SUBJECT: &str = "agent_local";
 
-/// The saved token if it is still valid, or a new one. None if the local agent is quarantined or revoked: the server then
-/// starts without a local token, so that other agents can still connect.
+/// The saved token if it is still valid, or a new one. None if the local agent is quarantined or revoked: the server
+/// then starts without a local token, so that other agents can still connect.
 pub async fn load_or_mint(app: &App) -> Result<Option<String>> {
     let path = token_path(app);
     if let Ok(saved) = std::fs::read_to_string(&path) {

@@ -13,13 +13,14 @@ mod rune_flags;
 
 use clap::Parser as _;
 
-/// A read makes a few dozen small allocations on one thread and frees some of them on another. This allocator is fast at
-/// that. `docs/decisions/0002-what-a-read-costs.md` has the figures.
+/// A read makes a few dozen small allocations on one thread and frees some of them on another. This allocator is fast
+/// at that. `docs/decisions/0002-what-a-read-costs.md` has the figures.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Turns transparent huge pages off for this process. With pages of 2 MiB the allocator's many small heaps need twice the
-/// memory, and a read that touches a new page waits until all of it is cleared. `docs/decisions/0003-memory.md` has the figures.
+/// Turns transparent huge pages off for this process. With pages of 2 MiB the allocator's many small heaps need twice
+/// the memory, and a read that touches a new page waits until all of it is cleared. `docs/decisions/0003-memory.md` has
+/// the figures.
 fn disable_huge_pages() {
     // An old kernel cannot turn them off. That costs memory, nothing else.
     #[cfg(target_os = "linux")]

@@ -1,8 +1,8 @@
 //! `quad refrakt inspect hint --type=warning`: flags that are attributes of the rune.
 //!
 //! The attributes depend on the rune, so clap cannot declare them. A flag that `inspect` does not have becomes
-//! `--attribute NAME=VALUE` before clap parses the command line. An attribute with the name of a flag has to be given in
-//! that form.
+//! `--attribute NAME=VALUE` before clap parses the command line. An attribute with the name of a flag has to be given
+//! in that form.
 
 use std::collections::HashMap;
 use std::ffi::OsString;

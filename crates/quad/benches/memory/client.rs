@@ -115,8 +115,8 @@ impl Client {
         calls as f64 / started.elapsed().as_secs_f64()
     }
 
-    /// The CPU time of the server's threads in microseconds. It varies less than the time of an answer, which includes the
-    /// wake-up of threads.
+    /// The CPU time of the server's threads in microseconds. It varies less than the time of an answer, which includes
+    /// the wake-up of threads.
     pub fn cpu_micros(&self) -> f64 {
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.process.id()));
         let nanos = |thread: std::fs::DirEntry| -> Option<f64> {

@@ -1,9 +1,9 @@
 //! The cost of `amem://` at a size, beside other servers (peers):
 //! `cargo bench -p quad --bench memory -- --nodes 1000,10000 [--peer NAME=CMD]…`
 //!
-//! Generates a graph with three edges a node and imports it; `quad memory export` writes the files that peers open. Then
-//! one client asks every server the same questions over standard input and output, in turns, with their files in the page
-//! cache.
+//! Generates a graph with three edges a node and imports it; `quad memory export` writes the files that peers open.
+//! Then one client asks every server the same questions over standard input and output, in turns, with their files in
+//! the page cache.
 //!
 //! A shell runs `CMD`. In it, `{amem}` is the name of a `.amem` file, `{entities}` of a file of
 //! `@modelcontextprotocol/server-memory`, and `{dir}` is a copy of the data folder of `quad`. With `--peers-only-read`,

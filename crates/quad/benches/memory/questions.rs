@@ -238,8 +238,9 @@ impl Server {
         Server { name, results, client, folder, nodes, is_quad, knows_entities, skips_writes }
     }
 
-    /// Reads all of its files into the page cache, where they are while a memory is in use. Some machines evict the cache of
-    /// idle processes; the read from disk would then be measured, but only for servers that do not keep their data in memory.
+    /// Reads all of its files into the page cache, where they are while a memory is in use. Some machines evict the
+    /// cache of idle processes; the read from disk would then be measured, but only for servers that do not keep their
+    /// data in memory.
     fn warm_page_cache(&self) {
         let mut folders = vec![self.folder.clone()];
         while let Some(folder) = folders.pop() {

@@ -1,7 +1,7 @@
 //! The cost of a read: CPU time of the server per request, as ratios within one run.
 //!
-//! `./x bench` runs it. Each server is its own process and answers the same POST over keep-alive connections. The servers
-//! take turns, round by round, so that noise of the machine affects all of them:
+//! `./x bench` runs it. Each server is its own process and answers the same POST over keep-alive connections. The
+//! servers take turns, round by round, so that noise of the machine affects all of them:
 //!
 //! - a bare axum handler that returns the bytes of `quad`'s answer: the lower bound;
 //! - `quad serve` on SQLite: the token is checked, the read is cached, its audit event is on disk before the answer;

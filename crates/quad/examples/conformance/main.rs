@@ -1,12 +1,12 @@
-//! A server for the MCP conformance suite: the resolver, store, protocol and HTTP server of `quad`, with a scheme `test`
-//! that has the fixtures the suite asks for.
+//! A server for the MCP conformance suite: the resolver, store, protocol and HTTP server of `quad`, with a scheme
+//! `test` that has the fixtures the suite asks for.
 //!
 //! ```text
 //! cargo run -p quad --example conformance -- --listen 127.0.0.1:4705
 //! ```
 //!
-//! It answers at `/mcp` without authentication, so it listens on loopback only. Its audit chain is on SQLite in a temporary
-//! folder.
+//! It answers at `/mcp` without authentication, so it listens on loopback only. Its audit chain is on SQLite in a
+//! temporary folder.
 
 mod fixtures;
 mod media;

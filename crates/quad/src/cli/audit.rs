@@ -29,9 +29,9 @@ pub enum AuditCommand {
     },
     /// Check that no event was changed, removed or added, and name the first that was
     ///
-    /// With files, it needs neither the database nor the data folder. It takes exports, archives (oldest first, then the
-    /// export of the rest) and proofs. Without files, it checks the stored chain against checkpoints.jsonl in the data
-    /// folder.
+    /// With files, it needs neither the database nor the data folder. It takes exports, archives (oldest first, then
+    /// the export of the rest) and proofs. Without files, it checks the stored chain against checkpoints.jsonl in the
+    /// data folder.
     Verify {
         /// Exports, archives or a proof [default: the stored chain]
         #[arg(value_name = "FILE")]

@@ -9,8 +9,8 @@ use clap::{Args, Subcommand};
 pub enum BrainCommand {
     /// Import bank statements: CSV, OFX or QFX, camt.053, hledger journals
     ///
-    /// The file is kept as evidence, and every row that is read from it cites it. Importing the same file again, or one that
-    /// overlaps, adds nothing twice.
+    /// The file is kept as evidence, and every row that is read from it cites it. Importing the same file again, or one
+    /// that overlaps, adds nothing twice.
     Import(BrainImport),
     /// Add one row
     Add {

@@ -9,8 +9,8 @@ use clap::{Subcommand, ValueEnum};
 pub enum MemoryCommand {
     /// Import memories from a file; existing ones are not added twice
     ///
-    /// The format is detected from the content: .amem of agentic-memory, JSONL of @modelcontextprotocol/server-memory, or a
-    /// file of `quad memory export`. Run an interrupted import again to continue it. Lines that cannot be read are
+    /// The format is detected from the content: .amem of agentic-memory, JSONL of @modelcontextprotocol/server-memory,
+    /// or a file of `quad memory export`. Run an interrupted import again to continue it. Lines that cannot be read are
     /// reported and skipped; the exit code is then 2.
     Import {
         /// The file

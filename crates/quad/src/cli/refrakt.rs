@@ -24,7 +24,8 @@ pub enum RefraktCommand {
     Inspect {
         /// The rune, by name or alias
         rune: String,
-        /// Set an attribute of the rune; `--type=warning` is short for `--attribute type=warning`, `--type=all` shows every value
+        /// Set an attribute of the rune; `--type=warning` is short for `--attribute type=warning`, `--type=all` shows
+        /// every value
         #[arg(long, value_name = "NAME=VALUE")]
         attribute: Vec<String>,
         /// The site's name; required if the project has several
@@ -114,7 +115,8 @@ pub struct PlanCreate {
     /// Set an attribute, such as priority=high (repeatable)
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Read the text below the title from this file ("-" reads standard input) [default: the sections that the type needs]
+    /// Read the text below the title from this file ("-" reads standard input) [default: the sections that the type
+    /// needs]
     #[arg(long, value_name = "FILE")]
     pub body: Option<PathBuf>,
     /// Print what would be written, and write nothing

@@ -429,8 +429,8 @@ fn load_trusted_checkpoints(file: Option<&Path>) -> Result<Option<TrustedCheckpo
     Ok(Some(trusted))
 }
 
-/// The proof in a file, or None if the file is an export. A proof is one JSON object in any layout; an export has one object
-/// a line.
+/// The proof in a file, or None if the file is an export. A proof is one JSON object in any layout; an export has one
+/// object a line.
 fn read_proof(file: &Path) -> Result<Option<Value>> {
     let mut text = Vec::new();
     let read = open(file)?.take(limits::LINE_BYTES_MAX).read_to_end(&mut text);

@@ -7,7 +7,8 @@ use crate::cli::Client;
 use crate::client_snippet::{ConnectionTarget, snippet};
 use crate::{config, local_token, output};
 
-/// Prints the snippet to standard output and the file name to standard error, so that the output can be piped into a file.
+/// Prints the snippet to standard output and the file name to standard error, so that the output can be piped into a
+/// file.
 pub async fn run(app: &App, client: Client, http: bool) -> Result<()> {
     let program = std::env::current_exe().map_err(Error::internal)?;
     let token;

@@ -117,8 +117,8 @@ async fn export(app: &App, file: &Path, format: FileFormat, as_json: bool) -> Re
     Ok(())
 }
 
-/// Exports to an unlinked temporary file first: a lost snapshot makes the export start again, and printed output cannot be
-/// taken back.
+/// Exports to an unlinked temporary file first: a lost snapshot makes the export start again, and printed output cannot
+/// be taken back.
 async fn export_to_stdout(app: &App, format: FileFormat) -> Result<()> {
     let name = app.config.data_dir.join(format!("export-{}.tmp", std::process::id()));
     let created = std::fs::OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&name);

@@ -1,4 +1,5 @@
-//! `quad refrakt detect|contracts|reference|inspect|render|plan …`: calls the project's tools and prints text for people.
+//! `quad refrakt detect|contracts|reference|inspect|render|plan …`: calls the project's tools and prints text for
+//! people.
 
 use std::io::Read as _;
 use std::path::Path;

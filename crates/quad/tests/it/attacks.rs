@@ -1,9 +1,9 @@
 //! Attacks: each must be rejected and audited.
 //!
-//! The tables of cases are in `*_cases.rs`, one function for each class of attacks. A case has a name, the requests, the
-//! expected outcome, and the chain in which the refusal must be recorded. All cases run against one `quad serve` with two
-//! tenants. Responses about the victim's data must be byte for byte those about absent data. The chains of both tenants
-//! must contain exactly the expected refusals, and the system chain those of unauthenticated callers.
+//! The tables of cases are in `*_cases.rs`, one function for each class of attacks. A case has a name, the requests,
+//! the expected outcome, and the chain in which the refusal must be recorded. All cases run against one `quad serve`
+//! with two tenants. Responses about the victim's data must be byte for byte those about absent data. The chains of
+//! both tenants must contain exactly the expected refusals, and the system chain those of unauthenticated callers.
 
 mod fixture;
 mod forged_tokens;

@@ -1,5 +1,5 @@
-//! Kills imports of a bank statement again and again: the next import continues, every row is stored once, and all totals
-//! are right.
+//! Kills imports of a bank statement again and again: the next import continues, every row is stored once, and all
+//! totals are right.
 
 use std::fmt::Write as _;
 use std::process::Stdio;

@@ -18,7 +18,8 @@ const QUAD_KEY: &str = "a secret of this test only, 32 bytes";
 /// What stands in the recorded answers for the path of the project folder.
 const PROJECT_PLACEHOLDER: &str = "$PROJECT";
 
-/// Fields that depend on the clock, on the request itself or on the version, by the start of the address or the tool's name.
+/// Fields that depend on the clock, on the request itself or on the version, by the start of the address or the tool's
+/// name.
 const IGNORED_FIELDS: &[(&str, &str)] = &[
     // The request is itself an access.
     ("amem://", "last_accessed"),

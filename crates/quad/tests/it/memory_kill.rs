@@ -20,8 +20,8 @@ const WORKERS: u64 = 2;
 /// Kills in all. `QUAD_TEST_KILLS` sets another number, `QUAD_TEST_SEED` repeats the kill times of an earlier run.
 const KILLS: u64 = 24;
 
-/// Most calls that a process acknowledges before it is killed. After some processes there is a text index, so that kills
-/// hit its writing as well.
+/// Most calls that a process acknowledges before it is killed. After some processes there is a text index, so that
+/// kills hit its writing as well.
 const QUOTA: u64 = 220;
 
 /// Requests of a worker in flight at a time.

@@ -94,8 +94,8 @@ pub fn with_duplicate_member(object: &Value, member: &str) -> String {
     format!("{},{member}}}", object.to_string().strip_suffix('}').unwrap())
 }
 
-/// The group order of Ed25519, least significant byte first. A verifier that does not check the range accepts a signature
-/// with this added to its scalar.
+/// The group order of Ed25519, least significant byte first. A verifier that does not check the range accepts a
+/// signature with this added to its scalar.
 const GROUP_ORDER: [u8; 32] = [
     0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 0, 0, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,

@@ -70,8 +70,8 @@ impl From<Vec<NormalizedResponse>> for Responses {
     }
 }
 
-/// The code or the reason in a body: of an envelope, a protocol error or a tool result. The not-found codes of brain and
-/// refrakt, one for each kind of entity, all become `NOT_FOUND`.
+/// The code or the reason in a body: of an envelope, a protocol error or a tool result. The not-found codes of brain
+/// and refrakt, one for each kind of entity, all become `NOT_FOUND`.
 pub fn extract_code(body: &str) -> String {
     let Ok(body) = serde_json::from_str::<Value>(body) else { return "-".to_owned() };
     // A batch: the codes of all its replies.
