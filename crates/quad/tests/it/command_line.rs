@@ -228,3 +228,24 @@ fn database_is_private_and_doctor_reports_wrong_mode() {
     assert_eq!(output.status.code(), Some(1));
     assert!(printed.contains("is readable by other users; run chmod 600"), "{printed}");
 }
+
+#[test]
+fn version_prints_commit_and_date() {
+    let folder = TempDir::new().unwrap();
+    let output = quad_command(folder.path(), &["--version"]).output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let rest = printed.trim().strip_prefix(concat!("quad ", env!("CARGO_PKG_VERSION"))).unwrap();
+    let is_repository = Command::new("git")
+        .args(["ls-files", "--error-unmatch", "build.rs"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !is_repository {
+        assert_eq!(rest, "", "a source archive has no commit");
+        return;
+    }
+    let commit_and_date = rest.strip_prefix(" (").unwrap().strip_suffix(')').unwrap();
+    let (commit, date) = commit_and_date.split_once(' ').unwrap();
+    assert!(commit.len() >= 9 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{printed}");
+    assert!(quad_core::Timestamp::parse(date).is_some() && date.len() == 10, "{printed}");
+}

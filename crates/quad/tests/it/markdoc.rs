@@ -72,5 +72,5 @@ fn unreadable_input_is_rejected_with_reason() {
     check("missing.md", b"", 2, "missing.md cannot be read");
     check(".", b"", 2, ". cannot be read");
     check("-", b"ab\xFFc", 2, "standard input is not UTF-8 at byte 2");
-    check("-", &vec![b'a'; 2 * 1024 * 1024 + 1], 6, "standard input is longer than the 2097152 bytes");
+    check("-", &vec![b'a'; 2 * 1024 * 1024 + 1], 6, "a document has at most 2097152 bytes");
 }

@@ -98,7 +98,7 @@ fn plan_commands_read_and_change_plan() {
     std::fs::write(&body, "- [ ] It is cold\n").unwrap();
     let create =
         ["plan", "create", "work", "Sell ice", "--set", "priority=low", "--body", body.to_str().unwrap()];
-    assert_eq!(fixture.run(&create), "WORK-101 is in work/WORK-101-sell-ice.md\n");
+    assert_eq!(fixture.run(&create), "WORK-101 created in work/WORK-101-sell-ice.md\n");
     assert!(fixture.read_file("plan/work/WORK-101-sell-ice.md").contains("# Sell ice\n\n- [ ] It is cold\n"));
     let (code, stderr) = fixture.run_failing(&["plan", "create", "chore", "x"]);
     assert!(code == Some(2), "{stderr}");
