@@ -32,8 +32,30 @@ const IGNORED_FIELDS: &[(&str, &str)] = &[
     // The process that answers signs a checkpoint; the proof leads to it.
     ("audit://events/", "checkpoint"),
     ("audit://events/", "inclusion_proof"),
+    ("wiki.page.get", "id"),
+    ("wiki.page.get", "rendered_at"),
     // A cursor is valid for the version that made it: its seal covers how that version prints the options.
     ("memory_traverse", "next_cursor"),
+];
+
+/// Sentences of 0.1 that later versions word in another way, and what they say now. A wiki page with such a sentence
+/// has another revision, so the id and the time of revisions are not compared.
+const REWORDED: &[(&str, &str)] = &[
+    (
+        "of the balance come from before the first transaction that is known",
+        "of the balance is from before the first known transaction",
+    ),
+    ("Nobody has verified who this is", "The identity is not verified"),
+    (
+        "of the balance are what was said and nobody has confirmed",
+        "of the balance is only asserted, not confirmed",
+    ),
+    ("The registry does not know this agent", "The agent is not registered"),
+    (
+        "What it contributes is held back until somebody releases it or it has made more",
+        "Its contributions are on hold until it is released or has contributed more",
+    ),
+    ("nothing has that id", "no row has this id"),
 ];
 
 /// Fields of `resources/list` that are for people, and may be reworded.
@@ -154,6 +176,12 @@ fn answer_of(outcome: Result<Value, Value>, project: &str) -> Value {
     serde_json::from_str(&answer.to_string().replace(project, PROJECT_PLACEHOLDER)).unwrap()
 }
 
+/// The answer in the words of today.
+fn reworded(answer: &Value) -> Value {
+    let replace = |text: String, (old, new): &(&str, &str)| text.replace(old, new);
+    serde_json::from_str(&REWORDED.iter().fold(answer.to_string(), replace)).unwrap()
+}
+
 /// Takes the ignored fields out, at any depth.
 fn remove_fields(value: &mut Value, fields: &[&str]) {
     match value {
@@ -207,7 +235,8 @@ fn data_written_by_0_1_gives_equal_answers() {
         let (mut count, mut differences) = (0, Vec::new());
         for recorded in recorded.iter().filter(|recorded| recorded.database == database) {
             let reply = client.request(&recorded.method, Some(recorded.params.clone()));
-            let (mut expected, mut actual) = (recorded.answer.clone(), answer_of(reply.outcome, &project));
+            let (mut expected, mut actual) =
+                (reworded(&recorded.answer), reworded(&answer_of(reply.outcome, &project)));
             let fields = ignored_fields(recorded);
             remove_fields(&mut expected, &fields);
             remove_fields(&mut actual, &fields);
