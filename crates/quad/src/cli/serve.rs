@@ -46,8 +46,8 @@ pub struct Stdio {
 pub enum Durability {
     /// Write the audit event to disk, then answer
     Durable,
-    /// Answer first, write the audit event within 5 ms. The end of the process can lose the events of the last 5 ms, a
-    /// power failure more
+    /// Answer first, write the audit event within 5 ms. A killed process can lose the events of the last 5 ms, a power
+    /// failure more
     Async,
 }
 
