@@ -1,5 +1,8 @@
 //! The command line: every command, flag and help text. One file per family of commands.
 
+// The doc comments are help texts, which print a URL as it is.
+#![allow(rustdoc::bare_urls)]
+
 mod access;
 mod audit;
 mod bkend;

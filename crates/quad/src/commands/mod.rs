@@ -1,4 +1,4 @@
-//! One file per command. Each opens an [`App`](crate::app::App) and uses the same resolver as the server.
+//! One file per command. Each opens an [`App`] and uses the same resolver as the server.
 
 mod agent;
 mod audit;
