@@ -444,7 +444,7 @@ pub(crate) fn find_many<N: Entity>(sql: &mut dyn Sql, ids: &[String]) -> Result<
     let mut rows = Vec::with_capacity(ids.len());
     for chunk in batch::chunks(ids) {
         let query = format!(
-            "SELECT {} FROM {} WHERE tenant_id = $1 AND id IN ({})",
+            "SELECT {} FROM {} WHERE tenant_id = $1 AND id IN ({}) ORDER BY id",
             N::columns(),
             N::TABLE,
             batch::placeholders(chunk.len(), 2)

@@ -1,4 +1,4 @@
-//! Start-up: the database, the gate and the registry of schemes.
+//! Start-up: opens the database and the authentication service, and registers the schemes.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use quad_store::{Component, Store, tenant};
 
 use crate::config::Config;
 
-/// The tables of every crate that has any.
+/// The tables of every crate that has tables.
 const COMPONENTS: &[Component] = &[
     quad_auth::COMPONENT,
     quad_amem::COMPONENT,
@@ -24,28 +24,28 @@ const COMPONENTS: &[Component] = &[
     quad_audit::COMPONENT,
 ];
 
-/// Everything that a command needs.
+/// What a command needs.
 pub struct App {
     /// The settings.
     pub config: Config,
     /// The database.
     pub store: Store,
-    /// Who may come in.
+    /// Tokens, agents and keys.
     pub auth: AuthService,
-    /// The schemes.
+    /// The resolver over all schemes.
     pub resolver: Arc<Resolver>,
-    /// The memory, for what has no address: files, and checks of all of it.
+    /// The memory scheme, for what has no address: import, export and integrity checks.
     pub memory: Arc<Amem>,
-    /// The project, for whoever serves it: its folder is watched only then.
+    /// The project scheme. Only the serving commands watch its folder.
     pub project: Arc<Refrakt>,
-    /// Who signs checkpoints of the audit chain.
+    /// Signs checkpoints of the audit chain.
     pub checkpoint_signer: CheckpointSigner,
-    /// The tenant that the settings name.
+    /// The configured tenant.
     pub tenant: tenant::Tenant,
 }
 
 impl App {
-    /// Opens everything. The first start makes the local tenant and, for it, a demo organization to look at.
+    /// Opens everything. The first start creates the local tenant with a demo organization.
     pub async fn open(config: Config) -> Result<App> {
         make_data_dir(&config)?;
         let store = Store::open(config.location(), COMPONENTS).await?;
@@ -72,19 +72,19 @@ impl App {
         Ok(App { config, store, auth, resolver, memory, project, checkpoint_signer, tenant })
     }
 
-    /// The program at the other end of a pipe, an open loopback port or this command line.
+    /// The principal of `quad stdio`, of `quad serve --no-auth` and of the command line.
     pub fn local_agent(&self) -> Principal {
         Principal::local_agent(self.tenant.id.clone(), self.resolver.all_scopes())
     }
 
-    /// The view of one scheme, or of all.
+    /// The view of one scheme, or of all schemes.
     pub fn view(&self, only: Option<&str>) -> Result<View> {
         only.map_or(Ok(View::All), |scheme| self.resolver.view_for_scheme(scheme))
     }
 }
 
-/// The schemes, in the order in which lists show them. The links ask the resolver what a caller can read, so they are handed the
-/// very resolver that they are mounted in.
+/// Registers the schemes, in the order of lists. `Links` asks the resolver what a caller can read, so it gets the same
+/// resolver that serves it.
 fn build_resolver(
     store: &Store,
     auth: &AuthService,
@@ -107,7 +107,7 @@ fn build_resolver(
     Ok(resolver)
 }
 
-/// The gate's key, as the audit trail uses it. Neither crate knows the other.
+/// Signs checkpoints with the key of `quad-auth`, so that `quad-audit` does not depend on it.
 struct AuditSigner(AuthService);
 
 impl Signer for AuditSigner {
@@ -117,7 +117,7 @@ impl Signer for AuditSigner {
     }
 }
 
-/// The gate's tokens, as the backend scheme shows them. Neither crate knows the other.
+/// Lists the tokens of `quad-auth` for `quad-bkend`, which does not depend on it.
 struct TokenDirectoryAdapter(AuthService);
 
 #[async_trait::async_trait]
@@ -128,7 +128,7 @@ impl TokenDirectory for TokenDirectoryAdapter {
     }
 }
 
-/// The gate's registry of agents, as the money scheme shows it. Neither crate knows the other.
+/// Lists the agents of `quad-auth` for `quad-brain`, which does not depend on it.
 pub struct AgentDirectoryAdapter(pub AuthService);
 
 #[async_trait::async_trait]
@@ -165,13 +165,13 @@ fn token_summary(token: &quad_auth::TokenRecord) -> TokenSummary {
     }
 }
 
-/// The project's folder: the one that the settings name, or where we are.
+/// The configured project folder, or the working directory.
 fn project_folder(config: &Config) -> Result<std::path::PathBuf> {
     match &config.project {
         Some(folder) => Ok(folder.clone()),
         None => std::env::current_dir().map_err(|error| {
             Error::bad_input(format!("The working directory cannot be used: {error}"))
-                .hint("Name the project's folder with --project")
+                .hint("Name the project folder with --project")
         }),
     }
 }
@@ -180,8 +180,8 @@ fn make_data_dir(config: &Config) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     let created = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&config.data_dir);
     created.map_err(|error| {
-        Error::bad_input(format!("The data folder {} cannot be made: {error}", config.data_dir.display()))
-            .hint("Name another with --data-dir")
+        Error::bad_input(format!("The data folder {} cannot be created: {error}", config.data_dir.display()))
+            .hint("Name another folder with --data-dir")
     })
 }
 
@@ -189,8 +189,8 @@ async fn unknown_tenant(store: &Store, name: &str) -> Result<Error> {
     let tenants = tenant::list(store).await?;
     let names: Vec<&str> = tenants.iter().map(|tenant| tenant.name.as_str()).collect();
     let hint = quad_core::closest(name, names).map_or_else(
-        || "`quad tenant list` shows the tenants, `quad tenant add` makes one".to_owned(),
-        |near| format!("The nearest is {near}; `quad tenant add {name}` makes this one"),
+        || "List the tenants with `quad tenant list`, or create one with `quad tenant add`".to_owned(),
+        |near| format!("The nearest is {near}; create this one with `quad tenant add {name}`"),
     );
     Ok(Error::new(quad_core::Kind::NotFound, "UNKNOWN_TENANT", format!("There is no tenant named {name}"))
         .hint(hint))
@@ -209,7 +209,10 @@ mod tests {
         app.resolver.check_schemas().unwrap();
         let caller = app.local_agent();
         let tools: Vec<_> = app.resolver.tools(&caller, View::All, true).collect();
-        assert!(tools.iter().all(|tool| tool.input_schema["type"] == "object"), "and it is one of an object");
+        assert!(
+            tools.iter().all(|tool| tool.input_schema["type"] == "object"),
+            "every input schema describes an object"
+        );
         assert!(tools.len() > 50, "{}", tools.len());
     }
 }

@@ -1,4 +1,4 @@
-//! What to paste into an MCP client.
+//! Configuration snippets of MCP clients.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use crate::cli::Client;
 
 /// How a client reaches the server.
 pub enum ConnectionTarget<'a> {
-    /// It starts a process of its own.
+    /// The client starts `quad stdio`.
     Stdio {
         /// The program.
         program: &'a Path,
         /// Its arguments.
         arguments: Vec<String>,
     },
-    /// It talks to a server that runs.
+    /// The client connects to a running `quad serve`.
     Http {
         /// The endpoint.
         endpoint: &'a str,
@@ -24,7 +24,7 @@ pub enum ConnectionTarget<'a> {
     },
 }
 
-/// The snippet, and the file that it belongs into.
+/// The snippet, and the file to paste it into.
 pub fn snippet(client: Client, target: &ConnectionTarget<'_>) -> (String, &'static str) {
     match client {
         Client::ClaudeCode => (pretty(json!({"mcpServers": {"quad": server(target, "http")}})), ".mcp.json"),
@@ -60,7 +60,7 @@ fn server(target: &ConnectionTarget<'_>, http_type: &str) -> Value {
     }
 }
 
-/// Codex reads TOML.
+/// The snippet for Codex, in TOML.
 fn codex(target: &ConnectionTarget<'_>) -> String {
     let mut server = toml::Table::new();
     match target {

@@ -1,20 +1,24 @@
 //! Settings: flags, then `QUAD_*` variables, then `quad.toml`, then defaults.
 //!
-//! Flags and variables are merged by the command line itself; this file adds the other two. An unknown key is an error
-//! that names the nearest valid one: a setting that silently does nothing is the worst kind of typing mistake.
+//! The command line merges flags and variables; this file adds `quad.toml` and the defaults. An unknown key is an error
+//! that names the nearest valid one, since a misspelt key would otherwise have no effect and no message.
 
 use std::path::{Path, PathBuf};
 
 use quad_auth::{Algorithm, ClaimNames, IssuerConfig, RateLimit};
 use quad_core::{Error, Kind, Result, closest};
 use quad_store::{AuditMode, Location};
+use serde::Deserialize;
 
 use crate::cli::{Common, Durability, Serve, Tools};
 
-/// Where the server listens unless told otherwise.
+/// The address and port of `quad serve`, unless one is configured.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:4704";
 
-/// The keys of `quad.toml`.
+/// The page that describes every setting.
+const DOCS_PAGE: &str = "docs/reference/configuration.md";
+
+/// All keys of `quad.toml`, for hints. A test checks that each is a field of [`SettingsFile`].
 const KEYS: &[&str] = &[
     "data_dir",
     "database_url",
@@ -27,19 +31,22 @@ const KEYS: &[&str] = &[
     "tools",
     "audit",
     "rate_limit",
+    "rate_limit.per_second",
+    "rate_limit.burst",
     "issuer",
+    "issuer.issuer",
+    "issuer.audience",
+    "issuer.jwks_file",
+    "issuer.algorithms",
+    "issuer.auto_register",
+    "issuer.claims",
+    "issuer.claims.tenant",
+    "issuer.claims.subject",
+    "issuer.claims.kind",
+    "issuer.claims.scopes",
 ];
 
-/// The keys of `rate_limit`.
-const RATE_KEYS: &[&str] = &["per_second", "burst"];
-
-/// The keys of `[issuer]`.
-const ISSUER_KEYS: &[&str] = &["issuer", "audience", "jwks_file", "algorithms", "auto_register", "claims"];
-
-/// The keys of `[issuer.claims]`.
-const CLAIM_KEYS: &[&str] = &["tenant", "subject", "kind", "scopes"];
-
-/// The variables that mean something to us.
+/// The environment variables that `quad` reads.
 const VARIABLES: &[&str] = &[
     "QUAD_DATA_DIR",
     "QUAD_DATABASE_URL",
@@ -56,18 +63,64 @@ const VARIABLES: &[&str] = &[
     "QUAD_LOG",
 ];
 
+/// `quad.toml`, as it is written.
+#[derive(Clone, Debug, Default, Deserialize)]
+struct SettingsFile {
+    data_dir: Option<PathBuf>,
+    database_url: Option<String>,
+    tenant: Option<String>,
+    project: Option<PathBuf>,
+    listen: Option<String>,
+    no_auth: Option<bool>,
+    allowed_hosts: Option<Vec<String>>,
+    public_url: Option<String>,
+    tools: Option<Tools>,
+    audit: Option<Durability>,
+    rate_limit: Option<RateLimitTable>,
+    issuer: Option<IssuerTable>,
+}
+
+/// `rate_limit`
+#[derive(Clone, Debug, Deserialize)]
+struct RateLimitTable {
+    per_second: Option<u32>,
+    burst: Option<u32>,
+}
+
+/// `[issuer]`
+#[derive(Clone, Debug, Deserialize)]
+struct IssuerTable {
+    issuer: Option<String>,
+    audience: Option<String>,
+    jwks_file: Option<String>,
+    algorithms: Option<Vec<String>>,
+    #[serde(default)]
+    auto_register: bool,
+    #[serde(default)]
+    claims: ClaimsTable,
+}
+
+/// `[issuer.claims]`
+#[derive(Clone, Debug, Default, Deserialize)]
+struct ClaimsTable {
+    tenant: Option<String>,
+    subject: Option<String>,
+    kind: Option<String>,
+    scopes: Option<String>,
+}
+
 /// The settings that every command shares.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where the database and the keys are.
+    /// The folder of the database and the keys.
     pub data_dir: PathBuf,
-    /// PostgreSQL, if it is used.
+    /// The URL of PostgreSQL, if it is used.
     pub database_url: Option<String>,
     /// The tenant's name.
     pub tenant: String,
     /// The project folder, if one was named.
     pub project: Option<PathBuf>,
-    file: toml::Table,
+    file: SettingsFile,
 }
 
 /// The settings of `quad serve`.
@@ -75,62 +128,58 @@ pub struct Config {
 pub struct ServeConfig {
     /// `ADDRESS:PORT`.
     pub listen: String,
-    /// Whether everyone on this machine is the local agent.
+    /// Whether requests without a token are those of the local agent.
     pub no_auth: bool,
-    /// Further host names.
+    /// Further host names of this server.
     pub allowed_hosts: Vec<String>,
-    /// How the outside reaches us.
+    /// The address that clients outside use.
     pub public_url: Option<String>,
     /// Whether all tools are listed.
     pub all_tools: bool,
     /// How many requests a tenant may send.
     pub rate_limit: RateSetting,
-    /// Who else makes tokens.
+    /// An identity provider whose tokens are accepted.
     pub issuer: Option<IssuerConfig>,
 }
 
-/// What is said about the rate of a tenant's requests.
+/// The configured rate of a tenant's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateSetting {
-    /// Nothing: a limit where others than this machine's owner reach the server.
+    /// Not configured: a limit applies only if the server listens beyond loopback.
     Default,
-    /// As many as they like.
+    /// No limit.
     Unlimited,
-    /// So many.
+    /// This limit.
     Limited(RateLimit),
 }
 
 impl Config {
-    /// Settles the common settings.
+    /// Reads the settings file and merges the settings that all commands share.
     pub fn load(common: &Common) -> Result<Config> {
         check_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))?;
         let file = read_file(common.config.as_deref())?;
-        let data_dir = match common.data_dir.clone().or(string_value(&file, "data_dir")?.map(PathBuf::from)) {
+        let data_dir = match common.data_dir.clone().or_else(|| file.data_dir.clone()) {
             Some(folder) => folder,
             None => xdg_dir("XDG_DATA_HOME", ".local/share")?.join("quad"),
         };
-        let project = common.project.clone().or(string_value(&file, "project")?.map(PathBuf::from));
+        let project = common.project.clone().or_else(|| file.project.clone());
         if let Some(project) = &project
             && !project.is_dir()
         {
             return Err(Error::bad_input(format!("{} is not a folder", project.display()))
-                .hint("--project names the folder of a content project"));
+                .hint("Name the folder of a content project with --project"));
         }
+        let tenant = common.tenant.clone().or_else(|| file.tenant.clone());
         Ok(Config {
             data_dir,
-            database_url: common.database_url.clone().or(string_value(&file, "database_url")?),
-            tenant: match common.tenant.clone() {
-                Some(tenant) => tenant,
-                None => {
-                    string_value(&file, "tenant")?.unwrap_or_else(|| quad_store::tenant::LOCAL.to_owned())
-                }
-            },
+            database_url: common.database_url.clone().or_else(|| file.database_url.clone()),
+            tenant: tenant.unwrap_or_else(|| quad_store::tenant::LOCAL.to_owned()),
             project,
             file,
         })
     }
 
-    /// Where the data is.
+    /// Where the database is.
     pub fn location(&self) -> Location {
         match &self.database_url {
             Some(url) => Location::Postgres(url.clone()),
@@ -138,142 +187,88 @@ impl Config {
         }
     }
 
-    /// Settles the settings of `quad serve`.
+    /// Merges the settings of `quad serve`.
     pub fn serve(&self, flags: &Serve) -> Result<ServeConfig> {
+        let file = &self.file;
+        let listen = flags.listen.clone().or_else(|| file.listen.clone());
         Ok(ServeConfig {
-            listen: match &flags.listen {
-                Some(listen) => listen.clone(),
-                None => string_value(&self.file, "listen")?.unwrap_or_else(|| DEFAULT_LISTEN.to_owned()),
-            },
-            no_auth: match flags.no_auth {
-                Some(no_auth) => no_auth,
-                None => match self.file.get("no_auth") {
-                    None => false,
-                    Some(toml::Value::Boolean(no_auth)) => *no_auth,
-                    Some(_) => return Err(wrong_type("no_auth", "true or false")),
-                },
-            },
-            allowed_hosts: match &flags.allowed_hosts {
-                Some(hosts) => hosts.clone(),
-                None => string_list(&self.file, "allowed_hosts")?,
-            },
-            public_url: match &flags.public_url {
-                Some(url) => Some(url.clone()),
-                None => string_value(&self.file, "public_url")?,
-            },
-            all_tools: self.all_tools(flags.tools)?,
-            rate_limit: rate_limit(&self.file)?,
-            issuer: issuer(&self.file)?,
+            listen: listen.unwrap_or_else(|| DEFAULT_LISTEN.to_owned()),
+            no_auth: flags.no_auth.or(file.no_auth).unwrap_or(false),
+            allowed_hosts: flags
+                .allowed_hosts
+                .clone()
+                .or_else(|| file.allowed_hosts.clone())
+                .unwrap_or_default(),
+            public_url: flags.public_url.clone().or_else(|| file.public_url.clone()),
+            all_tools: self.all_tools(flags.tools),
+            rate_limit: rate_limit(file.rate_limit.as_ref())?,
+            issuer: file.issuer.as_ref().map(issuer).transpose()?,
         })
     }
 
-    /// When the audit events of reads are safe.
-    pub fn audit_mode(&self, flag: Option<Durability>) -> Result<AuditMode> {
-        match flag {
-            Some(Durability::Durable) => Ok(AuditMode::Durable),
-            Some(Durability::Async) => Ok(AuditMode::Async),
-            None => match string_value(&self.file, "audit")? {
-                None => Ok(AuditMode::default()),
-                Some(mode) => {
-                    AuditMode::parse(&mode).ok_or_else(|| wrong_type("audit", "\"durable\" or \"async\""))
-                }
-            },
+    /// When the audit event of a read is written.
+    pub fn audit_mode(&self, flag: Option<Durability>) -> AuditMode {
+        match flag.or(self.file.audit) {
+            None | Some(Durability::Durable) => AuditMode::Durable,
+            Some(Durability::Async) => AuditMode::Async,
         }
     }
 
     /// Whether all tools are listed.
-    pub fn all_tools(&self, flag: Option<Tools>) -> Result<bool> {
-        if let Some(tools) = flag {
-            return Ok(tools == Tools::All);
-        }
-        match string_value(&self.file, "tools")?.as_deref() {
-            None | Some("core") => Ok(false),
-            Some("all") => Ok(true),
-            Some(_) => Err(wrong_type("tools", "\"core\" or \"all\"")),
-        }
+    pub fn all_tools(&self, flag: Option<Tools>) -> bool {
+        flag.or(self.file.tools) == Some(Tools::All)
     }
 }
 
-fn rate_limit(file: &toml::Table) -> Result<RateSetting> {
-    let Some(table) = table(file, "rate_limit", RATE_KEYS)? else { return Ok(RateSetting::Default) };
-    let number = |key: &str| match table.get(key) {
-        None => Ok(None),
-        Some(toml::Value::Integer(number)) => u32::try_from(*number)
-            .map(Some)
-            .map_err(|_| wrong_type(&format!("rate_limit.{key}"), "a number from 0 on")),
-        Some(_) => Err(wrong_type(&format!("rate_limit.{key}"), "a number from 0 on")),
-    };
-    let per_second = number("per_second")?.ok_or_else(|| missing("rate_limit.per_second"))?;
+fn rate_limit(table: Option<&RateLimitTable>) -> Result<RateSetting> {
+    let Some(table) = table else { return Ok(RateSetting::Default) };
+    let per_second = table.per_second.ok_or_else(|| missing("rate_limit.per_second"))?;
     if per_second == 0 {
         return Ok(RateSetting::Unlimited);
     }
-    // Two seconds' worth, as in the default.
-    let burst = number("burst")?.unwrap_or(per_second.saturating_mul(2)).max(1);
+    // The requests of two seconds, as in the default.
+    let burst = table.burst.unwrap_or(per_second.saturating_mul(2)).max(1);
     Ok(RateSetting::Limited(RateLimit { per_second, burst }))
 }
 
-fn issuer(file: &toml::Table) -> Result<Option<IssuerConfig>> {
-    let Some(table) = table(file, "issuer", ISSUER_KEYS)? else { return Ok(None) };
-    let required_text = |key: &str| {
-        let name = format!("issuer.{key}");
-        string_value_named(table, key, &name)?.filter(|text| !text.is_empty()).ok_or_else(|| missing(&name))
+fn issuer(table: &IssuerTable) -> Result<IssuerConfig> {
+    let required = |value: &Option<String>, key: &str| {
+        value.clone().filter(|text| !text.is_empty()).ok_or_else(|| missing(key))
     };
-    let algorithms = match table.get("algorithms") {
-        None => Algorithm::ALL.to_vec(),
-        Some(_) => {
-            let names = string_list(table, "algorithms")?;
-            let algorithms: Option<Vec<Algorithm>> =
-                names.iter().map(|text| Algorithm::parse(text)).collect();
-            algorithms.filter(|known| !known.is_empty()).ok_or_else(|| {
-                wrong_type("issuer.algorithms", "a list of \"RS256\", \"ES256\" and \"EdDSA\"")
-            })?
-        }
-    };
-    let mut claims = ClaimNames::default();
-    if let Some(names) = self::table(table, "claims", CLAIM_KEYS)? {
-        for (key, name) in [
-            ("tenant", &mut claims.tenant),
-            ("subject", &mut claims.subject),
-            ("kind", &mut claims.kind),
-            ("scopes", &mut claims.scopes),
-        ] {
-            if let Some(claim) = string_value_named(names, key, &format!("issuer.claims.{key}"))? {
-                *name = claim;
-            }
-        }
-    }
-    Ok(Some(IssuerConfig {
-        issuer: required_text("issuer")?,
-        audience: required_text("audience")?,
-        jwks_file: required_text("jwks_file")?.into(),
-        algorithms,
-        claims,
-        auto_register: match table.get("auto_register") {
-            None => false,
-            Some(toml::Value::Boolean(auto_register)) => *auto_register,
-            Some(_) => return Err(wrong_type("issuer.auto_register", "true or false")),
+    let defaults = ClaimNames::default();
+    let claims = table.claims.clone();
+    Ok(IssuerConfig {
+        issuer: required(&table.issuer, "issuer.issuer")?,
+        audience: required(&table.audience, "issuer.audience")?,
+        jwks_file: required(&table.jwks_file, "issuer.jwks_file")?.into(),
+        algorithms: table.algorithms.as_deref().map_or(Ok(Algorithm::ALL.to_vec()), algorithms)?,
+        claims: ClaimNames {
+            tenant: claims.tenant.unwrap_or(defaults.tenant),
+            subject: claims.subject.unwrap_or(defaults.subject),
+            kind: claims.kind.unwrap_or(defaults.kind),
+            scopes: claims.scopes.unwrap_or(defaults.scopes),
         },
-    }))
+        auto_register: table.auto_register,
+    })
 }
 
-/// A table in the file, with these keys and no others.
-fn table<'f>(file: &'f toml::Table, key: &str, keys: &[&str]) -> Result<Option<&'f toml::Table>> {
-    match file.get(key) {
-        None => Ok(None),
-        Some(toml::Value::Table(table)) => {
-            check_keys(table, key, keys)?;
-            Ok(Some(table))
-        }
-        Some(_) => Err(wrong_type(key, "a table")),
-    }
+fn algorithms(names: &[String]) -> Result<Vec<Algorithm>> {
+    let algorithms: Option<Vec<Algorithm>> = names.iter().map(|name| Algorithm::parse(name)).collect();
+    algorithms.filter(|algorithms| !algorithms.is_empty()).ok_or_else(|| {
+        invalid("issuer.algorithms must be a list of \"RS256\", \"ES256\" and \"EdDSA\"".to_owned())
+    })
 }
 
 fn missing(key: &str) -> Error {
-    Error::new(Kind::BadInput, "CONFIG_INVALID", format!("{key} is missing in quad.toml"))
-        .hint("docs/configuration.md shows a complete example")
+    invalid(format!("{key} is missing in quad.toml"))
 }
 
-/// A misspelt variable is as silent as a misspelt key. One that resembles none of ours belongs to somebody else.
+fn invalid(message: String) -> Error {
+    Error::new(Kind::BadInput, "CONFIG_INVALID", message)
+        .hint(format!("See {DOCS_PAGE} for a complete example"))
+}
+
+/// Refuses a misspelt variable. A variable that resembles none of ours belongs to another program.
 fn check_variables(names: impl Iterator<Item = String>) -> Result<()> {
     for name in names.filter(|name| name.starts_with("QUAD_") && !name.starts_with("QUAD_TEST_")) {
         if VARIABLES.contains(&name.as_str()) {
@@ -288,7 +283,7 @@ fn check_variables(names: impl Iterator<Item = String>) -> Result<()> {
     Ok(())
 }
 
-fn read_file(path: Option<&Path>) -> Result<toml::Table> {
+fn read_file(path: Option<&Path>) -> Result<SettingsFile> {
     let file = match path {
         Some(file) => file.to_owned(),
         None => {
@@ -297,7 +292,7 @@ fn read_file(path: Option<&Path>) -> Result<toml::Table> {
                 xdg_dir("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("quad").join("quad.toml"));
             match [Some(local_path), user_path.ok()].into_iter().flatten().find(|file| file.is_file()) {
                 Some(file) => file,
-                None => return Ok(toml::Table::new()),
+                None => return Ok(SettingsFile::default()),
             }
         }
     };
@@ -314,50 +309,50 @@ fn read_file(path: Option<&Path>) -> Result<toml::Table> {
     })
 }
 
-fn parse(source: &str) -> Result<toml::Table> {
-    let table: toml::Table =
-        source.parse().map_err(|error: toml::de::Error| Error::bad_input(error.to_string()))?;
-    check_keys(&table, "", KEYS)?;
-    Ok(table)
-}
-
-/// Refuses a key that is not one of these. `within` names the table, if it is not the whole file.
-fn check_keys(table: &toml::Table, section: &str, keys: &[&str]) -> Result<()> {
-    let Some(key) = table.keys().find(|key| !keys.contains(&key.as_str())) else { return Ok(()) };
-    let hint = match closest(key, keys.iter().copied()) {
-        Some(near) => format!("The nearest is {near}"),
-        None => format!("The keys are {}", keys.join(", ")),
+fn parse(source: &str) -> Result<SettingsFile> {
+    let parse_error = |error: toml::de::Error| {
+        let start = error.span().map_or(0, |span| span.start);
+        let line = source.bytes().take(start).filter(|byte| *byte == b'\n').count() + 1;
+        invalid(format!("line {line}: {}", error.message()))
     };
-    let section_suffix = if section.is_empty() { String::new() } else { format!(" of {section}") };
-    Err(Error::new(Kind::BadInput, "CONFIG_INVALID", format!("{key} is not a setting{section_suffix}"))
-        .hint(hint))
+    let deserializer = toml::Deserializer::parse(source).map_err(parse_error)?;
+    let mut unknown_key = None;
+    let file = serde_ignored::deserialize(deserializer, |path| {
+        unknown_key.get_or_insert_with(|| key_of(&path));
+    });
+    let file = file.map_err(parse_error)?;
+    unknown_key.map_or(Ok(file), |key| Err(unknown_key_error(&key)))
 }
 
-fn string_value(table: &toml::Table, key: &str) -> Result<Option<String>> {
-    string_value_named(table, key, key)
-}
-
-/// A text under a key that complaints call by its full name.
-fn string_value_named(table: &toml::Table, key: &str, name: &str) -> Result<Option<String>> {
-    match table.get(key) {
-        None => Ok(None),
-        Some(toml::Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(wrong_type(name, "text in quotes")),
+/// The dotted name of a key. The layers that serde puts between, such as `Option`, have no name.
+fn key_of(path: &serde_ignored::Path<'_>) -> String {
+    use serde_ignored::Path;
+    match path {
+        Path::Root => String::new(),
+        Path::Map { parent, key } => match key_of(parent) {
+            table if table.is_empty() => key.clone(),
+            table => format!("{table}.{key}"),
+        },
+        Path::Seq { parent, .. }
+        | Path::Some { parent }
+        | Path::NewtypeStruct { parent }
+        | Path::NewtypeVariant { parent } => key_of(parent),
     }
 }
 
-fn string_list(table: &toml::Table, key: &str) -> Result<Vec<String>> {
-    let Some(value) = table.get(key) else { return Ok(Vec::new()) };
-    value
-        .as_array()
-        .and_then(|items| {
-            items.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
-        })
-        .ok_or_else(|| wrong_type(key, "a list of texts"))
-}
-
-fn wrong_type(key: &str, expected: &str) -> Error {
-    Error::new(Kind::BadInput, "CONFIG_INVALID", format!("{key} in quad.toml must be {expected}"))
+fn unknown_key_error(key: &str) -> Error {
+    let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
+    let name_in_table = |key: &&'static str| {
+        let (key_table, key_name) = key.rsplit_once('.').unwrap_or(("", *key));
+        (key_table == table).then_some(key_name)
+    };
+    let names: Vec<&str> = KEYS.iter().filter_map(name_in_table).collect();
+    let hint = match closest(name, names.iter().copied()) {
+        Some(near) => format!("The nearest is {near}"),
+        None => format!("Use one of {}; {DOCS_PAGE} describes them", names.join(", ")),
+    };
+    let of_table = if table.is_empty() { String::new() } else { format!(" of {table}") };
+    Error::new(Kind::BadInput, "CONFIG_INVALID", format!("{name} is not a setting{of_table}")).hint(hint)
 }
 
 fn xdg_dir(variable: &str, under_home: &str) -> Result<PathBuf> {
@@ -366,7 +361,8 @@ fn xdg_dir(variable: &str, under_home: &str) -> Result<PathBuf> {
         return Ok(folder);
     }
     env_path("HOME").map(|home| home.join(under_home)).ok_or_else(|| {
-        Error::bad_input("There is no home folder to keep the data in").hint("Name one with --data-dir")
+        Error::bad_input("HOME is not set, so there is no default data folder")
+            .hint("Name a folder with --data-dir")
     })
 }
 
@@ -379,7 +375,7 @@ mod tests {
         let error = parse("datadir = \"x\"").unwrap_err();
         assert_eq!(error.message(), "datadir is not a setting");
         assert_eq!(error.hint_text(), Some("The nearest is data_dir"));
-        assert!(parse("frobnicate = 1").unwrap_err().hint_text().unwrap().starts_with("The keys are"));
+        assert!(parse("frobnicate = 1").unwrap_err().hint_text().unwrap().starts_with("Use one of"));
         assert!(parse("data_dir = ").unwrap_err().message().contains("line 1"));
     }
 
@@ -393,15 +389,37 @@ mod tests {
     }
 
     #[test]
-    fn wrong_type_error_names_expected_type() {
-        let table = parse("listen = 4704\nallowed_hosts = [1]").unwrap();
-        assert!(string_value(&table, "listen").unwrap_err().message().contains("text in quotes"));
-        assert!(string_list(&table, "allowed_hosts").is_err());
+    fn every_key_is_a_field() {
+        for key in KEYS {
+            // Each is of another type; an unknown key would be reported as such whatever its value is.
+            for value in ["\"x\"", "1", "true", "[\"x\"]", "{}"] {
+                if let Err(error) = parse(&format!("{key} = {value}")) {
+                    assert!(!error.message().contains("is not a setting"), "{}", error.message());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_type_error_names_line_and_expected_type() {
+        let error = parse("tenant = \"x\"\nlisten = 4704").unwrap_err();
+        assert!(error.message().starts_with("line 2: ") && error.message().contains("string"), "{error}");
+        assert!(parse("allowed_hosts = [1]").is_err());
+        let error = parse("tools = \"al\"").unwrap_err();
+        assert!(error.message().contains("`core` or `all`"), "{error}");
+        assert!(error.hint_text().unwrap().contains(DOCS_PAGE));
+    }
+
+    #[test]
+    fn unknown_key_of_table_names_the_table() {
+        let error = parse("[issuer.claims]\nsubjct = \"x\"").unwrap_err();
+        assert_eq!(error.message(), "subjct is not a setting of issuer.claims");
+        assert_eq!(error.hint_text(), Some("The nearest is subject"));
     }
 
     #[test]
     fn rate_limit_is_default_unlimited_or_configured() {
-        let rate = |source: &str| rate_limit(&parse(source).unwrap());
+        let rate = |source: &str| rate_limit(parse(source)?.rate_limit.as_ref());
         assert_eq!(rate("").unwrap(), RateSetting::Default);
         assert_eq!(rate("rate_limit = { per_second = 0 }").unwrap(), RateSetting::Unlimited);
         let limited = |per_second, burst| RateSetting::Limited(RateLimit { per_second, burst });
@@ -420,7 +438,7 @@ mod tests {
 
     #[test]
     fn issuer_requires_issuer_audience_and_jwks_file() {
-        let read = |source: &str| issuer(&parse(source).unwrap());
+        let read = |source: &str| parse(source)?.issuer.as_ref().map(issuer).transpose();
         assert!(read("").unwrap().is_none());
         let minimal = "[issuer]\nissuer = \"https://a\"\naudience = \"b\"\njwks_file = \"c.json\"\n";
         let config = read(minimal).unwrap().unwrap();

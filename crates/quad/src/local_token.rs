@@ -1,4 +1,5 @@
-//! The token that `quad serve` prints: made once, kept beside the data, so that yesterday's snippet works tomorrow.
+//! The token that `quad serve` prints. It is minted once and kept in the data folder, so that a client's configuration
+//! stays valid over restarts.
 
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -9,11 +10,11 @@ use quad_core::{Error, PrincipalKind, Result};
 
 use crate::app::App;
 
-/// The subject of the token.
+/// The agent that holds the token.
 const SUBJECT: &str = "agent_local";
 
-/// The kept token if it still opens the door, or else a new one; none if the local agent is kept out, which must not
-/// keep everybody else out.
+/// The saved token if it is still valid, or a new one. None if the local agent is quarantined or revoked: the server
+/// then starts without a local token, so that other agents can still connect.
 pub async fn load_or_mint(app: &App) -> Result<Option<String>> {
     let path = token_path(app);
     if let Ok(saved) = std::fs::read_to_string(&path) {
@@ -40,7 +41,7 @@ pub async fn load_or_mint(app: &App) -> Result<Option<String>> {
     Ok(Some(minted.token))
 }
 
-/// One file a tenant: each has its own agent.
+/// One file per tenant, since each tenant has its own local agent.
 fn token_path(app: &App) -> PathBuf {
     app.config.data_dir.join(format!("{}.token", app.tenant.name))
 }

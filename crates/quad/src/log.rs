@@ -1,4 +1,4 @@
-//! The log: lines on standard error.
+//! The log, on standard error.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use tracing_subscriber::fmt::format::{Format, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Starts the log. It goes to standard error: standard output belongs to results and, in `quad stdio`, to the protocol.
+/// Starts the log on standard error. Standard output is for results and, in `quad stdio`, for the protocol.
 pub fn start(serving: bool) {
     let default_level = if serving { "info" } else { "warn" };
     let filter = EnvFilter::try_from_env("QUAD_LOG").unwrap_or_else(|_| EnvFilter::new(default_level));
     let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    // Fails only if a log was started before, which tests in one process do.
+    // Fails only if a log is already started, as in tests that share a process.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -22,8 +22,8 @@ pub fn start(serving: bool) {
         .try_init();
 }
 
-/// Ends each line that is written on behalf of an HTTP request with that request's id. A span around every request would do
-/// the same, and would cost every request what only the rare line needs.
+/// Appends the request id to each line that is written during an HTTP request. A span around every request would do the
+/// same, but costs every request, while log lines are rare.
 struct WithRequestId<F>(F);
 
 impl<S, N, F> FormatEvent<S, N> for WithRequestId<F>

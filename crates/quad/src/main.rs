@@ -1,4 +1,4 @@
-//! `quad`: a resource server for AI agents, and the command line on the same code path.
+//! `quad`: a resource server for AI agents. The server and the command line share one code path.
 #![forbid(unsafe_code)]
 
 mod app;
@@ -13,15 +13,16 @@ mod rune_flags;
 
 use clap::Parser as _;
 
-/// A read allocates a few dozen small things on one thread and frees some of them on another; this allocator is made for
-/// that. `docs/decisions/0002-what-a-read-costs.md` has the figures.
+/// A read makes a few dozen small allocations on one thread and frees some of them on another. This allocator is fast
+/// at that. `docs/decisions/0002-what-a-read-costs.md` has the figures.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Tells the kernel to give memory in small pages. In pages of 2 MiB the allocator's many small heaps weigh twice as much, and the read
-/// that touches a new one waits for all of it to be cleared; `docs/decisions/0003-memory.md` has the figures.
+/// Turns transparent huge pages off for this process. With pages of 2 MiB the allocator's many small heaps need twice
+/// the memory, and a read that touches a new page waits until all of it is cleared. `docs/decisions/0003-memory.md` has
+/// the figures.
 fn disable_huge_pages() {
-    // A kernel that cannot is one that works as before.
+    // An old kernel cannot turn them off. That costs memory, nothing else.
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
@@ -36,7 +37,7 @@ fn main() -> std::process::ExitCode {
         .map_err(quad_core::Error::internal)
         .and_then(|runtime| {
             let result = runtime.block_on(commands::run(cli));
-            // Reading standard input cannot be cancelled; nobody waits for a line that will not come.
+            // A blocking read of standard input cannot be cancelled, so shutdown must not wait for it.
             runtime.shutdown_background();
             result
         });

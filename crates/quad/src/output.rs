@@ -1,4 +1,4 @@
-//! How a command ends: what it prints when it fails, and its exit code.
+//! The output of commands: lines, JSON, errors and the exit code.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use quad_core::{Error, Kind, Result};
 use serde_json::{Value, json};
 
-/// Prints a line to standard output. A closed pipe is not an error: the reader has seen enough.
+/// Prints a line to standard output. A closed pipe is not an error: the reader stopped reading, as `head` does.
 pub fn print_line(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
@@ -16,7 +16,7 @@ pub fn print_json(value: &Value) {
     print_line(format_args!("{value:#}"));
 }
 
-/// The exit code of a failure; the meanings stand in `quad --help`.
+/// The exit code of an error. `quad --help` lists them.
 fn exit_status(kind: Kind) -> u8 {
     match kind {
         Kind::Internal | Kind::Credential => 1,
@@ -28,7 +28,7 @@ fn exit_status(kind: Kind) -> u8 {
     }
 }
 
-/// Ends the process.
+/// Prints an error, if there is one, and returns the exit code.
 pub fn exit_code(result: Result<()>, json: bool) -> ExitCode {
     let Err(error) = result else { return ExitCode::SUCCESS };
     let mut stderr = std::io::stderr();
@@ -44,14 +44,14 @@ pub fn exit_code(result: Result<()>, json: bool) -> ExitCode {
         }
     }
     let causes = error.cause_chain();
-    // On the command line the person at the terminal is the operator: the cause is theirs to see.
+    // The person at the terminal is the operator and may see the cause, unlike a remote caller.
     if error.kind() == Kind::Internal && !causes.is_empty() {
         let _ = writeln!(stderr, "cause: {causes}");
     }
     ExitCode::from(exit_status(error.kind()))
 }
 
-/// The single faults of a refused argument, one a line.
+/// The problems of an invalid argument, one a line.
 fn details(error: &Error) -> Vec<String> {
     let Some(Value::Array(details)) = error.detail("details") else { return Vec::new() };
     let describe = |detail: &Value| {
@@ -59,6 +59,6 @@ fn details(error: &Error) -> Vec<String> {
         let reason = detail["reason"].as_str().unwrap_or_default();
         format!("{field}: {reason}")
     };
-    // The message names the first already.
+    // The message already names the first.
     details.iter().skip(1).map(describe).collect()
 }

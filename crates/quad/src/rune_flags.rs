@@ -1,8 +1,8 @@
 //! `quad refrakt inspect hint --type=warning`: flags that are attributes of the rune.
 //!
-//! Which attributes there are only the rune knows, so they cannot be declared; whatever `inspect` does not know as a flag of its
-//! own becomes `--attribute NAME=VALUE` before the command line is read. An attribute that is called like a flag is given in
-//! that form.
+//! The attributes depend on the rune, so clap cannot declare them. A flag that `inspect` does not have becomes
+//! `--attribute NAME=VALUE` before clap parses the command line. An attribute with the name of a flag has to be given
+//! in that form.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use crate::cli::Cli;
 
 const INSPECT: [&str; 2] = ["refrakt", "inspect"];
 
-/// The command line with the rune's attributes spelt out. Any other command line is given back as it was.
+/// Rewrites the arguments of `quad refrakt inspect`; other command lines stay unchanged.
 pub fn rewrite_args(arguments: Vec<OsString>) -> Vec<OsString> {
     let flags = known_flags();
     let mut matched_words = 0;
@@ -56,7 +56,7 @@ pub fn rewrite_args(arguments: Vec<OsString>) -> Vec<OsString> {
     rewritten
 }
 
-/// The flags that `inspect` has, those of every command included, and whether each takes a value.
+/// The flags of `inspect`, including the common ones, and whether each takes a value.
 fn known_flags() -> HashMap<String, bool> {
     let mut command = Cli::command();
     command.build();

@@ -1,4 +1,4 @@
-//! The client that all servers get: lines of JSON over a pipe.
+//! The client of all servers: lines of JSON over standard input and output.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// A server and the pipe to it.
+/// A server process and its standard input and output.
 pub struct Client {
     process: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     next_id: u64,
-    /// The tools that it has.
+    /// The names of the server's tools.
     pub tools: Vec<String>,
 }
 
 impl Client {
-    /// Starts a server and greets it.
+    /// Starts a server and sends `initialize`.
     pub fn start(mut command: Command) -> Client {
         let mut process =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -33,7 +33,7 @@ impl Client {
         client
     }
 
-    /// Asks which tools there are.
+    /// Loads the names of the tools.
     pub fn load_tools(&mut self) {
         let listed = self.request("tools/list", json!({}));
         let tools = listed["result"]["tools"].as_array().cloned().unwrap_or_default();
@@ -45,11 +45,11 @@ impl Client {
     }
 
     fn send_line(&mut self, line: &str) {
-        // In one piece: a server that finds half a line has been woken for nothing.
+        // In one write: half a line would wake the server for nothing.
         self.input.write_all(format!("{line}\n").as_bytes()).expect("the server has ended");
     }
 
-    /// The next answer, whatever it answers.
+    /// The next answer, of any request.
     fn read_reply(&mut self) -> Value {
         let mut line = String::new();
         loop {
@@ -75,7 +75,7 @@ impl Client {
         }
     }
 
-    /// The same with the time that it took; nothing if it was refused.
+    /// Sends a request and returns the time until its answer; None if it was refused.
     pub fn request_timed(&mut self, method: &str, params: Value) -> Option<Duration> {
         let started = Instant::now();
         let reply = self.request(method, params);
@@ -84,14 +84,14 @@ impl Client {
         succeeded.then_some(took)
     }
 
-    /// Calls a second, if so many are under way at a time.
+    /// Calls per second with `window` calls in flight.
     pub fn calls_per_second(
         &mut self,
         window: usize,
         calls: usize,
         call: impl Fn(usize) -> (&'static str, Value),
     ) -> f64 {
-        // Made up before the clock runs: what the client thinks of is not the server's time, and there are but two processors.
+        // Messages are built before the clock starts, since the client shares the processors with the server.
         let messages: Vec<String> = (0..calls)
             .map(|number| {
                 let (name, arguments) = call(number);
@@ -115,8 +115,8 @@ impl Client {
         calls as f64 / started.elapsed().as_secs_f64()
     }
 
-    /// The processors' time that the server's threads have taken, in microseconds. It is steadier than the time that an answer takes,
-    /// which is as much the time to wake somebody up.
+    /// The CPU time of the server's threads in microseconds. It varies less than the time of an answer, which includes
+    /// the wake-up of threads.
     pub fn cpu_micros(&self) -> f64 {
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.process.id()));
         let nanos = |thread: std::fs::DirEntry| -> Option<f64> {
@@ -126,7 +126,7 @@ impl Client {
         threads.into_iter().flatten().flatten().filter_map(nanos).sum::<f64>() / 1e3
     }
 
-    /// What the server weighs, in MiB.
+    /// The resident memory of the server in MiB.
     pub fn resident_mib(&self) -> f64 {
         let status =
             std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap_or_default();

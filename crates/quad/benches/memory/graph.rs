@@ -1,4 +1,4 @@
-//! The graph that is asked: the same for the same number of nodes.
+//! The generated graph. The same number of nodes gives the same graph.
 
 use std::io::BufWriter;
 use std::path::Path;
@@ -11,7 +11,7 @@ pub const SESSION_NODES: u64 = 100;
 /// The time of the first node.
 const FIRST_CREATED_AT: i64 = 1_740_700_000_000_000;
 
-/// Numbers that look random and are the same for the same seed.
+/// A pseudo-random number, the same for the same seed (splitmix64).
 pub fn hash_seed(seed: u64) -> u64 {
     let mut number = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,24 +19,24 @@ pub fn hash_seed(seed: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// A text of 12 to 25 words. Some words are common and most are rare, as in any language.
+/// A text of 12 to 25 words. A few words are common and most are rare, as in natural language.
 pub fn random_text(seed: u64) -> String {
     let count = 12 + hash_seed(seed) % 14;
     let word = |index: u64| {
         let random = hash_seed(seed.wrapping_mul(31).wrapping_add(index));
-        // The smaller of two: low numbers are common.
+        // A product of two numbers: low numbers are common.
         let (a, b) = (random % 20_000, (random >> 32) % 20_000);
         format!("word{}", a.min(b) * a.max(b) / 20_000)
     };
     (0..count).map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Writes a graph as our own JSONL. Says how many edges it has.
+/// Writes the graph as the JSON lines of `quad memory import`. Returns the number of edges.
 pub fn write_graph(path: &Path, nodes: u64) -> u64 {
     let file = std::fs::File::create(path).unwrap();
     let mut out = JsonlWriter::begin(BufWriter::with_capacity(1 << 20, file)).unwrap();
     for id in 0..nodes {
-        // Of each hundred: sixty facts, fifteen decisions, fifteen inferences, two corrections, five skills, three episodes.
+        // Of 100 nodes: 60 facts, 15 decisions, 15 inferences, 2 corrections, 5 skills, 3 episodes.
         let event_type = match id % 100 {
             0..60 => 0,
             60..75 => 1,

@@ -1,14 +1,17 @@
-//! What a memory costs at a size, beside others: `cargo bench -p quad --bench memory -- --nodes 1000,10000 [--peer NAME=CMD]…`
+//! The cost of `amem://` at a size, beside other servers (peers):
+//! `cargo bench -p quad --bench memory -- --nodes 1000,10000 [--peer NAME=CMD]…`
 //!
-//! A graph is generated, three edges a node, and imported; our own export writes the files that peers open. Then every server is
-//! started on it and asked the same things by the same client over standard input and output, in turns,
-//! their files in the system's cache.
-//! `CMD` is run by a shell; `{amem}` in it is the name of a `.amem` file, `{entities}` that of a file of
-//! `@modelcontextprotocol/server-memory`, `{dir}` an own copy of our data folder. With `--peers-only-read` no peer is made to save. No peer is installed by this repository.
+//! Generates a graph with three edges a node and imports it; `quad memory export` writes the files that peers open.
+//! Then one client asks every server the same questions over standard input and output, in turns, with their files in
+//! the page cache.
 //!
-//! Prints figures and, for each peer, how many times as long it takes as we do. Asserts nothing but that answers come.
+//! A shell runs `CMD`. In it, `{amem}` is the name of a `.amem` file, `{entities}` of a file of
+//! `@modelcontextprotocol/server-memory`, and `{dir}` is a copy of the data folder of `quad`. With `--peers-only-read`,
+//! peers are not asked to save. This repository installs no peers.
+//!
+//! Prints the figures and, for each peer, the ratio to the first server. Asserts only that there are answers.
 
-// A benchmark that cannot set up its servers has nothing to say.
+// A benchmark that cannot start its servers panics.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod client;
@@ -23,23 +26,23 @@ use client::Client;
 use questions::{QUESTIONS, QuestionResult, Server};
 use serde_json::json;
 
-/// The graph that is enough to see that all of this works.
+/// The size of the graph under `cargo test`, which only checks that the benchmark runs.
 const NODES_SMOKE: u64 = 300;
 
-/// Calls that are under way at a time, as of so many clients.
+/// Calls in flight at a time, as of this many clients.
 const PIPELINED_CALLS: usize = 64;
 
-/// From one add to the next beside which reads are timed.
+/// The interval of adds while reads are timed.
 const ADD_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Calls under way at a time that bring a thousand nodes each.
+/// Calls in flight at a time that add a thousand nodes each.
 const PIPELINED_BULK_CALLS: usize = 8;
 
 struct Settings {
     sizes: Vec<u64>,
     peers: Vec<(String, String)>,
     repeats: usize,
-    /// Whether peers are spared the question that makes them save.
+    /// Whether peers are not asked to save.
     skip_peer_writes: bool,
 }
 
@@ -65,12 +68,12 @@ impl Settings {
             }
         }
         if !is_bench {
-            // `cargo test` runs this only to see that it works, with ourselves as the peer.
+            // `cargo test` only checks that the benchmark runs, with `quad` as its own peer.
             let quad = env!("CARGO_BIN_EXE_quad");
             let peer = format!("{quad} stdio --only amem --tools all --data-dir {{dir}}");
             return Settings {
                 sizes: vec![NODES_SMOKE],
-                peers: vec![("ourselves".to_owned(), peer)],
+                peers: vec![("quad as peer".to_owned(), peer)],
                 repeats: 20,
                 skip_peer_writes,
             };
@@ -119,7 +122,7 @@ fn compare_servers(nodes: u64, settings: &Settings) {
 
     let mut servers: Vec<Server> = Vec::new();
     for audit in ["durable", "async"] {
-        // Each measures the graph as it was imported.
+        // Each server starts with the graph as it was imported.
         let instance_dir = file(audit);
         copy_dir(&data, &instance_dir);
         let command =
@@ -145,7 +148,7 @@ fn compare_servers(nodes: u64, settings: &Settings) {
             line = line.replace("{dir}", &dir.display().to_string());
         }
         let mut command = Command::new("sh");
-        // The shell is replaced, so that what is weighed is the peer.
+        // `exec` replaces the shell, so that memory and CPU time are those of the peer.
         command
             .args(["-c", &format!("exec {line}")])
             .env("HOME", &instance_dir)
@@ -155,7 +158,7 @@ fn compare_servers(nodes: u64, settings: &Settings) {
     questions::run_all(&mut servers, settings.repeats);
     print_results(&servers);
     drop(servers);
-    // Each on a copy of its own and in a process of its own: what the one leaves to be indexed is not the other's.
+    // Each measurement has its own copy and process, so that no index work of an earlier one remains.
     let adds = if settings.repeats > 20 { 20_000 } else { 200 };
     for (name, add) in
         [("adding", measure_adds as fn(&mut Client, usize)), ("adding-many", measure_bulk_adds)]
@@ -164,7 +167,7 @@ fn compare_servers(nodes: u64, settings: &Settings) {
         copy_dir(&data, &instance_dir);
         let mut client =
             Client::start(quad_command(&instance_dir, &["stdio", "--only", "amem", "--tools", "all"]));
-        // Reads what was imported, and so the index is made.
+        // The first search builds the index.
         client.request(
             "tools/call",
             json!({"name": "memory_evidence", "arguments": {"query": graph::random_text(1)}}),
@@ -192,7 +195,7 @@ fn print_results(servers: &[Server]) {
     print!("{:<26}", "");
     servers.iter().for_each(|server| print!("{:>30}", server.name));
     println!("\n{:<26}", "(p50 ms, p99 ms, CPU µs, × the first)");
-    let names = ["start to first answer", "resident MiB", "resident MiB, all asked"];
+    let names = ["start to first answer", "resident MiB", "resident MiB, at the end"];
     let names = names.into_iter().chain(QUESTIONS.iter().map(|question| question.name));
     for name in names {
         let Some(first) = baseline.get(name) else { continue };
@@ -210,7 +213,7 @@ fn print_results(servers: &[Server]) {
     }
 }
 
-/// How many durable adds a second come from many clients.
+/// Prints the durable adds per second of many clients.
 fn measure_adds(client: &mut Client, adds: usize) {
     let rate = client.calls_per_second(PIPELINED_CALLS, adds, |number| {
         ("memory_add", json!({"event_type": "fact", "content": graph::random_text(number as u64 ^ 0xadd)}))
@@ -218,7 +221,7 @@ fn measure_adds(client: &mut Client, adds: usize) {
     println!("durable adds, {PIPELINED_CALLS} pipelined: {rate:.0} a second");
 }
 
-/// What a read takes beside another process that adds to the same memory all the while.
+/// Prints the time of a read while another process adds to the same graph.
 fn measure_reads_during_adds(folder: &Path, audit: &str, time: Duration) {
     let arguments = ["stdio", "--only", "amem", "--tools", "all", "--audit", audit];
     let mut reader = Client::start(quad_command(folder, &arguments));
@@ -227,7 +230,7 @@ fn measure_reads_during_adds(folder: &Path, audit: &str, time: Duration) {
     let adder = std::thread::spawn(move || {
         let (mut adds, mut added) = (0_u32, 0_u32);
         while started.elapsed() < time {
-            // By the clock, so that a slow one is made up for.
+            // Paced by the clock, so that a slow add does not lower the rate.
             std::thread::sleep((adds * ADD_INTERVAL).saturating_sub(started.elapsed()));
             let node = json!({"event_type": "fact", "content": graph::random_text(u64::from(adds) ^ 0xbe51)});
             let took = writer.request_timed("tools/call", json!({"name": "memory_add", "arguments": node}));
@@ -240,7 +243,7 @@ fn measure_reads_during_adds(folder: &Path, audit: &str, time: Duration) {
     while started.elapsed() < time {
         match reader.request_timed("resources/read", json!({"uri": "amem://graph/important"})) {
             Some(took) => times.push(took.as_secs_f64() * 1e3),
-            // One that others overtake again and again is told to try again.
+            // A read that conflicts with writes too often is refused as busy.
             None => refused += 1,
         }
     }
@@ -248,11 +251,11 @@ fn measure_reads_during_adds(folder: &Path, audit: &str, time: Duration) {
     let rate = adder.join().unwrap();
     let (p50, p99) = questions::percentiles(times).unwrap();
     println!(
-        "graph/important beside {rate:.0} adds a second, {audit} audit: {p50:.2} ms, p99 {p99:.2} ms, {reads} reads, {refused} refused"
+        "graph/important during {rate:.0} adds a second, {audit} audit: {p50:.2} ms, p99 {p99:.2} ms, {reads} reads, {refused} refused"
     );
 }
 
-/// How many nodes a second come by the thousand.
+/// Prints the nodes per second of calls with a thousand nodes each.
 fn measure_bulk_adds(client: &mut Client, adds: usize) {
     let calls = (adds / 200).max(1);
     let rate = client.calls_per_second(PIPELINED_BULK_CALLS, calls, |call| {

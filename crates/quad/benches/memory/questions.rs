@@ -1,4 +1,4 @@
-//! What every server is asked. A server that does not know a question is not asked it.
+//! The questions to every server. A question that a server does not know is skipped.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::graph;
 
-/// What came out, by question.
+/// Results by question.
 pub type Results = BTreeMap<&'static str, QuestionResult>;
 
-/// What came out of one question.
+/// The result of one question.
 #[derive(Clone, Copy)]
 pub struct QuestionResult {
     pub p50: f64,
     pub p99: f64,
-    /// Processors' time a repetition, in microseconds, where it was measured.
+    /// CPU time of one repetition in microseconds, if it was measured.
     pub cpu: Option<f64>,
 }
 
-/// What one question has cost a server so far.
+/// The accumulated cost of one question on one server.
 #[derive(Clone, Default)]
 struct Cost {
     times: Vec<f64>,
@@ -31,45 +31,45 @@ struct Cost {
     total_time: Duration,
 }
 
-/// The question that writes.
+/// The name of the question that writes.
 const DURABLE_ADD: &str = "durable add";
 
-/// A question is repeated for so long at most, all turns together.
+/// The longest time for one question, all turns together.
 const QUESTION_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// A method and its parameters.
 type Call = (&'static str, Value);
 
-/// One question, in the words of each kind of server.
+/// One question, in the requests of each kind of server.
 pub struct Question {
     pub name: &'static str,
-    /// Of those that have our addresses and tools: a request, or several that belong together.
+    /// For servers with the addresses and tools of `amem://`: one or several requests.
     requests: fn(Parameters) -> Vec<Call>,
-    /// Of those that know entities.
+    /// For servers with entities, such as server-memory.
     entity_request: Option<fn(Parameters) -> Call>,
 }
 
-/// What a repetition is about.
+/// The parameters of one repetition.
 #[derive(Clone, Copy)]
 pub struct Parameters {
     nodes: u64,
     repeat: u64,
-    /// Whether a write is durable when it is answered, or only after the session has been ended.
+    /// Whether an answered write is durable; otherwise it is after the end of the session.
     is_durable: bool,
 }
 
 impl Parameters {
-    /// A node, another one each time.
+    /// A node, different in each repetition.
     fn node(self) -> u64 {
         self.repeat.wrapping_mul(7_919) % self.nodes
     }
 
-    /// A node that nothing else asks about, far from those before it.
+    /// A node that no other question reads, far from the previous one.
     fn cold_node(self) -> u64 {
         graph::hash_seed(self.repeat ^ 0x0dd) % self.nodes
     }
 
-    /// Two words of a node.
+    /// Two words of the node's text.
     fn words(self) -> String {
         let text = graph::random_text(self.node());
         text.split(' ').take(2).collect::<Vec<_>>().join(" ")
@@ -88,7 +88,7 @@ fn entity_call(name: &str, arguments: Value) -> (&'static str, Value) {
     ("tools/call", json!({"name": name, "arguments": arguments}))
 }
 
-/// All of them, those that only read first. Likeness comes late: it holds vectors in memory from then on.
+/// All questions, reading ones first. Similarity comes last, since it loads vectors into memory.
 pub const QUESTIONS: &[Question] = &[
     Question {
         name: "graph/stats",
@@ -149,7 +149,7 @@ pub const QUESTIONS: &[Question] = &[
         entity_request: None,
     },
     Question {
-        name: "traverse, new ground",
+        name: "traverse, cold nodes",
         requests: |numbers| {
             tool_call("memory_traverse", json!({"start_id": numbers.cold_node(), "max_results": 20}))
         },
@@ -198,25 +198,25 @@ pub const QUESTIONS: &[Question] = &[
     },
 ];
 
-/// How often the servers take turns at one question: what a machine does for a while it then does to all of them.
+/// How often the servers take turns at one question, so that noise of the machine affects all of them.
 const TURNS: usize = 20;
 
-/// A server that is asked.
+/// A measured server.
 pub struct Server {
     pub name: String,
     pub results: Results,
     client: Client,
-    /// What it keeps its memory in.
+    /// The folder of its data.
     folder: PathBuf,
     nodes: u64,
     is_quad: bool,
     knows_entities: bool,
-    /// Whether it is not asked to save what it has not saved: that may take a peer half an hour.
+    /// Whether it is not asked to save, which may take a peer half an hour.
     skips_writes: bool,
 }
 
 impl Server {
-    /// Starts one on a graph of so many nodes in a folder.
+    /// Starts a server on a graph of `nodes` nodes in a folder.
     pub fn start(name: String, command: Command, folder: &Path, nodes: u64, skip_peers: bool) -> Server {
         let is_quad = command.get_program().to_string_lossy().contains("quad");
         let started = Instant::now();
@@ -238,8 +238,9 @@ impl Server {
         Server { name, results, client, folder, nodes, is_quad, knows_entities, skips_writes }
     }
 
-    /// Has the system read all of its files, as it has them where a memory is in use. Some machines take the system's cache away from
-    /// whoever rests, and what is read from the disk then is the disk's time; a peer that has read its file into itself has no such time.
+    /// Reads all of its files into the page cache, where they are while a memory is in use. Some machines evict the
+    /// cache of idle processes; the read from disk would then be measured, but only for servers that do not keep their
+    /// data in memory.
     fn warm_page_cache(&self) {
         let mut folders = vec![self.folder.clone()];
         while let Some(folder) = folders.pop() {
@@ -256,7 +257,7 @@ impl Server {
         }
     }
 
-    /// Asks a question some times over. Nothing, if the server does not know it.
+    /// Repeats a question. None if the server does not know it.
     fn run_question(&mut self, question: &Question, repeats: Range<usize>, cost: &mut Cost) -> Option<()> {
         if self.skips_writes && question.name == DURABLE_ADD {
             return None;
@@ -282,7 +283,7 @@ impl Server {
     }
 }
 
-/// Asks all servers everything, each question in turns, and weighs them.
+/// Asks all servers all questions, in turns, and measures time, CPU and memory.
 pub fn run_all(servers: &mut [Server], repeats: usize) {
     for question in QUESTIONS {
         servers.iter().for_each(Server::warm_page_cache);
@@ -290,7 +291,7 @@ pub fn run_all(servers: &mut [Server], repeats: usize) {
         for turn in 0..TURNS {
             for (server, cost) in servers.iter_mut().zip(&mut costs) {
                 let repeats = repeats * turn / TURNS..repeats * (turn + 1) / TURNS;
-                // Who does not know a question has no figure.
+                // A server that does not know the question has no result.
                 let _ = server.run_question(question, repeats, cost);
             }
         }
@@ -298,8 +299,8 @@ pub fn run_all(servers: &mut [Server], repeats: usize) {
             let cpu = cpu / times.len().max(1) as f64;
             record(&mut server.results, question.name, times, Some(cpu));
             if question.name == DURABLE_ADD {
-                let weight = server.client.resident_mib();
-                record(&mut server.results, "resident MiB, all asked", vec![weight], None);
+                let resident = server.client.resident_mib();
+                record(&mut server.results, "resident MiB, at the end", vec![resident], None);
             }
         }
     }

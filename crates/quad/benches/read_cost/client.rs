@@ -1,4 +1,4 @@
-//! The client: the same request over and over, one at a time on each connection.
+//! The client: sends the same request again and again, one at a time on each connection.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -7,13 +7,13 @@ use crate::process::Server;
 
 const READ_REQUEST: &str = r#"{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"bkend://orgs","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 
-/// How much to ask.
+/// The load of one round.
 pub struct Load {
     pub connections: usize,
     pub requests: usize,
 }
 
-/// Asks once, and gives the body of the answer.
+/// Sends one request and returns the body of the answer.
 pub async fn read_once(server: &Server) -> String {
     let mut socket = TcpStream::connect(&server.address).await.unwrap();
     let mut buffer = vec![0; 64 * 1_024];
@@ -22,7 +22,7 @@ pub async fn read_once(server: &Server) -> String {
     reply.split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 
-/// Asks as often as the load says.
+/// Sends all requests of a load.
 pub async fn run_load(server: &Server, load: &Load) {
     let mut connections = tokio::task::JoinSet::new();
     let requests_per_connection = load.requests.div_ceil(load.connections);
@@ -54,7 +54,7 @@ fn request(server: &Server) -> String {
     )
 }
 
-/// One request and its whole reply; says how many bytes came.
+/// Sends a request and reads the whole reply. Returns its length in bytes.
 async fn exchange(socket: &mut TcpStream, request: &str, buffer: &mut [u8]) -> usize {
     socket.write_all(request.as_bytes()).await.unwrap();
     let mut filled = 0;

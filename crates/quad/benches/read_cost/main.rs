@@ -1,16 +1,16 @@
-//! What a read costs: CPU time of the server per request, as ratios within one run.
+//! The cost of a read: CPU time of the server per request, as ratios within one run.
 //!
-//! `./x bench` runs it. Each server is a process of its own and answers the same POST over keep-alive connections, in rounds
-//! that take turns, so that a noisy machine disturbs all alike:
+//! `./x bench` runs it. Each server is its own process and answers the same POST over keep-alive connections. The
+//! servers take turns, round by round, so that noise of the machine affects all of them:
 //!
-//! - a bare axum handler that returns the very bytes of the product's answer: the floor;
-//! - `quad serve` on SQLite: a token checked, the read cached, its audit event on the disk before the answer;
+//! - a bare axum handler that returns the bytes of `quad`'s answer: the lower bound;
+//! - `quad serve` on SQLite: the token is checked, the read is cached, its audit event is on disk before the answer;
 //! - the same with `--audit async`;
-//! - a plain server of the official SDK, rmcp, that returns the same contents, with no token, no cache and no audit.
+//! - a plain server of the official SDK, rmcp, that returns the same contents, without token, cache or audit.
 //!
-//! It also says how long a start on an empty data folder takes to its first answer, and what an idle server weighs.
+//! It also prints the time from a start on an empty data folder to the first answer, and the memory of an idle server.
 
-// A benchmark that cannot set up its servers has nothing to say.
+// A benchmark that cannot start its servers panics.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod client;
@@ -25,7 +25,7 @@ use process::Server;
 
 /// Requests in one round.
 const REQUESTS: usize = 40_000;
-/// The same when `cargo test` runs this only to see that it works.
+/// Requests in one round under `cargo test`, which only checks that the benchmark runs.
 const REQUESTS_SMOKE: usize = 64;
 const ROUNDS: usize = 5;
 const CONNECTIONS: usize = 64;
@@ -67,10 +67,10 @@ async fn bench() {
     let load = Load { connections: CONNECTIONS, requests };
     let answer = client::read_once(&durable).await;
     println!(
-        "start on an empty data folder to the first answered read: {} ms",
+        "from start on an empty data folder to the first answered read: {} ms",
         started.elapsed().as_millis()
     );
-    println!("idle: {} MiB resident", durable.resident_kib() / 1_024);
+    println!("resident memory when idle: {} MiB", durable.resident_kib() / 1_024);
     let result: serde_json::Value = serde_json::from_str(&answer).unwrap();
     let text = result["result"]["contents"][0]["text"].as_str().unwrap();
 

@@ -1,4 +1,4 @@
-//! A server in a process of its own, and what it uses.
+//! A server process, with its CPU time and memory.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::client::{self, Load};
 
-/// A running server, which ends with this value.
+/// A running server. It is killed when this value is dropped.
 pub struct Server {
     process: Child,
     pub address: String,
@@ -14,16 +14,16 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it. Its first line is its address, or the greeting of `quad serve --json`.
+    /// Starts a server. Its first line is its address, or the first line of `quad serve --json`.
     pub fn start(command: &mut Command) -> Server {
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let (address, token) = match serde_json::from_str::<serde_json::Value>(&line) {
-            Ok(greeting) => {
-                let endpoint = greeting["endpoint"].as_str().unwrap();
+            Ok(startup_line) => {
+                let endpoint = startup_line["endpoint"].as_str().unwrap();
                 let address = endpoint["http://".len()..].trim_end_matches("/mcp").to_owned();
-                (address, greeting["token"].as_str().map(str::to_owned))
+                (address, startup_line["token"].as_str().map(str::to_owned))
             }
             Err(_) => (line.trim().to_owned(), None),
         };
@@ -35,19 +35,19 @@ impl Server {
         let (ticks, started) = (self.cpu_ticks(), Instant::now());
         client::run_load(self, load).await;
         let seconds = started.elapsed().as_secs_f64();
-        // The kernel counts in hundredths of a second.
+        // The kernel counts in units of 10 ms.
         let cpu_us = (self.cpu_ticks() - ticks) as f64 * 10_000.0;
         (cpu_us / load.requests as f64, load.requests as f64 / seconds)
     }
 
     fn cpu_ticks(&self) -> u64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
-        // Fields 14 and 15, counted after the name in parentheses, which may hold anything.
+        // Fields 14 and 15, counted after the name in parentheses, which may contain spaces.
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     }
 
-    /// What it weighs.
+    /// Its resident memory.
     pub fn resident_kib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();

@@ -1,4 +1,4 @@
-//! The servers to compare with.
+//! The servers that `quad` is compared with.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-/// The floor: axum, fixed bytes, nothing else.
+/// The lower bound: axum returns fixed bytes.
 pub async fn serve_bare(body: String) {
     let body = bytes::Bytes::from(body);
     let answer = move || {
@@ -22,7 +22,7 @@ pub async fn serve_bare(body: String) {
     serve(axum::Router::new().route("/mcp", axum::routing::post(answer))).await;
 }
 
-/// The official SDK, set up as lean as it goes: no sessions, no streams.
+/// The official SDK in its leanest setup: no sessions, no streams.
 pub async fn serve_rmcp(text: String) {
     let mut config = StreamableHttpServerConfig::default();
     config.legacy_session_mode = false;
@@ -39,7 +39,7 @@ pub async fn serve_rmcp(text: String) {
 async fn serve(router: axum::Router) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     println!("{}", listener.local_addr().unwrap());
-    // A socket that keeps Nagle's algorithm is still a socket; the ratio would only flatter the product.
+    // Without nodelay the servers would be slower, and the ratio better for `quad` than it is. A failure is harmless.
     let listener = listener.tap_io(|socket| drop(socket.set_nodelay(true)));
     axum::serve(listener, router).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! The scheme `test`: the fixtures as an address space like any other.
+//! The scheme `test`: the fixtures of the conformance suite as resources, tools and prompts.
 
 use quad_core::prompt::{Message, Prompt};
 use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, SchemePage};
@@ -14,7 +14,7 @@ pub struct Fixtures {
 }
 
 impl Fixtures {
-    /// The fixtures, their patterns parsed.
+    /// The routes of the fixtures.
     pub fn new() -> Result<Fixtures> {
         Ok(Fixtures { patterns: resources::patterns()? })
     }
@@ -49,7 +49,7 @@ impl Scheme for Fixtures {
     async fn complete(&self, _: &Principal, query: CompletionQuery<'_>) -> Result<Completion> {
         let candidates: &[&str] = match query.target {
             CompletionTarget::Prompt(_) => &prompts::COMPLETION_VALUES,
-            // Every id is as good as another, so none is suggested.
+            // Every id is valid, so none is suggested.
             CompletionTarget::Template(_) => &[],
         };
         let matching = candidates.iter().filter(|value| value.starts_with(query.prefix));

@@ -1,12 +1,12 @@
-//! A fixture build of the same stack: the product's resolver, store, gate, wire and server, under a scheme `test` that holds
-//! what the MCP conformance suite asks for and no real server has.
+//! A server for the MCP conformance suite: the resolver, store, protocol and HTTP server of `quad`, with a scheme
+//! `test` that has the fixtures the suite asks for.
 //!
 //! ```text
 //! cargo run -p quad --example conformance -- --listen 127.0.0.1:4705
 //! ```
 //!
-//! It answers at `/mcp` without authentication, so it is for loopback only. Its audit trail is real, on SQLite in a folder
-//! that is gone when the process ends.
+//! It answers at `/mcp` without authentication, so it listens on loopback only. Its audit chain is on SQLite in a
+//! temporary folder.
 
 mod fixtures;
 mod media;
@@ -50,7 +50,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Serves until it is told to stop.
+/// Serves until SIGINT or SIGTERM.
 async fn run(listen: SocketAddr) -> Result<()> {
     if !listen.ip().is_loopback() {
         return Err(Error::bad_input("The fixtures are served on loopback only"));

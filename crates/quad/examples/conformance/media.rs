@@ -1,6 +1,6 @@
-//! The smallest picture and the smallest sound that a decoder accepts.
+//! The smallest image and the smallest sound that a decoder accepts.
 //!
-//! Kept as bytes; base64 is made where a message wants it.
+//! Stored as bytes; messages encode them as base64.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -17,12 +17,12 @@ const SILENCE: &[u8] = b"RIFF\x26\0\0\0WAVE\
     fmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0\
     data\x02\0\0\0\x80\x80";
 
-/// The picture, as a block.
+/// The image as a content block.
 pub fn image_block() -> ContentBlock {
     ContentBlock::Image { data: BASE64.encode(PIXEL), mime_type: "image/png".into() }
 }
 
-/// The sound, as a block.
+/// The sound as a content block.
 pub fn audio_block() -> ContentBlock {
     ContentBlock::Audio { data: BASE64.encode(SILENCE), mime_type: "audio/wav".into() }
 }

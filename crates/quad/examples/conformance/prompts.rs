@@ -1,4 +1,4 @@
-//! The prompts: without arguments, with them, with contents in place, with a picture.
+//! The prompts: without arguments, with arguments, with an embedded resource, with an image.
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
 use quad_core::tool::ContentBlock;
@@ -7,23 +7,23 @@ use serde_json::{Map, Value};
 
 use crate::media;
 
-/// Values that complete an argument; the suite asks with the prefix `test`.
+/// Completions of an argument; the suite asks with the prefix `test`.
 pub const COMPLETION_VALUES: [&str; 2] = ["testValue1", "testValue2"];
 
-/// What is published.
+/// The published prompts.
 pub const PROMPTS: &[Prompt] = &[
     prompt("test_simple_prompt", "A prompt that is always the same.", &[]),
     prompt(
         "test_prompt_with_arguments",
-        "A prompt that repeats what it is told.",
+        "A prompt that repeats its arguments.",
         &[required("arg1", "The first value to repeat"), required("arg2", "The second value to repeat")],
     ),
     prompt(
         "test_prompt_with_embedded_resource",
-        "A prompt with contents in place.",
-        &[required("resourceUri", "The address that the contents go by")],
+        "A prompt with an embedded resource.",
+        &[required("resourceUri", "The address of the embedded resource")],
     ),
-    prompt("test_prompt_with_image", "A prompt with a picture.", &[]),
+    prompt("test_prompt_with_image", "A prompt with an image.", &[]),
 ];
 
 const fn prompt(

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::media;
 
-/// A resource of which there is one.
+/// A resource with a fixed address.
 struct FixedResource {
     uri: &'static str,
     name: &'static str,
@@ -17,7 +17,7 @@ struct FixedResource {
     bytes: &'static [u8],
 }
 
-/// In the order of the list. The suite reads the first to see its cache hints.
+/// The resources in the order of the list. The suite reads the first to check its cache hints.
 const FIXED: [FixedResource; 3] = [
     FixedResource {
         uri: "test://static-text",
@@ -29,7 +29,7 @@ const FIXED: [FixedResource; 3] = [
     FixedResource {
         uri: "test://static-binary",
         name: "static-binary",
-        description: "A picture that never changes.",
+        description: "An image that never changes.",
         mime_type: "image/png",
         bytes: media::PIXEL,
     },
@@ -42,10 +42,10 @@ const FIXED: [FixedResource; 3] = [
     },
 ];
 
-/// The template; its route comes after the fixed ones.
+/// The template. Its route comes after the fixed resources.
 pub const TEMPLATE: &str = "test://template/{id}/data";
 
-/// Every pattern, parsed once at the start, so that a malformed one is found there.
+/// All patterns, parsed at start, so that a malformed one is an error at start.
 pub fn patterns() -> Result<Vec<RouteSpec>> {
     let sources = FIXED.iter().map(|fixed| fixed.uri).chain([TEMPLATE]);
     sources.map(|source| RouteSpec::parse(source).map_err(Error::internal)).collect()
@@ -60,7 +60,7 @@ pub fn routes(patterns: &[RouteSpec]) -> Vec<Route> {
 fn to_route(spec: RouteSpec, fixed: Option<&FixedResource>) -> Route {
     let (name, description, mime_type) = match fixed {
         Some(fixed) => (fixed.name, fixed.description, fixed.mime_type),
-        None => ("template-data", "Data about an id that is made up on the spot.", "application/json"),
+        None => ("template-data", "Generated data for an id.", "application/json"),
     };
     Route {
         spec,
@@ -73,7 +73,7 @@ fn to_route(spec: RouteSpec, fixed: Option<&FixedResource>) -> Route {
     }
 }
 
-/// Reads an address by the place of its route. Nothing here ever changes, so nothing rests on anything.
+/// Reads an address by the index of its route. Nothing changes, so the read sets are empty.
 pub fn read(route: usize, address: &Address) -> Result<ReadOutput> {
     let content = match FIXED.get(route) {
         Some(fixed) => Content { mime_type: fixed.mime_type.into(), body: to_body(fixed.bytes) },
@@ -92,7 +92,7 @@ fn to_body(bytes: &'static [u8]) -> Body {
     }
 }
 
-/// All fixed addresses: they fit one page.
+/// All fixed resources, on one page.
 pub fn list_page() -> SchemePage {
     let entries = FIXED.iter().map(|fixed| ResourceEntry {
         uri: fixed.uri.to_owned(),

@@ -1,4 +1,4 @@
-//! The tools: one for each kind of block that a result can hold, and one for each way in which a call can go.
+//! The tools: one for each kind of content block, and one for each kind of outcome.
 
 use std::time::Duration;
 
@@ -11,29 +11,29 @@ use crate::media;
 /// Names and descriptions, in the order of the list.
 const TOOLS: [(&str, &str); 10] = [
     ("test_simple_text", "Answers with a text."),
-    ("test_image_content", "Answers with a picture."),
+    ("test_image_content", "Answers with an image."),
     ("test_audio_content", "Answers with a sound."),
-    ("test_embedded_resource", "Answers with contents in place."),
-    ("test_multiple_content_types", "Answers with a text, a picture and contents."),
-    ("test_error_handling", "Fails, as a result."),
-    ("test_tool_with_progress", "Tells how far it is before it answers."),
-    ("test_streaming_elicitation", "Answers without asking its client anything."),
-    ("test_logging_tool", "Answers without sending its client a log."),
-    (MISSING_CAPABILITY, "Works only for a client that can sample."),
+    ("test_embedded_resource", "Answers with an embedded resource."),
+    ("test_multiple_content_types", "Answers with a text, an image and an embedded resource."),
+    ("test_error_handling", "Fails with an error result."),
+    ("test_tool_with_progress", "Reports progress before it answers."),
+    ("test_streaming_elicitation", "Answers without elicitation."),
+    ("test_logging_tool", "Answers without log messages."),
+    (MISSING_CAPABILITY, "Works only for clients with the sampling capability."),
 ];
 
-/// The tool that needs something of its client.
+/// The tool that requires a client capability.
 const MISSING_CAPABILITY: &str = "test_missing_capability";
 
-/// What a tool needs of its client.
+/// The required client capability of a tool.
 pub fn client_capabilities(tool: &str) -> &'static [&'static str] {
     if tool == MISSING_CAPABILITY { &["sampling"] } else { &[] }
 }
 
-/// How long a step of the call with progress takes: long enough to be seen on its own.
+/// The time between progress reports, long enough that they are not merged.
 const PROGRESS_STEP: Duration = Duration::from_millis(50);
 
-/// What is published.
+/// The published tools.
 pub fn all() -> Vec<Tool> {
     let tool = |(name, description)| Tool {
         core: true,
@@ -49,7 +49,7 @@ pub fn all() -> Vec<Tool> {
     TOOLS.into_iter().map(tool).collect()
 }
 
-/// Calls a tool. None of them reads or changes anything, and none takes arguments.
+/// Calls a tool. No tool reads or changes data, and none has arguments.
 pub async fn call(name: &str, progress: &dyn Progress) -> Result<ToolOutput> {
     let blocks = match name {
         "test_simple_text" => vec![text("This is a simple text response for testing.")],
@@ -72,11 +72,11 @@ pub async fn call(name: &str, progress: &dyn Progress) -> Result<ToolOutput> {
                 progress.report(done, Some(100.0), "");
                 tokio::time::sleep(PROGRESS_STEP).await;
             }
-            vec![text("This tool has told how far it was.")]
+            vec![text("This tool has reported its progress.")]
         }
-        "test_streaming_elicitation" => vec![text("This tool needs nothing from its client.")],
-        "test_logging_tool" => vec![text("This tool has nothing to log.")],
-        MISSING_CAPABILITY => vec![text("This tool's client can sample.")],
+        "test_streaming_elicitation" => vec![text("This tool needs no elicitation.")],
+        "test_logging_tool" => vec![text("This tool sends no log messages.")],
+        MISSING_CAPABILITY => vec![text("The client supports sampling.")],
         other => return Err(Error::internal(format!("{other} is not a fixture"))),
     };
     Ok(ToolOutput { blocks, ..ToolOutput::default() })

@@ -8,10 +8,10 @@ use crate::app::App;
 use crate::cli::AgentCommand;
 use crate::output;
 
-/// Who did it, in the audit trail: the person at this command line.
+/// The actor in audit events of this command.
 const ACTOR: &str = "quad agent";
 
-/// Shows or changes the registry of the tenant's agents.
+/// Lists the tenant's agents, or changes one.
 pub async fn run(app: &App, command: AgentCommand, as_json: bool) -> Result<()> {
     let set_state =
         async |subject: &str, state| app.auth.set_agent_state(&app.tenant.id, subject, state, ACTOR).await;

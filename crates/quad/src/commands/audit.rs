@@ -20,13 +20,13 @@ use crate::app::App;
 use crate::cli::{Audit, AuditCommand, Tail};
 use crate::output;
 
-/// Who did it, in the audit trail: the person at this command line.
+/// The actor in audit events of this command.
 const ACTOR: &str = "quad audit";
 
-/// How often `--follow` looks for new events.
+/// How often `--follow` polls for new events.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Runs what needs no database, if that is what was asked for.
+/// Runs a command that needs no database; None if this command needs it.
 pub fn run_offline(command: &AuditCommand, as_json: bool) -> Option<Result<()>> {
     match command {
         AuditCommand::Verify { files, checkpoints } if !files.is_empty() => {
@@ -39,7 +39,7 @@ pub fn run_offline(command: &AuditCommand, as_json: bool) -> Option<Result<()>> 
     }
 }
 
-/// Runs what needs the database.
+/// Runs a command with the database.
 pub async fn run(app: &App, Audit { system, command }: Audit, as_json: bool) -> Result<()> {
     let tenant = if system { TenantId::system() } else { app.tenant.id.clone() };
     match command {
@@ -90,7 +90,7 @@ async fn tail(app: &App, tenant: &TenantId, flags: Tail, as_json: bool) -> Resul
     }
 }
 
-/// The events below one place and above another that match, newest first.
+/// The matching events between two sequence numbers, both exclusive, newest first.
 async fn events_after(
     app: &App,
     tenant: &TenantId,
@@ -100,7 +100,7 @@ async fn events_after(
     limit: usize,
 ) -> Result<Vec<AuditEvent>> {
     let mut events: Vec<AuditEvent> = Vec::new();
-    // The first page finds its own beginning, so that `--until` skips what is newer.
+    // Without a start, the first page begins at `--until` and skips newer events.
     let mut next = (filter.until.is_none()).then_some(before);
     loop {
         let (filter, remaining) = (filter.clone(), limit - events.len());
@@ -143,11 +143,11 @@ async fn export_to_file(app: &App, tenant: &TenantId, file: &Path, as_json: bool
         bar.finish_and_clear();
         return Ok(());
     }
-    // Made, never overwritten, and for the owner alone: it says who read what.
+    // A new file, readable by its owner only: it says who read what.
     let created = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     let created = created.map_err(|error| {
-        let hint = format!("Choose a file that does not exist in a folder that does: {error}");
-        Error::bad_input(format!("{} cannot be made", file.display())).hint(hint)
+        let hint = format!("Choose a new file in an existing folder: {error}");
+        Error::bad_input(format!("{} cannot be created", file.display())).hint(hint)
     })?;
     let mut out = BufWriter::new(&created);
     let exported = export::export(&app.checkpoint_signer, tenant, &mut out, progress).await?;
@@ -160,7 +160,7 @@ async fn export_to_file(app: &App, tenant: &TenantId, file: &Path, as_json: bool
         );
     } else {
         output::print_line(format_args!(
-            "{} holds events {first} to {last}; `quad audit verify {0}` checks it anywhere",
+            "{} holds events {first} to {last}; verify it anywhere with `quad audit verify {0}`",
             file.display()
         ));
     }
@@ -201,7 +201,7 @@ fn verify_files(files: &[PathBuf], checkpoints: Option<&Path>, as_json: bool) ->
             }));
         } else {
             output::print_line(format_args!(
-                "ok: event {} ({}) is among the {size} that key {kid} signed for",
+                "ok: event {} ({}) is one of {size} events that key {kid} signed",
                 verified.sequence, verified.id
             ));
             print_trust_note(checkpoints);
@@ -222,7 +222,7 @@ fn check_files(verifier: &mut Verifier, files: &[PathBuf]) -> Result<()> {
             let error = error.with_detail("file", file.display().to_string());
             match error.hint_text() {
                 Some(_) => error,
-                None => error.hint(format!("It was found in {}", file.display())),
+                None => error.hint(format!("Check the file {}", file.display())),
             }
         })?;
     }
@@ -237,10 +237,10 @@ async fn prove(app: &App, tenant: &TenantId, id: &str) -> Result<()> {
         lookup::event_by_id(sql, &event_id)?.map(|event| proof::document(sql, &event)).transpose()
     });
     let document = document.await?.ok_or_else(|| {
-        Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no event {id} in the stored chain"))
-            .hint("`quad audit tail` shows the newest ids; an archived event lies in its archive")
+        Error::new(Kind::NotFound, "NOT_FOUND", format!("Event {id} not found in the stored chain"))
+            .hint("List the newest ids with `quad audit tail`; look for older events in the archives")
     })?;
-    // A document without a proof says why.
+    // Fails with the reason if the document has no proof.
     proof::verify(&document, None)?;
     output::print_json(&document);
     Ok(())
@@ -315,8 +315,8 @@ fn check_receipt_offline(
 
 fn event_missing(receipt: &ReadReceipt) -> Error {
     let event = receipt.selector();
-    Error::new(Kind::NotFound, "NOT_FOUND", format!("Event {event}, which the receipt names, is not there"))
-        .hint("If it was archived, name the archive with --against")
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("Event {event} of the receipt was not found"))
+        .hint("Name the archive with --against if the event was archived")
 }
 
 fn print_receipt(receipt: &ReadReceipt, sequence: u64, as_json: bool) {
@@ -329,11 +329,11 @@ fn print_receipt(receipt: &ReadReceipt, sequence: u64, as_json: bool) {
         return;
     }
     output::print_line(format_args!(
-        "ok: event {sequence} ({event}) recorded this read, at version {version}"
+        "ok: event {sequence} ({event}) recorded this read at version {version}"
     ));
     match receipt.computed_hash {
-        Some(_) => output::print_line("    the contents are those that were shown"),
-        None => output::print_line("    the contents were not kept with it, so only their hash was compared"),
+        Some(_) => output::print_line("    the contents match the event"),
+        None => output::print_line("    the receipt has no contents; only the hash was compared"),
     }
 }
 
@@ -351,7 +351,7 @@ async fn archive_to_file(
     let file = file.display();
     match archived {
         None if as_json => output::print_line(json!({"archive": null})),
-        None => output::print_line(format_args!("Nothing is older than {before}")),
+        None => output::print_line(format_args!("No events before {before}")),
         Some(summary) => {
             let (first, last) = (summary.first_sequence, summary.last_sequence);
             if as_json {
@@ -360,7 +360,7 @@ async fn archive_to_file(
                 );
             } else {
                 output::print_line(format_args!(
-                    "{file} holds events {first} to {last}, which left the database; keep it"
+                    "{file} holds events {first} to {last}; they were removed from the database, so keep the file"
                 ));
             }
         }
@@ -385,31 +385,33 @@ fn print_report(report: &Report, checkpoints: Option<&Path>, as_json: bool) {
         return;
     }
     let Report { tenant, first_sequence: first, last_sequence: last, .. } = report;
-    output::print_line(format_args!("ok: events {first} to {last} of {tenant} hold together"));
+    output::print_line(format_args!("ok: the chain of {tenant} is valid from event {first} to {last}"));
     if *first > 1 {
         output::print_line(format_args!(
-            "    those before {first} are in an archive; a signed anchor vouches for them"
+            "    events before {first} are in an archive; a signed anchor covers them"
         ));
     }
     let keys: Vec<&str> = report.keys.iter().map(String::as_str).collect();
     output::print_line(format_args!(
-        "    {} checkpoints agree, the last over {} events; signed with {}",
+        "    {} checkpoints match, the last covers {} events; signed with {}",
         report.checkpoints,
         report.covered_to,
         if keys.is_empty() { "no key".to_owned() } else { keys.join(", ") },
     ));
     if checkpoints.is_some() {
-        output::print_line(format_args!("    {} checkpoints from elsewhere agree", report.trusted_matched));
+        output::print_line(format_args!("    {} trusted checkpoints match", report.trusted_matched));
     }
     print_trust_note(checkpoints);
 }
 
-/// A file alone proves only that it holds together.
+/// Says which keys were trusted. Without trusted checkpoints, a file proves only that it is consistent in itself.
 fn print_trust_note(checkpoints: Option<&Path>) {
     match checkpoints {
-        Some(file) => output::print_line(format_args!("    the keys are those of {}", file.display())),
+        Some(file) => {
+            output::print_line(format_args!("    the keys were checked against {}", file.display()))
+        }
         None => output::print_line(
-            "    nothing from elsewhere vouches for the keys: name a kept checkpoint file with --checkpoints",
+            "    the keys were not checked: name a trusted checkpoint file with --checkpoints",
         ),
     }
 }
@@ -420,14 +422,15 @@ fn load_trusted_checkpoints(file: Option<&Path>) -> Result<Option<TrustedCheckpo
     if trusted.unreadable_lines > 0 {
         tracing::warn!(
             lines = trusted.unreadable_lines,
-            "some lines of {} are no checkpoints",
+            "skipped lines of {} that are not checkpoints",
             file.display()
         );
     }
     Ok(Some(trusted))
 }
 
-/// The proof in a file, if it is one: a single JSON object, however it is laid out. An export has one object a line.
+/// The proof in a file, or None if the file is an export. A proof is one JSON object in any layout; an export has one
+/// object a line.
 fn read_proof(file: &Path) -> Result<Option<Value>> {
     let mut text = Vec::new();
     let read = open(file)?.take(limits::LINE_BYTES_MAX).read_to_end(&mut text);

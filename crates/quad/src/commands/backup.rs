@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::app::App;
 use crate::output;
 
-/// Copies the database and says how far it is.
+/// Copies the database, with a progress bar.
 pub async fn run(app: &App, file: &Path, as_json: bool) -> Result<()> {
     let bar = new_bar("pages");
     let progress = {
@@ -24,12 +24,12 @@ pub async fn run(app: &App, file: &Path, as_json: bool) -> Result<()> {
     if as_json {
         output::print_line(json!({"backup": file.display().to_string()}));
     } else {
-        output::print_line(format_args!("{} holds the database as of now", file.display()));
+        output::print_line(format_args!("{} is a copy of the database as of now", file.display()));
     }
     Ok(())
 }
 
-/// A bar on standard error; nothing is drawn where that is not a terminal.
+/// A progress bar on standard error. Nothing is drawn if that is not a terminal.
 pub fn new_bar(unit: &'static str) -> ProgressBar {
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}") {

@@ -13,10 +13,10 @@ use crate::app::App;
 use crate::cli::{BkendCommand, OrgCommand};
 use crate::output;
 
-/// Who did it, in the audit trail: the person at this command line.
+/// The actor in audit events of this command.
 const ACTOR: &str = "quad bkend";
 
-/// Organizations, and loading what others exported.
+/// Manages organizations, or loads a backend from a file.
 pub async fn run(app: &App, command: BkendCommand, as_json: bool) -> Result<()> {
     match command {
         BkendCommand::Org { command: OrgCommand::Add { name, slug, id } } => {
@@ -50,14 +50,14 @@ async fn load(app: &App, file: &Path, as_json: bool) -> Result<()> {
     if as_json {
         output::print_json(&json!({"created": loaded.created, "skipped": loaded.skipped}));
     } else {
-        output::print_line(format_args!("{} created, {} there already", loaded.created, loaded.skipped));
+        output::print_line(format_args!("{} created, {} already present", loaded.created, loaded.skipped));
     }
     Ok(())
 }
 
 fn organization_id(text: &str) -> Result<OrganizationId> {
     OrganizationId::parse(text)
-        .ok_or_else(|| Error::bad_input("An id is 1 to 64 letters, digits, hyphens and underscores"))
+        .ok_or_else(|| Error::bad_input("An id must be 1 to 64 letters, digits, hyphens and underscores"))
 }
 
 fn print_organizations(organizations: &[Organization], as_json: bool) {

@@ -15,10 +15,10 @@ use crate::app::{AgentDirectoryAdapter, App};
 use crate::cli::{BrainAdd, BrainCommand, BrainImport};
 use crate::output;
 
-/// Who did it, in the audit trail: the person at this command line.
+/// The actor in audit events of this command.
 const ACTOR: &str = "quad brain";
 
-/// Brings money in, and out again.
+/// Imports, adds, loads and exports ledger data, and manages evidence.
 pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> {
     let writer = WriteContext::from(&app.tenant.id);
     match command {
@@ -48,7 +48,7 @@ pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> 
                 );
             } else {
                 output::print_line(format_args!(
-                    "{} created, {} updated, {} there already",
+                    "{} created, {} updated, {} already present",
                     loaded.created, loaded.updated, loaded.skipped
                 ));
             }
@@ -63,7 +63,7 @@ pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> 
                 output::print_json(&json!({"agent": agent, "released_at": at, "extracted": extracted}));
             } else {
                 output::print_line(format_args!(
-                    "{agent} is released; {extracted} contributions were read into the ledger"
+                    "{agent} is released; {extracted} contributions were imported into the ledger"
                 ));
             }
             Ok(())
@@ -73,7 +73,7 @@ pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> 
             if as_json {
                 output::print_json(&json!({"id": id, "tombstoned_at": at}));
             } else {
-                output::print_line(format_args!("{id} is withdrawn since {at}"));
+                output::print_line(format_args!("{id} was withdrawn at {at}"));
             }
             Ok(())
         }
@@ -123,7 +123,7 @@ async fn run_import(app: &App, writer: &WriteContext, flags: &BrainImport, as_js
     Ok(())
 }
 
-/// Names the file that a refusal is about.
+/// Adds the file name to an error about its content.
 fn with_file_name(file: &Path, error: Error) -> Error {
     if error.kind() == quad_core::Kind::Internal {
         return error;
@@ -168,13 +168,13 @@ fn report_json(file: &Path, report: &FileReport) -> Value {
 
 fn print_report(file: &Path, report: &FileReport, dry_run: bool) {
     let evidence = report.raw_id.as_deref().map(|id| format!(", evidence {id}")).unwrap_or_default();
-    let resumed = if report.is_resumed { ", goes on where it was interrupted" } else { "" };
+    let resumed = if report.is_resumed { ", continues an interrupted import" } else { "" };
     output::print_line(format_args!("{}: {}{evidence}{resumed}", file.display(), report.format));
     for setting in report.mapping.iter().flat_map(|mapping| mapping.lines()) {
         output::print_line(format_args!("  --map '{setting}'"));
     }
     let (added, existing) =
-        if dry_run { ("would be added", "are there") } else { ("added", "there already") };
+        if dry_run { ("would be added", "are present") } else { ("added", "already present") };
     for statement in &report.statements {
         let id = statement.account_id.as_deref().unwrap_or("a new account");
         let new_marker = if statement.is_new_account { ", new" } else { "" };
@@ -200,7 +200,7 @@ fn print_report(file: &Path, report: &FileReport, dry_run: bool) {
     }
     let unnamed = transfers.ambiguous - transfers.messages.len();
     if unnamed > 0 {
-        output::print_line(format_args!("  and {unnamed} more that stay unpaired"));
+        output::print_line(format_args!("  {unnamed} more stay unpaired"));
     }
 }
 
@@ -225,7 +225,7 @@ async fn run_export(app: &App, file: &Path, as_json: bool) -> Result<()> {
     Ok(())
 }
 
-/// What was typed, as the line of a load has it.
+/// The kind and fields of a row, in the form of `quad brain load`.
 fn add_fields(command: BrainAdd) -> (&'static str, Map<String, Value>) {
     let (kind, value) = match command {
         BrainAdd::Account { name, currency, account_type, institution, number, balance, id } => (

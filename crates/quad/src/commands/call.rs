@@ -10,12 +10,12 @@ use serde_json::{Map, Value};
 use crate::app::App;
 use crate::output;
 
-/// Prints the result. `--json` prints it on one line.
+/// Calls a tool and prints the result; with `--json`, on one line.
 pub async fn run(app: &App, tool: &str, arguments: &str, as_json: bool) -> Result<()> {
     let arguments = parse_arguments(arguments)?;
     let output = app.resolver.call_tool(&app.local_agent(), View::All, tool, arguments, &NoProgress).await?;
     if output.is_error {
-        return Err(Error::new(Kind::Internal, "TOOL_FAILED", "The tool reported a failure"));
+        return Err(Error::new(Kind::Internal, "TOOL_FAILED", "The tool reported an error"));
     }
     match output.structured {
         Some(json) if as_json => output::print_line(json.as_str()),
@@ -40,7 +40,7 @@ fn parse_arguments(arguments: &str) -> Result<Map<String, Value>> {
         arguments
     };
     serde_json::from_str(arguments).map_err(|error| {
-        Error::bad_input(format!("The arguments are not a JSON object: {error}"))
+        Error::bad_input(format!("The arguments must be a JSON object: {error}"))
             .hint(r#"Quote them for the shell: quad call backend_org_get '{"organizationId":"…"}'"#)
     })
 }

@@ -7,7 +7,8 @@ use crate::cli::Client;
 use crate::client_snippet::{ConnectionTarget, snippet};
 use crate::{config, local_token, output};
 
-/// Prints the snippet to standard output, and where it belongs to standard error: the output can be piped into a file.
+/// Prints the snippet to standard output and the file name to standard error, so that the output can be piped into a
+/// file.
 pub async fn run(app: &App, client: Client, http: bool) -> Result<()> {
     let program = std::env::current_exe().map_err(Error::internal)?;
     let token;
@@ -20,7 +21,7 @@ pub async fn run(app: &App, client: Client, http: bool) -> Result<()> {
     };
     let (text, file) = snippet(client, &target);
     output::print_line(text);
-    eprintln!("This belongs into {file}");
+    eprintln!("Paste this into {file}");
     Ok(())
 }
 
@@ -28,12 +29,14 @@ fn no_local_agent() -> Error {
     Error::new(
         Kind::Conflict,
         "AGENT_QUARANTINED",
-        "The local agent is kept out, so there is no token for it",
+        "The local agent is quarantined or revoked, so it has no token",
     )
-    .hint("`quad agent list` shows its state; `quad token mint` makes a token for another agent")
+    .hint(
+        "Look up its state with `quad agent list`, or mint a token for another agent with `quad token mint`",
+    )
 }
 
-/// The client starts us from a folder of its own, so every path is absolute.
+/// The arguments of `quad stdio`. The client starts it in another folder, so every path is absolute.
 fn stdio_arguments(app: &App) -> Result<Vec<String>> {
     let absolute = |path: &std::path::Path| {
         std::path::absolute(path).map(|path| path.display().to_string()).map_err(Error::internal)

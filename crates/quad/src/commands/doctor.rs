@@ -13,14 +13,14 @@ use crate::app::App;
 use crate::config::Config;
 use crate::output;
 
-/// One thing that was looked at.
+/// The result of one check.
 struct Finding {
     check: String,
-    /// What was seen, or what is wrong and what to do.
+    /// A summary, or the problem and what to do.
     result: Result<String, String>,
 }
 
-/// Looks at everything and says what it found; fails if anything is not in order.
+/// Runs all checks and prints their results. Fails if one of them fails.
 pub async fn run(config: Config, deep: bool, as_json: bool) -> Result<()> {
     let mut findings = vec![check_data_dir(&config)];
     match App::open(config).await {
@@ -48,17 +48,17 @@ pub async fn run(config: Config, deep: bool, as_json: bool) -> Result<()> {
 fn check_data_dir(config: &Config) -> Finding {
     let folder = &config.data_dir;
     let result = match std::fs::metadata(folder) {
-        Err(_) => Ok(format!("{} will be made", folder.display())),
+        Err(_) => Ok(format!("{} will be created", folder.display())),
         Ok(metadata) if !metadata.is_dir() => Err(format!("{} is not a folder", folder.display())),
         Ok(_) => match world_readable_path(config) {
-            Some(file) => Err(format!("{0} can be read by others; run chmod 600 {0}", file.display())),
+            Some(file) => Err(format!("{0} is readable by other users; run chmod 600 {0}", file.display())),
             None => Ok(folder.display().to_string()),
         },
     };
     Finding { check: "data folder".to_owned(), result }
 }
 
-/// The first file of the data folder that others can read, of those that hold data or keys.
+/// The first data or key file that other users can read.
 fn world_readable_path(config: &Config) -> Option<PathBuf> {
     let files = ["quad.db", "quad.db-wal", "signing.key", "quad.key"].map(|name| config.data_dir.join(name));
     files
@@ -66,7 +66,7 @@ fn world_readable_path(config: &Config) -> Option<PathBuf> {
         .find(|file| std::fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0))
 }
 
-/// The newest block of the audit chain must end where the head says.
+/// Checks that the newest audit block ends with the sequence and hash of the head.
 async fn check_chain(app: &App) -> Finding {
     let chain_state = app.store.read(&app.tenant.id, |snapshot| {
         let tenant = snapshot.tenant().as_str().to_owned();
@@ -83,8 +83,8 @@ async fn check_chain(app: &App) -> Finding {
         Ok((head.int(0)?, last.last_sequence() == head.int(0)? && hash.as_deref() == head.opt_text(1)?))
     });
     let result = match chain_state.await {
-        Ok((events, true)) => Ok(format!("{events} events, the newest as the head says")),
-        Ok((_, false)) => Err("the newest audit events do not match the head: restore a backup".to_owned()),
+        Ok((events, true)) => Ok(format!("{events} events, the newest matches the head")),
+        Ok((_, false)) => Err("the newest audit event does not match the head; restore a backup".to_owned()),
         Err(error) => Err(error.cause_chain()),
     };
     Finding { check: "audit chain".to_owned(), result }
@@ -93,7 +93,7 @@ async fn check_chain(app: &App) -> Finding {
 async fn check_read(app: &App) -> Finding {
     let page = app.resolver.list(&app.local_agent(), View::All, None).await;
     let result = match page {
-        Ok(page) => Ok(format!("{} addresses on the first page", page.entries.len())),
+        Ok(page) => Ok(format!("{} resources on the first page", page.entries.len())),
         Err(error) => Err(format!("{}: {}", error.message(), error.cause_chain())),
     };
     Finding { check: "reading".to_owned(), result }
@@ -110,7 +110,7 @@ async fn check_tokens(app: &App) -> Finding {
     Finding { check: "tokens".to_owned(), result }
 }
 
-/// Every tenant's memory, all of it.
+/// Checks every tenant's whole memory graph and its search index.
 async fn check_memories(app: &App) -> Vec<Finding> {
     let tenants = match quad_store::tenant::list(&app.store).await {
         Ok(tenants) => tenants,
@@ -128,17 +128,15 @@ async fn check_memories(app: &App) -> Vec<Finding> {
                 result: Err(format!("{}; restore a backup", error.cause_chain())),
             }),
             Ok(report) => {
-                let summary = format!(
-                    "{} nodes and {} edges agree with all that is said of them",
-                    report.nodes, report.edges
-                );
+                let summary =
+                    format!("{} nodes and {} edges match the counters and lists", report.nodes, report.edges);
                 findings.push(Finding {
                     check: graph_check,
                     result: check_result(summary, &report.violations, REPAIR_HINT),
                 });
                 let remedy =
-                    format!("delete {}: it is made anew", app.memory.index_folder(&tenant.id).display());
-                let summary = "agrees with the nodes".to_owned();
+                    format!("delete {}; it is built again", app.memory.index_folder(&tenant.id).display());
+                let summary = "matches the nodes".to_owned();
                 findings.push(Finding {
                     check: index_check,
                     result: check_result(summary, &report.index_violations, &remedy),
@@ -149,9 +147,9 @@ async fn check_memories(app: &App) -> Vec<Finding> {
     findings
 }
 
-/// What to do about a graph that does not agree with itself.
-const REPAIR_HINT: &str = "restore a backup, or `quad memory export` what is there and `quad memory import` it into a new data folder: \
-    it is then counted anew, and what leads nowhere is left out";
+/// What to do about an inconsistent graph.
+const REPAIR_HINT: &str = "restore a backup, or run `quad memory export` and `quad memory import` into a new data folder: \
+    the import counts again and skips edges without an end";
 
 fn check_result(summary: String, faults: &[String], remedy: &str) -> Result<String, String> {
     if faults.is_empty() { Ok(summary) } else { Err(format!("{}; {remedy}", faults.join("; "))) }

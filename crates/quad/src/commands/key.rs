@@ -8,10 +8,10 @@ use crate::app::App;
 use crate::cli::KeyCommand;
 use crate::output;
 
-/// Who did it, in the audit trail: the person at this command line.
+/// The actor in audit events of this command.
 const ACTOR: &str = "quad key";
 
-/// Shows or changes the keys. They belong to the server, not to a tenant.
+/// Lists, rotates or drops signing keys. They belong to the server, not to a tenant.
 pub async fn run(app: &App, command: KeyCommand, as_json: bool) -> Result<()> {
     match command {
         KeyCommand::Rotate => {
@@ -20,7 +20,7 @@ pub async fn run(app: &App, command: KeyCommand, as_json: bool) -> Result<()> {
                 output::print_json(&new_key.to_json());
             } else {
                 output::print_line(format_args!(
-                    "{} signs from now on; the tokens made so far stay good",
+                    "{} is the signing key from now on; existing tokens stay valid",
                     new_key.kid
                 ));
             }
@@ -40,7 +40,7 @@ pub async fn run(app: &App, command: KeyCommand, as_json: bool) -> Result<()> {
                 output::print_json(&json!({"kid": kid, "dropped": true}));
             } else {
                 output::print_line(format_args!(
-                    "{kid} is dropped; the tokens that it signed stop working with the next call"
+                    "{kid} is deleted; the tokens that it signed are invalid from now on"
                 ));
             }
         }
@@ -54,5 +54,5 @@ fn print_key(key: &KeyRecord) {
         Some(until) => format!("has tokens until {until}"),
         None => "has no tokens".to_owned(),
     };
-    output::print_line(format_args!("{}  {state}  made {}  {usage}", key.kid, key.created_at));
+    output::print_line(format_args!("{}  {state}  created {}  {usage}", key.kid, key.created_at));
 }

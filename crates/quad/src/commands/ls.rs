@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::output;
 
-/// Prints every address that can be read, one a line.
+/// Prints every readable resource, one a line.
 pub async fn run(app: &App, prefix: Option<&str>, as_json: bool) -> Result<()> {
     let caller = app.local_agent();
     let mut cursor: Option<String> = None;

@@ -10,7 +10,7 @@ use quad_markdoc::limits::SOURCE_BYTES_MAX;
 use crate::cli::MarkdocCommand;
 use crate::output;
 
-/// Documents as trees.
+/// Parses documents.
 pub fn run(command: &MarkdocCommand) -> Result<()> {
     match command {
         MarkdocCommand::Ast { file } => print_ast(file),
@@ -27,8 +27,8 @@ fn print_ast(file: &Path) -> Result<()> {
     };
     let bytes = bytes.map_err(|error| Error::bad_input(format!("{name} cannot be read: {error}")))?;
     if bytes.len() > SOURCE_BYTES_MAX {
-        let message = format!("{name} is longer than the {SOURCE_BYTES_MAX} bytes that a document may have");
-        return Err(Error::new(Kind::Limit, "DOCUMENT_TOO_LONG", message).hint("split it"));
+        let message = format!("{name} is too long: a document has at most {SOURCE_BYTES_MAX} bytes");
+        return Err(Error::new(Kind::Limit, "DOCUMENT_TOO_LONG", message).hint("Split the document"));
     }
     let source = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -44,7 +44,7 @@ fn print_ast(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Reads as much as a document may have, and one byte more to see whether there is more.
+/// Reads the largest document and one byte more, which tells that the source is too long.
 fn read_limited(source: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(SOURCE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;

@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::cli::{MemoryCommand, MemoryFormat};
 use crate::output;
 
-/// Memories in and out, as files.
+/// Imports or exports memories.
 pub async fn run(app: &App, command: MemoryCommand, as_json: bool) -> Result<()> {
     match command {
         MemoryCommand::Import { file } => import(app, &file, as_json).await,
@@ -43,7 +43,7 @@ async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
         .await;
     progress.finish();
     let (format, imported) = imported?;
-    // What searches derive is written now rather than while somebody waits for an answer.
+    // Write the search index now, so that the next search does not wait for it.
     progress = Progress::new("indexing");
     app.memory.wait_for_index().await?;
     app.store.truncate_wal().await?;
@@ -67,12 +67,12 @@ async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
         }));
     } else {
         output::print_line(format_args!(
-            "{} nodes, {} edges and {} sessions added; {} nodes and edges were there already",
+            "{} nodes, {} edges and {} sessions added; {} nodes and edges already present",
             imported.nodes, imported.edges, imported.sessions, imported.existing
         ));
         let left_out = [
-            (imported.edges_left_out, "edges left out: an end was forgotten, or they go in a circle"),
-            (imported.vectors_left_out, "vectors left out: they are not of the graph's dimension"),
+            (imported.edges_left_out, "edges skipped: an end was forgotten, or the edge would close a cycle"),
+            (imported.vectors_left_out, "vectors skipped: their dimension differs from the graph's"),
         ];
         for (count, reason) in left_out.into_iter().filter(|(count, _)| *count > 0) {
             output::print_line(format_args!("{count} {reason}"));
@@ -81,21 +81,21 @@ async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
     if bad_lines.count == 0 {
         return Ok(());
     }
-    Err(Error::new(Kind::BadInput, "LINES_LEFT_OUT", format!("{} lines could not be used", bad_lines.count))
-        .hint("The rest is in. Mend these lines and import the file again: what is in is not taken twice")
+    Err(Error::new(Kind::BadInput, "LINES_LEFT_OUT", format!("{} lines could not be read", bad_lines.count))
+        .hint("Fix these lines and import the file again. The other lines are imported; they are not added twice")
         .with_detail("lines", bad_lines.count))
 }
 
 async fn export(app: &App, file: &Path, format: FileFormat, as_json: bool) -> Result<()> {
-    // Made, never overwritten, and for the owner alone: it is what somebody remembers.
+    // A new file, readable by its owner only: it holds private memories.
     let created = std::fs::OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(file);
     let created = created.map_err(|error| {
-        let hint = format!("Choose a file that does not exist in a folder that does: {error}");
-        Error::bad_input(format!("{} cannot be made", file.display())).hint(hint)
+        let hint = format!("Choose a new file in an existing folder: {error}");
+        Error::bad_input(format!("{} cannot be created", file.display())).hint(hint)
     })?;
     let exported = write_export(app, created, format).await;
     if exported.is_err() {
-        // Half a graph is worse than none.
+        // An incomplete export must not be mistaken for a complete one.
         let _ = std::fs::remove_file(file);
     }
     let exported = exported?;
@@ -117,7 +117,8 @@ async fn export(app: &App, file: &Path, format: FileFormat, as_json: bool) -> Re
     Ok(())
 }
 
-/// Through a file without a name: a snapshot that is lost half-way is read again, and what was printed cannot be taken back.
+/// Exports to an unlinked temporary file first: a lost snapshot makes the export start again, and printed output cannot
+/// be taken back.
 async fn export_to_stdout(app: &App, format: FileFormat) -> Result<()> {
     let name = app.config.data_dir.join(format!("export-{}.tmp", std::process::id()));
     let created = std::fs::OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&name);
@@ -125,7 +126,7 @@ async fn export_to_stdout(app: &App, format: FileFormat) -> Result<()> {
     std::fs::remove_file(&name).map_err(Error::internal)?;
     write_export(app, created.try_clone().map_err(Error::internal)?, format).await?;
     std::io::Seek::rewind(&mut created).map_err(Error::internal)?;
-    // A reader that has seen enough closes the pipe.
+    // A closed pipe is not an error: the reader stopped reading.
     let _ = std::io::copy(&mut created, &mut std::io::stdout());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! One file a command. Each opens the same [`App`](crate::app::App) and goes through the same resolver as the server.
+//! One file per command. Each opens an [`App`] and uses the same resolver as the server.
 
 mod agent;
 mod audit;
@@ -29,13 +29,13 @@ use crate::app::App;
 use crate::cli::{Cli, Command, PluginSet, RefraktCommand};
 use crate::config::Config;
 
-/// The server's name, as clients see it.
+/// The server's name in the protocol.
 const SERVER_NAME: &str = "quadrivium";
 
-/// The server's version, as clients see it.
+/// The server's version in the protocol.
 const SERVER_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Runs a command to its end.
+/// Runs a command.
 pub async fn run(cli: Cli) -> Result<()> {
     let json = cli.common.json;
     let is_serve = matches!(cli.command, Command::Serve(_));

@@ -1,4 +1,4 @@
-//! How far something long is: a bar on a terminal, a line every few seconds elsewhere.
+//! Progress of long operations: a bar on a terminal, otherwise a line every few seconds.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use indicatif::ProgressBar;
 
 use super::backup::new_bar;
 
-/// How often a line is printed where there is no terminal.
+/// How often a line is printed without a terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What is shown on standard error while something runs.
+/// Progress on standard error.
 #[derive(Clone)]
 pub struct Progress {
     label: &'static str,
@@ -19,13 +19,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins to show.
+    /// Starts showing progress.
     pub fn new(label: &'static str) -> Progress {
         let is_terminal = std::io::stderr().is_terminal();
         Progress { label, bar: is_terminal.then(|| new_bar(label)), last_line: Instant::now() }
     }
 
-    /// So much of so much is done; `details` says more of it.
+    /// Shows `done` of `total`, and `details`.
     pub fn update(&mut self, done: u64, total: u64, details: &str) {
         if let Some(bar) = &self.bar {
             bar.set_length(total);
@@ -38,7 +38,7 @@ impl Progress {
         }
     }
 
-    /// Says something that does not belong to the bar.
+    /// Prints a line without disturbing the bar.
     pub fn print_line(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| drop(writeln!(std::io::stderr(), "{line}"))),
@@ -46,7 +46,7 @@ impl Progress {
         }
     }
 
-    /// Ends it.
+    /// Removes the bar.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

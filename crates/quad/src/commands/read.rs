@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::output;
 
-/// Prints the contents as they are; with `--json`, as a reply carries them.
+/// Prints the contents; with `--json`, in the form of a reply.
 pub async fn run(app: &App, uri: &str, as_json: bool) -> Result<()> {
     let answer = app.resolver.read(&app.local_agent(), View::All, uri).await?;
     if as_json {
@@ -32,7 +32,7 @@ pub async fn run(app: &App, uri: &str, as_json: bool) -> Result<()> {
             }
             Body::Text(text) => output::print_line(text),
             Body::Blob(bytes) => {
-                // A closed pipe means that the reader has seen enough.
+                // A closed pipe is not an error: the reader stopped reading.
                 let _ = std::io::stdout().write_all(bytes);
             }
         }

@@ -1,4 +1,5 @@
-//! `quad refrakt detect|contracts|reference|inspect|render|plan …`: the tools of the project, in a form for people.
+//! `quad refrakt detect|contracts|reference|inspect|render|plan …`: calls the project's tools and prints text for
+//! people.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -13,7 +14,7 @@ use crate::app::App;
 use crate::cli::{PlanCommand, PlanCreate, PlanUpdate, RefraktCommand};
 use crate::output;
 
-/// The project at this command line.
+/// Runs a command of the project scheme.
 pub async fn run(app: &App, command: RefraktCommand, as_json: bool) -> Result<()> {
     match command {
         RefraktCommand::Detect => {
@@ -52,7 +53,7 @@ pub async fn run(app: &App, command: RefraktCommand, as_json: bool) -> Result<()
     }
 }
 
-/// Renders with all official runes: neither a project nor a database is needed.
+/// Renders with all official runes. Needs neither a project nor a database.
 pub fn render_with_all(file: &Path, as_json: bool) -> Result<()> {
     let rendered = quad_refrakt::render(&Catalogue::all_builtin(), &read_source(file)?)?;
     print_result(&rendered, as_json, print_html)
@@ -121,7 +122,7 @@ async fn create(app: &App, flags: PlanCreate, as_json: bool) -> Result<()> {
     print_result(&created, as_json, |created| match created["diff"].as_str() {
         Some(diff) => output::print_line(diff.trim_end()),
         None => output::print_line(format_args!(
-            "{} is in {}",
+            "{} created in {}",
             as_text(&created["id"]),
             as_text(&created["file"])
         )),
@@ -156,21 +157,21 @@ async fn update(app: &App, flags: PlanUpdate, as_json: bool) -> Result<()> {
                 Some(diff) if !diff.is_empty() => output::print_line(diff.trim_end()),
                 _ if entity["changed"] == true => {
                     output::print_line(format_args!(
-                        "{} is changed in {}",
+                        "{} changed in {}",
                         as_text(&entity["id"]),
                         as_text(&entity["file"])
                     ));
                 }
-                _ => output::print_line(format_args!("{} is so already", as_text(&entity["id"]))),
+                _ => output::print_line(format_args!("{} unchanged", as_text(&entity["id"]))),
             }
         }
     })
 }
 
-/// Calls a tool, with those of the arguments that were given.
+/// Calls a tool without the empty arguments.
 async fn call_tool(app: &App, tool: &str, arguments: Value) -> Result<Value> {
     let Value::Object(mut arguments) = arguments else {
-        return Err(Error::internal("arguments are an object"));
+        return Err(Error::internal("tool arguments must be an object"));
     };
     let is_empty_value = |value: &Value| match value {
         Value::Null => true,
@@ -180,7 +181,7 @@ async fn call_tool(app: &App, tool: &str, arguments: Value) -> Result<Value> {
     };
     arguments.retain(|_, value| !is_empty_value(value));
     let output = app.resolver.call_tool(&app.local_agent(), View::All, tool, arguments, &NoProgress).await?;
-    output.structured_value().ok_or_else(|| Error::internal("a tool without a result"))
+    output.structured_value().ok_or_else(|| Error::internal("the tool returned no structured result"))
 }
 
 fn print_result(value: &Value, as_json: bool, print_text: impl FnOnce(&Value)) -> Result<()> {
@@ -194,7 +195,8 @@ fn print_result(value: &Value, as_json: bool, print_text: impl FnOnce(&Value)) -
 
 fn parse_setting(setting: &str) -> Result<(&str, &str)> {
     setting.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
-        Error::bad_input(format!("{setting} is no setting")).hint("Write NAME=VALUE, such as priority=high")
+        Error::bad_input(format!("{setting} must be NAME=VALUE"))
+            .hint("Write NAME=VALUE, such as priority=high")
     })
 }
 
@@ -286,14 +288,14 @@ fn print_status(status: &Value) {
     }
     let warnings = as_list(&status["warnings"]).len();
     if warnings > 0 {
-        output::print_line(format_args!("{warnings} warnings; `quad refrakt plan validate` lists them"));
+        output::print_line(format_args!("{warnings} warnings; list them with `quad refrakt plan validate`"));
     }
 }
 
 fn print_next(next: &Value) {
     let items = as_list(&next["items"]);
     if items.is_empty() {
-        output::print_line("Nothing can be started now; `quad refrakt plan status` says what is blocked");
+        output::print_line("Nothing can be started now; see what is blocked with `quad refrakt plan status`");
     }
     for item in items {
         let (priority, complexity) = (as_text(&item["priority"]), as_text(&item["complexity"]));

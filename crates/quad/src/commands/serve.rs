@@ -18,10 +18,10 @@ use crate::client_snippet::{ConnectionTarget, snippet};
 use crate::config::RateSetting;
 use crate::{local_token, output};
 
-/// Serves until it is told to stop.
+/// Serves over HTTP until SIGINT or SIGTERM.
 pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
     let settings = app.config.serve(flags)?;
-    app.store.set_audit_mode(app.config.audit_mode(flags.audit)?);
+    app.store.set_audit_mode(app.config.audit_mode(flags.audit));
     let listener = bind(&settings.listen).await?;
     let bound = listener.local_addr().map_err(Error::internal)?;
     let authorization_servers = settings.issuer.iter().map(|issuer| issuer.issuer.clone()).collect();
@@ -63,7 +63,7 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
     result
 }
 
-/// The rate that the settings say. Where they say nothing, a loopback port has no limit: its callers are this machine's own.
+/// The configured rate limit. By default, loopback has none, since its callers are local.
 fn rate_limit(configured: RateSetting, bound: SocketAddr) -> Option<RateLimit> {
     match configured {
         RateSetting::Limited(limit) => Some(limit),
@@ -76,25 +76,24 @@ async fn bind(listen: &str) -> Result<TcpListener> {
     TcpListener::bind(listen).await.map_err(|error| {
         let hint = match error.kind() {
             std::io::ErrorKind::AddrInUse => {
-                "Another program listens there; choose another port with --listen"
+                "Choose another port with --listen; another program uses this one"
             }
-            _ => "--listen takes an address of this machine and a port, such as 127.0.0.1:4704",
+            _ => "Give --listen an address of this machine and a port, such as 127.0.0.1:4704",
         };
         Error::new(Kind::BadInput, "LISTEN_FAILED", format!("Cannot listen on {listen}: {error}")).hint(hint)
     })
 }
 
-/// Without tokens everyone who reaches the port is the local agent, so only this machine may reach it.
+/// Refuses an address beyond loopback: without tokens, every request acts as the local agent.
 fn require_loopback(bound: SocketAddr) -> Result<()> {
     if bound.ip().is_loopback() {
         return Ok(());
     }
-    Err(Error::bad_input(format!("--no-auth would let everyone who reaches {bound} act as you")).hint(
-        "Listen on 127.0.0.1, or leave --no-auth out and give each client a token with `quad token mint`",
-    ))
+    Err(Error::bad_input(format!("--no-auth is allowed on loopback only, not on {bound}"))
+        .hint("Listen on 127.0.0.1, or remove --no-auth and give each client a token with `quad token mint`"))
 }
 
-/// The three things to copy.
+/// Prints the endpoint, the token and a client configuration.
 fn print_banner(app: &App, endpoint: &str, no_auth: bool, token: Option<&str>, as_json: bool) {
     if as_json {
         output::print_line(json!({"endpoint": endpoint, "token": token, "dataDir": app.config.data_dir}));
@@ -106,15 +105,15 @@ fn print_banner(app: &App, endpoint: &str, no_auth: bool, token: Option<&str>, a
     output::print_line(format_args!("  endpoint  {endpoint}"));
     match token {
         Some(token) => output::print_line(format_args!("  token     {token}")),
-        None if no_auth => output::print_line(
-            "  token     none needed (--no-auth): everyone on this machine is the local agent",
-        ),
+        None if no_auth => {
+            output::print_line("  token     not needed (--no-auth): every request is the local agent's")
+        }
         None => output::print_line(
-            "  token     none: the local agent is kept out; `quad agent list` shows its state",
+            "  token     none: the local agent is quarantined or revoked, see `quad agent list`",
         ),
     }
     output::print_line(format_args!(
-        "\nFor Claude Code, in {file} (`quad client-config` knows other clients):\n{text}\n"
+        "\nFor Claude Code, in {file} (for other clients see `quad client-config`):\n{text}\n"
     ));
     output::print_line("Stop with Ctrl-C.");
 }

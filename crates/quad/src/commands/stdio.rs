@@ -8,21 +8,21 @@ use super::{SERVER_NAME, SERVER_VERSION};
 use crate::app::App;
 use crate::cli::Stdio;
 
-/// Serves the client at the other end of the pipes until it closes them.
+/// Serves one client on standard input and output, until it closes the input.
 pub async fn run(app: App, flags: &Stdio) -> Result<()> {
-    app.store.set_audit_mode(app.config.audit_mode(flags.audit)?);
+    app.store.set_audit_mode(app.config.audit_mode(flags.audit));
     tokio::spawn(app.checkpoint_signer.clone().run());
     tokio::spawn(app.project.clone().watch());
     let store = app.store.clone();
     let options = StdioOptions {
         principal: app.local_agent(),
         view: app.view(flags.only.as_deref())?,
-        all_tools: app.config.all_tools(flags.tools)?,
+        all_tools: app.config.all_tools(flags.tools),
         resolver: app.resolver,
         name: SERVER_NAME,
         version: SERVER_VERSION,
     };
-    // As a task: what it starts then runs on the same thread, and no other has to be woken for a line.
+    // In a spawned task: tasks that it starts run on the same worker thread, so that a line wakes no other thread.
     let task = tokio::spawn(stdio::serve(options, stdio_fds::input(), stdio_fds::output()));
     let result = task.await.map_err(Error::internal)?.map_err(Error::internal);
     store.flush_audit().await?;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::output;
 
-/// Prints the address templates with what they are.
+/// Prints the address templates with their titles.
 pub fn run(app: &App, as_json: bool) -> Result<()> {
     let templates = app.resolver.templates(View::All);
     if as_json {

@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::cli::TenantCommand;
 use crate::output;
 
-/// Makes or lists tenants.
+/// Creates or lists tenants.
 pub async fn run(app: &App, command: TenantCommand, as_json: bool) -> Result<()> {
     match command {
         TenantCommand::Add { name } => {

@@ -8,10 +8,10 @@ use crate::app::App;
 use crate::cli::{Mint, TokenCommand};
 use crate::output;
 
-/// Who did it, in the audit trail: the person at this command line.
+/// The actor in audit events of this command.
 const ACTOR: &str = "quad token";
 
-/// Makes, lists or withdraws tokens of the tenant.
+/// Mints, lists or revokes tokens of the tenant.
 pub async fn run(app: &App, command: TokenCommand, as_json: bool) -> Result<()> {
     match command {
         TokenCommand::Mint(flags) => mint(app, flags, as_json).await,
@@ -30,7 +30,7 @@ pub async fn run(app: &App, command: TokenCommand, as_json: bool) -> Result<()> 
             if as_json {
                 output::print_json(&revoked.to_json());
             } else {
-                output::print_line(format_args!("{id} is revoked; it stops working with the next call"));
+                output::print_line(format_args!("{id} is revoked; the next request with it is refused"));
             }
             Ok(())
         }

@@ -11,13 +11,13 @@ use super::{SERVER_NAME, SERVER_VERSION};
 use crate::app::App;
 use crate::output;
 
-/// Messages that may wait to be printed; a terminal is slower than a database.
+/// How many messages may wait to be printed, since a terminal is slower than the database.
 const PRINT_QUEUE: usize = 256;
 
-/// Prints a line for every change. This is a client like any other: it subscribes through the protocol, inside the process.
+/// Prints a line for every change. It subscribes through the protocol, in this process, like any client.
 pub async fn run(app: App, uri: &str, as_json: bool) -> Result<()> {
     let caller = app.local_agent();
-    // A subscription leaves out what cannot be read, without a reason; a read says why.
+    // A subscription silently omits unreadable addresses; this read returns the reason.
     app.resolver.read(&caller, View::All, uri).await?;
     tokio::spawn(app.project.clone().watch());
     let state = ServerState::new(ServerOptions {

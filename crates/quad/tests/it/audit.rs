@@ -1,4 +1,4 @@
-//! The audit trail from outside: exports that are checked where there is no data, receipts, proofs and archives.
+//! Tests `quad audit` as a program: exports verified without the data, receipts, proofs and archives.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::instance::{QUAD, Server, TestInstance};
 use crate::matrix::Revision;
 
-/// `quad` somewhere else: no data folder, no database, no home, nothing but the files that are named.
+/// `quad` without data folder, database or home; only the named files.
 fn run_without_data(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(QUAD).args(arguments).env_clear().current_dir(folder).output().unwrap()
 }
@@ -25,7 +25,7 @@ fn check_passes(folder: &Path, arguments: &[&str]) -> String {
     output_text(&output)
 }
 
-/// The envelope with which a check fails.
+/// The error envelope of a failing check.
 fn check_fails(folder: &Path, arguments: &[&str]) -> Value {
     let output = run_without_data(folder, &[arguments, &["--json"]].concat());
     assert_eq!(output.status.code(), Some(5), "quad {}: {}", arguments.join(" "), output_text(&output));
@@ -52,14 +52,14 @@ fn export_verifies_without_database() {
         let report =
             check_passes(empty_folder.path(), &["audit", "verify", &export, "--checkpoints", &checkpoints]);
         assert!(
-            report.contains("hold together") && report.contains("1 checkpoints from elsewhere agree"),
+            report.contains("is valid from event") && report.contains("1 trusted checkpoints match"),
             "{report}"
         );
         let report = check_passes(empty_folder.path(), &["audit", "verify", &export]);
-        assert!(report.contains("nothing from elsewhere vouches for the keys"), "{report}");
+        assert!(report.contains("the keys were not checked"), "{report}");
         instance.run(&["audit", "verify"]);
 
-        // One byte of one event.
+        // Changes one byte of one event.
         let text = std::fs::read_to_string(&export).unwrap();
         let id = events[4]["id"].as_str().unwrap();
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -72,12 +72,12 @@ fn export_verifies_without_database() {
         let error = check_fails(empty_folder.path(), &["audit", "verify", &broken]);
         assert_eq!((&error["sequence"], &error["event"]), (&Value::from(5), &Value::from(id)));
 
-        // A line less, and a tail less.
+        // Removes one line, and removes the last lines.
         std::fs::write(&broken, [&lines[..6], &lines[7..]].concat().concat()).unwrap();
         assert_eq!(check_fails(empty_folder.path(), &["audit", "verify", &broken])["sequence"], 6);
         std::fs::write(&broken, lines[..9].concat()).unwrap();
         assert_eq!(check_fails(empty_folder.path(), &["audit", "verify", &broken])["sequence"], 9);
-        // The export of yesterday lacks what the checkpoints of today cover.
+        // An old export lacks events that newer checkpoints cover.
         instance.run(&["read", "bkend://orgs"]);
         let newer = path_in(empty_folder.path(), "newer.jsonl");
         instance.run(&["audit", "export", &newer]);
@@ -85,7 +85,7 @@ fn export_verifies_without_database() {
             check_fails(empty_folder.path(), &["audit", "verify", &export, "--checkpoints", &checkpoints]);
         assert_eq!(error["sequence"], events.len() as u64 + 1);
         check_passes(empty_folder.path(), &["audit", "verify", &newer, "--checkpoints", &checkpoints]);
-        // Another server's checkpoints know none of these keys.
+        // Another server's checkpoints have other keys.
         let other_instance = TestInstance::on_sqlite();
         other_instance.run(&["audit", "export", &path_in(empty_folder.path(), "other.jsonl")]);
         let other_checkpoints = path_in(other_instance.folder(), "checkpoints.jsonl");
@@ -101,12 +101,9 @@ fn receipt_is_checked_against_event() {
         let reply = instance.run(&["read", "bkend://orgs", "--json"]);
         std::fs::write(&receipt, &reply).unwrap();
         let report = instance.run(&["audit", "check-receipt", &receipt]);
-        assert!(
-            report.contains("recorded this read") && report.contains("the contents are those"),
-            "{report}"
-        );
+        assert!(report.contains("recorded this read") && report.contains("the contents match"), "{report}");
 
-        // Anywhere, against an export or a proof of that one event.
+        // Without the data: against an export, or a proof of the event.
         let id = serde_json::from_str::<Value>(&reply).unwrap()["event"].as_str().unwrap().to_owned();
         let (export, proof) =
             (path_in(empty_folder.path(), "export.jsonl"), path_in(empty_folder.path(), "proof.json"));
@@ -119,7 +116,7 @@ fn receipt_is_checked_against_event() {
                 ["audit", "check-receipt", &receipt, "--against", source, "--checkpoints", &checkpoints];
             check_passes(empty_folder.path(), &arguments);
         }
-        // The address of the event gives the same document.
+        // The resource of the event is the same document.
         let served = instance.run(&["read", &format!("audit://events/{id}")]);
         std::fs::write(&proof, served).unwrap();
         check_passes(empty_folder.path(), &["audit", "verify", &proof]);
@@ -162,7 +159,7 @@ fn async_audit_receipt_verifies_after_shutdown() {
             let receipt_meta = &first_read["_meta"]["dev.quadrivium/receipt"];
             let id = receipt_meta["event"].as_str().unwrap().to_owned();
             assert_eq!(receipt_meta.get("sequence"), None, "{receipt_meta}");
-            // Whoever looks at the trail here sees what was answered here.
+            // A reader of the audit trail in the same process sees its answered reads.
             let events = read("audit://events");
             assert!(events["contents"][0]["text"].as_str().unwrap().contains(&id), "{id}: {events}");
             for _ in 0..300 {
@@ -206,7 +203,7 @@ fn archived_events_stay_verifiable() {
         let (old, rest) =
             (path_in(empty_folder.path(), "old.jsonl"), path_in(empty_folder.path(), "rest.jsonl"));
         let empty_archive = instance.run(&["audit", "archive", "--before", "2020-01-01", &old]);
-        assert!(empty_archive.contains("Nothing is older"), "{empty_archive}");
+        assert!(empty_archive.contains("No events before"), "{empty_archive}");
         let before = audit_chain::verify(&instance, "local").len();
         instance.run(&["audit", "archive", "--before", "2200-01-01", &old]);
         instance.run(&["read", "bkend://orgs"]);
@@ -214,12 +211,12 @@ fn archived_events_stay_verifiable() {
         let checkpoints = path_in(instance.folder(), "checkpoints.jsonl");
         let report =
             check_passes(empty_folder.path(), &["audit", "verify", &rest, "--checkpoints", &checkpoints]);
-        assert!(report.contains(&format!("events {} to ", before + 1)), "{report}");
+        assert!(report.contains(&format!("event {} to ", before + 1)), "{report}");
         let report = check_passes(
             empty_folder.path(),
             &["audit", "verify", &old, &rest, "--checkpoints", &checkpoints],
         );
-        assert!(report.contains("events 1 to "), "{report}");
+        assert!(report.contains("event 1 to "), "{report}");
         instance.run(&["audit", "verify"]);
         let doctor = output_text(&instance.quad_command(&["doctor"]).output().unwrap());
         assert!(doctor.contains("ok    audit chain"), "{doctor}");
@@ -242,13 +239,13 @@ fn tail_lists_actor_outcome_and_method() {
     assert_eq!(none, "");
     let refused_tail = instance.run(&["audit", "tail", "--outcome", "refused", "--since", "1h"]);
     assert_eq!(refused_tail.lines().count(), 1);
-    // A look at the trail from the command line is an operator's, and leaves no event.
+    // The command line reads the chain directly, which writes no event.
     assert_eq!(instance.run(&["audit", "tail", "-n", "2"]), tail);
     let templates = instance.run(&["templates"]);
     for template in ["audit://events{?agent,uri,since,until,outcome,cursor}  ", "audit://events/{id}  "] {
         assert!(templates.contains(template), "{templates}");
     }
-    assert!(instance.run(&["audit", "--system", "verify"]).contains("hold together"));
+    assert!(instance.run(&["audit", "--system", "verify"]).contains("is valid from event"));
 }
 
 #[test]
@@ -256,7 +253,7 @@ fn server_writes_checkpoint_after_start() {
     for instance in TestInstance::on_each_backend() {
         let _server = instance.serve(&[]);
         let file = instance.folder().join("checkpoints.jsonl");
-        // The first look comes at once; how long that takes is the machine's business.
+        // The first poll is immediate; its duration depends on the machine.
         while !std::fs::read_to_string(&file).is_ok_and(|lines| lines.contains(&instance.tenant_id("local")))
         {
             std::thread::sleep(std::time::Duration::from_millis(20));

@@ -1,11 +1,11 @@
-//! A tenant's audit chain and versions, checked link by link with nothing but SHA-256.
+//! Verifies a tenant's audit chain and versions with nothing but SHA-256.
 
 use serde_json::Value;
 
 use crate::instance::TestInstance;
 use crate::matrix::Backend;
 
-/// Checks that the chain of a tenant is whole up to its head and that its versions have no gap, and returns the events.
+/// Checks that a tenant's chain is complete up to its head and its versions have no gap. Returns the events.
 pub fn verify(instance: &TestInstance, tenant: &str) -> Vec<Value> {
     let id = instance.tenant_id(tenant);
     let head = instance.query(&format!("SELECT version, sequence, hash FROM head WHERE tenant_id = '{id}'"));
@@ -26,7 +26,7 @@ pub fn verify(instance: &TestInstance, tenant: &str) -> Vec<Value> {
                 "{tenant}: event {} breaks the chain",
                 events.len() + 1
             );
-            assert_eq!(event["tenant_id"], id.as_str(), "{tenant}: an event of somebody else");
+            assert_eq!(event["tenant_id"], id.as_str(), "{tenant}: an event of another tenant");
             previous_hash = sha256(line).into();
             events.push(event);
         }
@@ -40,28 +40,28 @@ pub fn verify(instance: &TestInstance, tenant: &str) -> Vec<Value> {
     let changes =
         instance.query(&format!("SELECT version FROM change WHERE tenant_id = '{id}' ORDER BY version"));
     let versions: Vec<usize> = changes.iter().map(|row| parse_number(&row[0])).collect();
-    // Old changes are forgotten, since nobody asks for them; the rest has no gap and ends at the head.
+    // Old changes are deleted. The others have no gap and end at the head's version.
     let oldest = (parse_number(&head[0]) + 1).saturating_sub(versions.len());
     let expected: Vec<usize> = (oldest..=parse_number(&head[0])).collect();
     assert_eq!(versions, expected, "{tenant}: the versions have gaps");
     events
 }
 
-/// The events of the chain with that id, as they stand.
+/// The stored events of the chain with this id, unverified.
 pub fn load_events(instance: &TestInstance, id: &str) -> Vec<Value> {
     let blocks = load_blocks(instance, id);
     let lines = blocks.iter().flat_map(|block| block.text.lines());
     lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The events of one commit.
+/// The events of one commit, a block.
 struct Block {
     first_sequence: usize,
     event_count: usize,
     text: String,
 }
 
-/// The blocks of a chain in their order, a packed one as the text that it is.
+/// The blocks of a chain in order, unpacked.
 fn load_blocks(instance: &TestInstance, id: &str) -> Vec<Block> {
     let packed = match instance.backend {
         Backend::Sqlite => "hex(packed)",

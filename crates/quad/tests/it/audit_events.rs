@@ -27,7 +27,7 @@ fn every_call_appends_exactly_one_event() {
             let events = audit_chain::verify(&instance, "shop");
             let actual: Vec<(&str, &str)> = events[before..].iter().map(method_and_outcome).collect();
             assert_eq!(actual, expected, "{} {}", instance.backend, revision.0);
-            // What was shown is named by its hash and version, never by its contents.
+            // An event has the hash and version of the contents, never the contents.
             let read = &events[before];
             assert_eq!(read["inputs"]["uri"], "bkend://orgs");
             assert_eq!(read["outputs"]["content_hash"].as_str().map(str::len), Some(64));

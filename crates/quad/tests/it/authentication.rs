@@ -1,5 +1,5 @@
-//! Who may come in, from outside: keys that change under running servers, agents that are halted, an external issuer,
-//! rates, and refusals in the audit. Two servers on one place stand for processes and nodes.
+//! Tests authentication as a program: key rotation under running servers, suspended agents, an external issuer,
+//! rate limits, and refusals in the audit chain. Two servers on one database stand for processes and nodes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -7,6 +7,7 @@ use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
 use crate::audit_chain;
+use crate::helpers::json_body;
 use crate::http::{HttpClient, Request, Response};
 use crate::instance::{Server, TestInstance};
 
@@ -18,11 +19,7 @@ fn get(server: &Server, path: &str, token: Option<&str>) -> Response {
     HttpClient::new(&server.authority).send(&request).unwrap()
 }
 
-fn json_body(response: &Response) -> Value {
-    serde_json::from_slice(&response.body).unwrap_or_else(|_| panic!("{}", response.text()))
-}
-
-/// How a read with that token goes: `ok`, or the reason of a 401.
+/// The outcome of a read with this token: `ok`, or the reason of a 401.
 fn read_outcome(server: &Server, token: &str) -> String {
     let response = get(server, "/v1/resources?uri=bkend://orgs", Some(token));
     match response.status {
@@ -81,7 +78,7 @@ fn key_rotation_reaches_running_servers_and_drop_ends_tokens() {
             assert_eq!(read_outcome(server, &old), "unknown_key");
             assert_eq!(read_outcome(server, &new), "ok");
         }
-        // What `quad serve` printed was signed with the dropped key; the next one that starts makes another.
+        // The saved local token was signed with the dropped key; the next server mints another.
         let restarted = instance.serve(&[]);
         let local_token = std::fs::read_to_string(instance.folder().join("local.token")).unwrap();
         assert_eq!(read_outcome(&restarted, local_token.trim()), "ok");
@@ -147,7 +144,7 @@ impl IdentityProvider {
         json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": "idp", "use": "sig", "x": x}]}).to_string()
     }
 
-    /// Makes the servers of a place trust it, from their next start on.
+    /// Makes the servers of an instance trust this issuer, from their next start on.
     pub fn configure_as_issuer(&self, instance: &TestInstance) {
         std::fs::write(instance.folder().join("jwks.json"), self.key_set()).unwrap();
         let settings = "[issuer]\nissuer = \"https://idp.example/\"\naudience = \"https://quad.example\"\n\
@@ -184,7 +181,7 @@ fn external_token_authenticates_and_registry_sets_scopes() {
             read_outcome(&server, &provider.issue_token(&instance.tenant_id("local"), |_, _| {})),
             "ok"
         );
-        // Claimed, but not granted; and granted, but not claimed.
+        // One scope is claimed but not granted, another granted but not claimed.
         for uri in ["bkend://orgs/org_none/projects", "bkend://orgs/org_none"] {
             let response = get(&server, &format!("/v1/resources?uri={uri}"), Some(&valid_token));
             assert!(matches!(response.status, 403 | 404), "{uri}: {}", response.text());
@@ -262,7 +259,7 @@ fn unauthenticated_refusals_are_counted_in_system_chain() {
     }
 }
 
-/// Waits until that many refusals for that reason are counted in a chain. They are written about a second late.
+/// Waits until a chain counts this many refusals with this reason. They are written up to a second later.
 fn wait_for_refusals(instance: &TestInstance, tenant: &str, reason: &str, count: u64) {
     loop {
         let events = audit_chain::load_events(instance, tenant);

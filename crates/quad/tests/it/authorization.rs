@@ -1,7 +1,7 @@
-//! The authorization matrix: which scope opens which address and which tool, and what another tenant gets. It is found out by
-//! asking with one token for each scope, and compared with a file that is reviewed like code.
+//! The authorization matrix: the scope of each address and tool, and the answer to another tenant. It is determined by
+//! requests with one token per scope, and compared with a file that is reviewed like code.
 //!
-//! A new address or tool has no row in the file, so this test fails until somebody has looked at its row
+//! A new address or tool has no row in the file, so this test fails until its row is added and reviewed
 //! (`QUAD_TEST_BLESS=1` writes the file).
 
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use crate::matrix::Revision;
 use crate::project::copy_dir;
 use crate::transcripts;
 
-/// Addresses without variables, which no list of templates shows.
+/// Addresses without variables; they are not in the list of templates.
 const FIXED_URIS: [&str; 7] = [
     "refrakt://detect",
     "brain://payments/action_types",
@@ -26,7 +26,7 @@ const FIXED_URIS: [&str; 7] = [
     "bkend://context",
 ];
 
-/// What the variables of templates stand for in the fixture.
+/// The values of template variables in the fixture.
 const VARIABLE_VALUES: [(&str, &str); 18] = [
     ("{account_id}", "acct_8231"),
     ("{transaction_id}", "tx_4127"),
@@ -76,7 +76,7 @@ fn build_matrix(instance: &TestInstance) -> String {
     let metadata = HttpClient::new(&server.authority).send(&metadata).unwrap();
     let metadata: Value = serde_json::from_slice(&metadata.body).unwrap();
     let mut scopes: Vec<&str> = string_list(&metadata["scopes_supported"]);
-    // A person's decision; no agent gets it, and nothing here asks for it.
+    // Only users can have this scope, and no address or tool requires it.
     scopes.retain(|scope| *scope != "payment_intent:approve");
     let mut clients_by_scope: Vec<(&str, Client)> = scopes
         .iter()
@@ -116,7 +116,7 @@ fn build_matrix(instance: &TestInstance) -> String {
     text.push_str("\n# tool: the scopes of which any one opens it | what it does\n");
     for tool in listed["tools"].as_array().unwrap() {
         let name = tool["name"].as_str().unwrap();
-        // Without arguments: past the scope, most stop at their own schema.
+        // Without arguments: with the scope, most calls then fail at the schema.
         let params = json!({"name": name, "arguments": {}});
         let is_allowed = |client: &mut Client| !is_scope_refusal(client, "tools/call", &params);
         let opening_scopes = clients_by_scope
@@ -135,8 +135,8 @@ fn build_matrix(instance: &TestInstance) -> String {
 
 fn format_scopes(scopes: Vec<&str>, scope_count: usize) -> String {
     match scopes.len() {
-        0 => panic!("something is open to nobody"),
-        count if count == scope_count => "anybody".to_owned(),
+        0 => panic!("no scope allows it"),
+        count if count == scope_count => "any scope".to_owned(),
         _ => scopes.join(" "),
     }
 }
@@ -163,9 +163,9 @@ fn expand_template(template: &str, owner: &mut Client) -> String {
         uri = uri.replace("{accessTokenId}", id);
     }
     if uri.starts_with("amem://") {
-        // The first node, in the first session.
+        // Creates the first node in the first session.
         uri = uri.replace("node/{id}", "node/0").replace("session/{id}", "session/1");
-        // A search without words is refused.
+        // A search without words is invalid.
         uri = uri.replace("amem://search", "amem://search?q=mine");
     }
     if uri.starts_with("audit://") && uri.contains("{id}") {
@@ -174,7 +174,7 @@ fn expand_template(template: &str, owner: &mut Client) -> String {
         uri = uri.replace("{id}", events["events"][0]["id"].as_str().unwrap());
     }
     if uri.starts_with("link://") {
-        // About an address that the owner can read; the row shows what opens that one.
+        // With an address that the owner can read; the row shows the scope of that address.
         uri.push_str("?uri=bkend%3A%2F%2Forgs%2Forg_abc123");
     }
     assert!(!uri.contains('{'), "{template} has a variable that the fixture does not know");

@@ -1,6 +1,6 @@
-//! Statements of every format, from a file to the ledger: with the command of a person and as the evidence of an agent. The
-//! odd ones that people meet are among them: marks and line ends of other systems, points between thousands, minuses behind
-//! the number, ids that come twice, time zones, refunds, transfers between own accounts.
+//! Imports statements of every format into the ledger, by command and as evidence of an agent. The files contain odd
+//! cases from practice: byte order marks, CRLF, thousands separators, trailing minus signs, duplicate ids, time zones,
+//! refunds, and transfers between own accounts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,14 @@ use base64::Engine as _;
 use serde_json::{Value, json};
 
 use crate::audit_chain;
+use crate::helpers::{run_tool, sum_field};
 use crate::instance::TestInstance;
 
-/// A person's ledger, and one that an agent has filled with the same files.
+/// The tenant of the commands, and the tenant whose agent contributes the same files.
 const PERSON: &str = "person";
 const AGENT: &str = "agent";
 
-/// A file of the corpus, the account it is of if it names none, and what is added: entries, and pairs of transfers.
+/// A file of the corpus, its account if it names none, and the expected numbers of entries and paired transfers.
 struct CorpusFile {
     name: &'static str,
     account: Option<&'static str>,
@@ -32,7 +33,7 @@ const fn corpus_file(name: &'static str, format: &'static str, added: usize) -> 
 /// In the order in which they are imported: later files find the accounts of earlier ones.
 const FILES: [CorpusFile; 9] = [
     corpus_file("us_bank.ofx", "ofx", 5),
-    // One entry stands in it twice, under one id; another id stands at two entries.
+    // It contains one entry twice with one id, and two entries with another id.
     corpus_file("card.qfx", "ofx", 5),
     corpus_file("xml_two_accounts.ofx", "ofx", 2),
     corpus_file("statement_02.xml", "camt", 4),
@@ -43,16 +44,16 @@ const FILES: [CorpusFile; 9] = [
     CorpusFile { account: Some("acct_es"), ..corpus_file("es_trailing_minus.csv", "csv", 4) },
 ];
 
-/// What each account holds in the end, by its number or id.
+/// The final balance of each account, by its number or id.
 const BALANCES: [(&str, &str); 12] = [
     ("999000111/0042004200", "2345.67"),
     ("XXXXXXXXXXXX4242", "-16.50"),
-    // The bank's 3000.00 of March, then the transfer to savings and a fee.
+    // The bank's balance of 3000.00 in March, minus the transfer to savings and a fee.
     ("DE72500999990123456789", "2698.00"),
     ("DE24500999990987654321", "301.25"),
     ("CH1709999000123456789", "601.00"),
     ("USD-77", "0.00"),
-    // What is pending does not count: two coffees of 3.40.
+    // Pending entries do not count: two of 3.40.
     ("assets:bank:giro/EUR", "656.80"),
     ("assets:bank:savings/EUR", "200.00"),
     ("assets:cash:usd/USD", "97.50"),
@@ -96,22 +97,12 @@ fn import_file(instance: &TestInstance, path: &Path, account: Option<&str>) -> V
     printed["files"][0].clone()
 }
 
-fn sum_field(report: &Value, field: &str) -> usize {
-    let statements = report["statements"].as_array().unwrap();
-    statements.iter().map(|statement| statement[field].as_u64().unwrap() as usize).sum()
-}
-
-fn call_tool(instance: &TestInstance, tenant: &str, tool: &str, arguments: &Value) -> Value {
-    let output = instance.run(&["call", tool, &arguments.to_string(), "--tenant", tenant, "--json"]);
-    serde_json::from_str(&output).unwrap_or_else(|_| panic!("{output}"))
-}
-
 fn list_accounts(instance: &TestInstance, tenant: &str) -> Vec<Value> {
-    let page = call_tool(instance, tenant, "ledger.accounts.list", &json!({"limit": 100}));
+    let page = run_tool(instance, tenant, "ledger.accounts.list", &json!({"limit": 100}));
     page["items"].as_array().unwrap().clone()
 }
 
-/// What accounts hold, by their number or id.
+/// The balances of all accounts, by number or id.
 fn balances_by_account(instance: &TestInstance, tenant: &str) -> BTreeMap<String, String> {
     let name_and_balance = |account: &Value| {
         let name = account["external_account_id"].as_str().or(account["id"].as_str()).unwrap();
@@ -120,7 +111,7 @@ fn balances_by_account(instance: &TestInstance, tenant: &str) -> BTreeMap<String
     list_accounts(instance, tenant).iter().map(name_and_balance).collect()
 }
 
-/// All rows, without what says who brought them.
+/// All rows without their provenance.
 fn transaction_rows(instance: &TestInstance, tenant: &str) -> Vec<Vec<Option<String>>> {
     let tenant = instance.tenant_id(tenant);
     instance.query(&format!(
@@ -162,9 +153,9 @@ fn every_format_imports_by_command_and_as_evidence() {
     }
 }
 
-/// The day is the one that the bank wrote; the moment is exact. A refund is money that came in.
+/// The date is the bank's local date; the time is exact. A refund is an inflow.
 fn check_time_zones_and_refunds(instance: &TestInstance) {
-    let page = call_tool(instance, PERSON, "ledger.transactions.list", &json!({"limit": 100}));
+    let page = run_tool(instance, PERSON, "ledger.transactions.list", &json!({"limit": 100}));
     let items = page["items"].as_array().unwrap();
     let with_id = |id: &str| items.iter().find(|row| row["external_transaction_id"] == id).unwrap();
     let coffee = with_id("2024010512345");
@@ -180,7 +171,7 @@ fn check_time_zones_and_refunds(instance: &TestInstance) {
     assert!(transfer_rows.iter().all(|row| row["reconciliation_status"] == "matched"), "{transfer_rows:#?}");
 }
 
-/// The same files once more, and the same statements in other clothes: other bytes, no other entries.
+/// Imports the same files again, unchanged and with other line ends and a byte order mark. No entry is added.
 fn check_reimport_adds_nothing(instance: &TestInstance) {
     for file in &FILES {
         let report = import_file(instance, &corpus_path(file.name), file.account);
@@ -205,7 +196,7 @@ fn check_reimport_adds_nothing(instance: &TestInstance) {
     }
 }
 
-/// An agent brings the same files: the same rows, with its name on them.
+/// An agent contributes the same files. The rows are equal except for their provenance.
 fn check_contribution_as_evidence(instance: &TestInstance, expected: &[Vec<Option<String>>]) {
     instance.run(&["brain", "release", "agent_local", "--tenant", AGENT]);
     for file in &FILES {
@@ -214,12 +205,12 @@ fn check_contribution_as_evidence(instance: &TestInstance, expected: &[Vec<Optio
         let source = file.account.map_or(json!({}), |account| json!({"account_id": account}));
         let arguments = json!({"payload": payload, "encoding": "base64", "source_ref": source});
         for deduplicated in [false, true] {
-            let result = call_tool(instance, AGENT, "raw.contribute", &arguments);
+            let result = run_tool(instance, AGENT, "raw.contribute", &arguments);
             assert_eq!(result["deduplicated"], deduplicated, "{}", file.name);
         }
     }
     assert_eq!(transaction_rows(instance, AGENT), expected);
-    let page = call_tool(instance, AGENT, "ledger.transactions.list", &json!({"limit": 100}));
+    let page = run_tool(instance, AGENT, "ledger.transactions.list", &json!({"limit": 100}));
     for row in page["items"].as_array().unwrap() {
         assert_eq!((&row["provenance"], &row["confidence"]), (&json!("agent_contributed"), &json!(0.5)));
     }
@@ -230,7 +221,7 @@ fn check_contribution_as_evidence(instance: &TestInstance, expected: &[Vec<Optio
     }
 }
 
-/// hledger, given the export, comes to the same balances.
+/// hledger computes the same balances from the export.
 fn check_export_balances(instance: &TestInstance) {
     let journal = instance.folder().join("out.journal");
     instance.run(&["brain", "export", journal.to_str().unwrap(), "--tenant", PERSON]);
@@ -254,7 +245,7 @@ fn check_export_balances(instance: &TestInstance) {
     for account in list_accounts(instance, PERSON) {
         let id = account["id"].as_str().unwrap();
         let line = printed.lines().find(|line| line.contains(&format!(":{id}\"")));
-        // One that has never held anything is not in the journal.
+        // An account without transactions is not in the journal.
         let hledger_cents = line.map_or(0, |line| {
             let amount = line.rsplit("\",\"").next().unwrap().trim_end_matches('"');
             parse_cents(amount.split(' ').next().unwrap())

@@ -1,5 +1,5 @@
-//! Imports of a bank statement are killed half-way, again and again: the next one goes on, every row is there once, and what
-//! it says adds up.
+//! Kills imports of a bank statement again and again: the next import continues, every row is stored once, and all
+//! totals are right.
 
 use std::fmt::Write as _;
 use std::process::Stdio;
@@ -8,48 +8,47 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::audit_chain;
+use crate::helpers::{Rng, env_number, sum_field};
 use crate::instance::{Process, TestInstance};
-use crate::kill::Rng;
 
 /// Entries of each of the two accounts of the file.
 const ENTRIES: usize = 5_500;
 
-/// How many rows are posted when a life of the process ends, at least: before the first, between, and with one commit left.
+/// Posted rows after which a process is killed: before the first commit, between commits, and before the last.
 const KILL_AFTER_ROWS: [usize; 6] = [0, 1, 2_500, 5_500, 6_500, 10_000];
 
 const TENANT: &str = "money";
 
 #[test]
 fn killed_import_resumes_and_adds_each_row_once() {
-    let seed = std::env::var("QUAD_TEST_SEED").ok().and_then(|text| text.parse().ok());
-    let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
+    let seed = env_number("QUAD_TEST_SEED", u64::from(std::process::id()));
     eprintln!("QUAD_TEST_SEED={seed}");
     for instance in TestInstance::on_each_backend() {
         instance.add_tenant(TENANT);
         let file = instance.folder().join("two.csv");
         std::fs::write(&file, statement_csv()).unwrap();
         let arguments = ["brain", "import", file.to_str().unwrap(), "--tenant", TENANT, "--json"];
-        let mut rng = Rng(seed.wrapping_mul(0x9e37_79b9) | 1);
+        let mut rng = Rng::for_worker(seed, 1, 0);
         let mut was_interrupted = false;
         for row_count in KILL_AFTER_ROWS {
             let mut command = instance.quad_command(&arguments);
             let mut process = Process(command.stdout(Stdio::null()).spawn().unwrap());
             while posted_row_count(&instance) < row_count {
                 let exit_status = process.0.try_wait().unwrap();
-                assert_eq!(exit_status, None, "the import ended before {row_count} rows were there");
+                assert_eq!(exit_status, None, "the import ended before {row_count} rows were posted");
             }
             std::thread::sleep(Duration::from_micros(rng.below(30_000)));
             process.0.kill().unwrap();
             process.0.wait().unwrap();
             was_interrupted |= posted_row_count(&instance) < 2 * ENTRIES;
         }
-        assert!(was_interrupted, "every import was faster than its death");
+        assert!(was_interrupted, "no kill interrupted an import");
         let before = posted_row_count(&instance);
         let file = &run_import(&instance, &arguments)["files"][0];
         assert_eq!(sum_field(file, "entries"), 2 * ENTRIES, "{file:#}");
         assert_eq!(sum_field(file, "known"), before, "{file:#}");
         assert_eq!(sum_field(file, "added"), 2 * ENTRIES - before, "{file:#}");
-        // One that was killed after its last row may have said that it was done.
+        // An import that was killed after its last row may already be recorded as done.
         assert!(before == 2 * ENTRIES || file["resumed"] == true, "{file:#}");
         check_ledger(&instance);
         let second_import = &run_import(&instance, &arguments)["files"][0];
@@ -68,7 +67,7 @@ fn killed_import_resumes_and_adds_each_row_once() {
 fn statement_csv() -> String {
     let mut csv = String::from("Account,Date,Payee,Description,Amount,Currency\n");
     for row in 0..ENTRIES {
-        // Five of a kind: only how many they are tells them apart.
+        // Five equal lines: only their number distinguishes them.
         let kind = row / 5;
         let (day, shop, units, cents) = (kind * 5 * 28 / ENTRIES + 1, kind % 40, kind % 90 + 1, kind % 40);
         for account in ["10001", "10002"] {
@@ -79,7 +78,7 @@ fn statement_csv() -> String {
     csv
 }
 
-/// What the rows of one account add up to, in cents.
+/// The sum of the rows of one account, in cents.
 fn total_cents_per_account() -> i64 {
     (0..ENTRIES).map(|row| ((row / 5 % 90 + 1) * 100 + row / 5 % 40) as i64).sum()
 }
@@ -88,16 +87,11 @@ fn run_import(instance: &TestInstance, arguments: &[&str]) -> Value {
     serde_json::from_str(&instance.run(arguments)).unwrap()
 }
 
-fn sum_field(file: &Value, field: &str) -> usize {
-    let statements = file["statements"].as_array().unwrap();
-    statements.iter().map(|statement| statement[field].as_u64().unwrap() as usize).sum()
-}
-
 fn posted_row_count(instance: &TestInstance) -> usize {
     instance.query_one("SELECT COUNT(*) FROM brain_transaction").parse().unwrap()
 }
 
-/// Every entry once, its evidence once, and every sum right.
+/// Checks that every entry and its evidence is stored once, and that all totals are right.
 fn check_ledger(instance: &TestInstance) {
     let query_value = |sql: &str| instance.query_one(sql);
     assert_eq!(posted_row_count(instance), 2 * ENTRIES);

@@ -1,4 +1,4 @@
-//! A client that speaks every revision over both transports, so that one text can drive them all.
+//! An MCP client for every revision and both transports, so that one transcript runs on all.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -17,16 +17,16 @@ use crate::matrix::Revision;
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// One side of a conversation.
+/// A connection to a server.
 pub struct Client {
     pub revision: Revision,
-    /// Whether the server answers ahead of its audit events, so that receipts have no place.
+    /// Whether the server uses `--audit async`; its receipts have no sequence.
     has_async_audit: bool,
     transport: TransportState,
     next_id: i64,
-    /// Notifications that nobody has asked for yet.
+    /// Received notifications that the test has not read yet.
     inbox: VecDeque<Value>,
-    /// The addresses that are watched, once something is.
+    /// The subscribed addresses, after the first subscription.
     subscribed_uris: Option<Vec<String>>,
     /// The id of the open `subscriptions/listen`.
     listen_id: Option<i64>,
@@ -37,14 +37,14 @@ enum TransportState {
     Http(HttpTransport),
 }
 
-/// A process whose standard input and output we hold.
+/// A child process on standard input and output.
 struct StdioTransport {
     process: Process,
     input: Option<ChildStdin>,
     output: Receiver<Value>,
 }
 
-/// An endpoint and the credential for it.
+/// An endpoint and a credential.
 struct HttpTransport {
     client: HttpClient,
     path: String,
@@ -58,20 +58,20 @@ struct HttpTransport {
 /// The answer to a request.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// The result without what the revision adds, or the error.
+    /// The result without the fields of its revision, or the error.
     pub outcome: Result<Value, Value>,
-    /// The proof of a read.
+    /// The receipt of a read.
     pub receipt: Option<Value>,
-    /// How long it keeps.
+    /// The cache hint.
     pub cache_hint: Option<CacheHint>,
-    /// The HTTP status, over HTTP.
+    /// The status, over HTTP.
     pub status: Option<u16>,
-    /// The challenge, over HTTP.
+    /// The `WWW-Authenticate` header, over HTTP.
     pub challenge: Option<String>,
 }
 
 impl Client {
-    /// Speaks to a process, `quad stdio` with its arguments.
+    /// Connects to a `quad stdio` process.
     pub fn over_stdio(revision: Revision, mut command: Command) -> Client {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = Process(command.spawn().unwrap());
@@ -89,7 +89,7 @@ impl Client {
         Client::connect(revision, TransportState::Stdio(StdioTransport { process, input, output }))
     }
 
-    /// Speaks to an endpoint.
+    /// Connects to an endpoint.
     pub fn over_http(revision: Revision, authority: &str, path: &str, token: Option<&str>) -> Client {
         let (sender, events) = mpsc::channel();
         let client = HttpClient::new(authority);
@@ -99,7 +99,7 @@ impl Client {
         Client::connect(revision, TransportState::Http(http))
     }
 
-    /// The same of a server with `--audit async`, whose receipts have no place.
+    /// This client of a server with `--audit async`, whose receipts have no sequence.
     pub fn with_async_audit(self) -> Client {
         Client { has_async_audit: true, ..self }
     }
@@ -194,7 +194,7 @@ impl Client {
         }
     }
 
-    /// Hears of changes of an address from now on, and of the list.
+    /// Subscribes to an address and to the list.
     pub fn subscribe(&mut self, uri: &str) -> Result<(), Value> {
         let mut uris = self.subscribed_uris.clone().unwrap_or_default();
         if !uri.is_empty() {
@@ -212,7 +212,7 @@ impl Client {
         Ok(())
     }
 
-    /// Hears no more of an address.
+    /// Unsubscribes from an address.
     pub fn unsubscribe(&mut self, uri: &str) -> Result<(), Value> {
         let mut uris = self.subscribed_uris.clone().unwrap_or_default();
         uris.retain(|subscribed_uri| subscribed_uri != uri);
@@ -225,7 +225,7 @@ impl Client {
         Ok(())
     }
 
-    /// The next notification, or nothing if none came for a long time.
+    /// The next notification, or None after a timeout.
     pub fn next_notification(&mut self) -> Option<Value> {
         loop {
             let message = match self.inbox.pop_front() {
@@ -237,14 +237,14 @@ impl Client {
             };
             let subscription_id = &message["params"]["_meta"][SUBSCRIPTION_ID];
             match self.listen_id {
-                // A stream that was left may still have had something to say.
+                // A closed stream may still deliver notifications.
                 Some(id) if message["method"].is_string() && subscription_id.as_i64() != Some(id) => continue,
                 _ => return Some(message),
             }
         }
     }
 
-    /// Opens a stream for these addresses and leaves the one before.
+    /// Opens a stream for these addresses and closes the previous one.
     fn listen(&mut self, uris: &[String]) {
         let mut sorted_uris = uris.to_vec();
         sorted_uris.sort();
@@ -275,7 +275,7 @@ impl Client {
         assert_eq!(acknowledgement["params"]["notifications"], filter, "{acknowledgement:#}");
     }
 
-    /// Opens the stream of a legacy session, if it is not open yet. A pipe has none: its notifications just come.
+    /// Opens the stream of a legacy session, if it is not open. Over stdio there is none.
     fn open_notification_stream(&mut self) {
         if let TransportState::Http(http) = &mut self.transport
             && http.stream.is_none()
@@ -290,7 +290,7 @@ impl Client {
 impl StdioTransport {
     fn send(&mut self, message: &Value) {
         let input = self.input.as_mut().expect("the input is open");
-        // A process that has ended says so by its silence, where the answer is awaited.
+        // If the process has ended, waiting for the answer fails.
         let _ = writeln!(input, "{message}").and_then(|()| input.flush());
     }
 
@@ -300,7 +300,7 @@ impl StdioTransport {
             if message["id"] == id {
                 return message;
             }
-            assert!(message["method"].is_string(), "nobody asked for this: {message:#}");
+            assert!(message["method"].is_string(), "unexpected message: {message:#}");
             inbox.push_back(message);
         }
     }
@@ -308,7 +308,7 @@ impl StdioTransport {
 
 impl Drop for StdioTransport {
     fn drop(&mut self) {
-        // A client that goes away closes the input, and the server ends by itself. One that has failed is killed.
+        // Closes the input, so that the server ends by itself; kills it if the test has failed.
         self.input = None;
         let deadline = Instant::now() + IO_TIMEOUT;
         while !std::thread::panicking() && matches!(self.process.0.try_wait(), Ok(None)) {
@@ -324,7 +324,7 @@ impl HttpTransport {
         self.client.send(&request).unwrap()
     }
 
-    /// The headers that a revision wants.
+    /// Builds a request with the headers of the revision.
     fn build_request(&self, revision: Revision, message: &Value) -> Request {
         let mut request = Request::new("POST", &self.path)
             .header("Content-Type", "application/json")
@@ -381,12 +381,12 @@ impl HttpTransport {
         message
     }
 
-    /// Opens a stream, whose messages arrive among the events.
+    /// Opens a stream; its messages arrive in `events`.
     fn open_stream(&mut self, request: &Request) {
         let mut response = self.client.open(request).unwrap();
         assert_eq!(response.status, 200, "{request:?}");
         let handle = response.body.try_clone_socket().unwrap();
-        // Nothing may come for as long as nothing changes.
+        // No timeout: without a change, no message comes.
         handle.set_read_timeout(None).unwrap();
         if let Some(previous_stream) = self.stream.replace(handle) {
             let _ = previous_stream.shutdown(Shutdown::Both);
@@ -411,7 +411,7 @@ impl Drop for HttpTransport {
     }
 }
 
-/// A header's text: as it is if it is plain, otherwise in the protocol's wrapping.
+/// A header value: plain ASCII as it is, otherwise base64 in the form of the protocol.
 fn encode_header_value(text: &str) -> String {
     let is_plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
         && text.trim() == text

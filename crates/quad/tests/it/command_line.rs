@@ -1,4 +1,4 @@
-//! The command line: every word of its help, its exit codes, and where settings come from.
+//! Tests the command line: help texts, exit codes, and the order of settings.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -8,10 +8,10 @@ use tempfile::TempDir;
 
 use crate::instance::{QUAD, TestInstance};
 
-/// The checked-in reference; `QUAD_TEST_BLESS=1` writes it anew.
+/// The checked-in reference; `QUAD_TEST_BLESS=1` writes it.
 const REFERENCE: &str = "tests/it/cli-reference.txt";
 
-/// `quad` in a folder of its own, with nothing of the surroundings.
+/// `quad` in its own folder, without the environment of the test.
 fn quad_command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(QUAD);
     command.args(arguments).env_clear().env("HOME", folder).current_dir(folder);
@@ -43,7 +43,7 @@ fn cli_reference_matches_help() {
     );
 }
 
-/// The help of a command and of everything below it.
+/// The help of a command and its subcommands.
 fn append_help(folder: &Path, command: &[&str], reference: &mut String) {
     let help = run_quad(folder, &[command, &["--help"]].concat());
     assert_eq!(help.status.code(), Some(0), "quad {command:?} --help");
@@ -53,7 +53,7 @@ fn append_help(folder: &Path, command: &[&str], reference: &mut String) {
     reference.push_str(&format!("=== {title}\n\n{}\n\n", lines.join("\n")));
     let subcommand_lines =
         lines.iter().skip_while(|line| **line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // A line that is indented further continues the description of the command above it.
+    // A line with deeper indentation continues the description above it.
     let names = subcommand_lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     for name in names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
         append_help(folder, &[command, &[name]].concat(), reference);
@@ -94,7 +94,7 @@ fn bad_input_exits_with_code_and_hint() {
     check(
         &["serve", "--listen", "0.0.0.0:0", "--no-auth"],
         2,
-        &["error: --no-auth would let everyone", "hint: "],
+        &["error: --no-auth is allowed on loopback only", "hint: "],
     );
     check(&["frob"], 2, &["error: unrecognized subcommand 'frob'"]);
     check(&["stdio", "--only", "bkent"], 3, &["error: ", "bkend"]);
@@ -104,7 +104,7 @@ fn bad_input_exits_with_code_and_hint() {
     )
     .unwrap();
     check(&["bkend", "load", "bad.jsonl"], 2, &["error: line 2: "]);
-    // With --json the complaint is the envelope.
+    // With --json the error is printed as an envelope.
     let output = run_quad(folder.path(), &["read", "bkend://orgs/org_none", "--json", "--data-dir", data]);
     let envelope: Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(envelope["error"]["code"], "NOT_FOUND");
@@ -114,7 +114,7 @@ fn bad_input_exits_with_code_and_hint() {
 #[test]
 fn flag_overrides_variable_and_variable_overrides_file() {
     let folder = TempDir::new().unwrap();
-    // Which tenant was meant shows in the complaint that it does not exist.
+    // The error about the missing tenant shows which tenant was configured.
     let effective_tenant = |arguments: &[&str], variable: Option<&str>| {
         let mut command = quad_command(folder.path(), &[&["ls"], arguments].concat());
         if let Some(tenant) = variable {
@@ -139,7 +139,7 @@ fn flag_overrides_variable_and_variable_overrides_file() {
         effective_tenant(&["--config", "other.toml", "--data-dir", "kept-here"], None).as_deref(),
         Some("of-other")
     );
-    // A setting that does not exist is refused, with the nearest that does.
+    // An unknown setting is refused with the nearest known one.
     write_config("tennant = \"x\"\n");
     let output = quad_command(folder.path(), &["ls"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -192,7 +192,7 @@ fn concurrent_first_starts_create_one_tenant() {
             text(&output.stdout)
         })
         .collect();
-    // Each of them may have come before the demo was made, but none saw another one.
+    // Each process may have run before the demo was created, but none created a second one.
     let final_stdout = text(&start().stdout);
     assert!(
         stdouts.iter().all(|stdout| *stdout == final_stdout || stdout.trim() == "[]"),
@@ -210,7 +210,7 @@ fn backup_reads_like_original() {
     let copied =
         run_quad(copy.path(), &["read", "bkend://orgs", "--data-dir", copy.path().to_str().unwrap()]);
     assert_eq!(text(&copied.stdout), original, "{}", text(&copied.stderr));
-    // A second one does not overwrite the first.
+    // A second backup does not overwrite the first.
     let again = instance.quad_command(&["backup", file.to_str().unwrap()]).output().unwrap();
     assert_ne!(again.status.code(), Some(0));
 }
@@ -226,5 +226,26 @@ fn database_is_private_and_doctor_reports_wrong_mode() {
     let output = instance.quad_command(&["doctor"]).output().unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1));
-    assert!(printed.contains("can be read by others; run chmod 600"), "{printed}");
+    assert!(printed.contains("is readable by other users; run chmod 600"), "{printed}");
+}
+
+#[test]
+fn version_prints_commit_and_date() {
+    let folder = TempDir::new().unwrap();
+    let output = quad_command(folder.path(), &["--version"]).output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let rest = printed.trim().strip_prefix(concat!("quad ", env!("CARGO_PKG_VERSION"))).unwrap();
+    let is_repository = Command::new("git")
+        .args(["ls-files", "--error-unmatch", "build.rs"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !is_repository {
+        assert_eq!(rest, "", "a source archive has no commit");
+        return;
+    }
+    let commit_and_date = rest.strip_prefix(" (").unwrap().strip_suffix(')').unwrap();
+    let (commit, date) = commit_and_date.split_once(' ').unwrap();
+    assert!(commit.len() >= 9 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{printed}");
+    assert!(quad_core::Timestamp::parse(date).is_some() && date.len() == 10, "{printed}");
 }

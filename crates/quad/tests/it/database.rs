@@ -1,4 +1,4 @@
-//! The database itself, read without the code that wrote it.
+//! Queries the database without the code under test.
 
 use rusqlite::types::ValueRef;
 use tokio_postgres::SimpleQueryMessage;

@@ -1,4 +1,4 @@
-//! What a revision of the protocol adds to a message: checked here, then taken away, so that the rest can be compared.
+//! The fields that a protocol revision adds to messages: checked and removed here, so that the rest can be compared.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::matrix::Revision;
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub const RECEIPT: &str = "dev.quadrivium/receipt";
 
-/// The methods whose results say how long they keep.
+/// The methods whose results have a cache hint.
 const CACHEABLE: [&str; 6] = [
     "server/discover",
     "resources/list",
@@ -24,7 +24,7 @@ pub struct CacheHint {
     pub scope: String,
 }
 
-/// The parameters of a request in a revision.
+/// The parameters of a request with the fields of its revision.
 pub fn add_era_fields(revision: Revision, params: Option<Value>) -> Option<Value> {
     if !revision.is_modern() {
         return params;
@@ -35,7 +35,7 @@ pub fn add_era_fields(revision: Revision, params: Option<Value>) -> Option<Value
         "io.modelcontextprotocol/clientCapabilities": {},
         "io.modelcontextprotocol/clientInfo": {"name": "transcripts", "version": "1"},
     });
-    // What is no object is sent as it is: a test of how that is refused.
+    // Parameters that are not an object are sent unchanged, to test their refusal.
     if let Some(object) = params.as_object_mut() {
         if let Some(Value::Object(request_meta)) = object.remove("_meta") {
             meta.as_object_mut().into_iter().for_each(|meta| meta.extend(request_meta.clone()));
@@ -45,8 +45,8 @@ pub fn add_era_fields(revision: Revision, params: Option<Value>) -> Option<Value
     Some(params)
 }
 
-/// Checks and removes what the revision, and not the request, put into a result. A server that answers ahead of its audit events
-/// gives receipts without a place.
+/// Checks and removes the fields that the revision adds to a result. Receipts of a server with `--audit async` have no
+/// sequence.
 pub fn strip_era_fields(
     revision: Revision,
     method: &str,

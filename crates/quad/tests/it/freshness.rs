@@ -1,17 +1,18 @@
-//! 19. What one process wrote, another one reads: a thousand times, without one miss.
+//! What one process writes, the next read of another process returns: a thousand rounds without a stale answer.
 
 use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
 use crate::client::Client;
+use crate::helpers::call_tool;
 use crate::instance::TestInstance;
 use crate::matrix::Revision;
 use crate::transcripts;
 
 const ROUNDS: usize = 1_000;
 
-/// Tables that stay at a time; the oldest goes when another comes, which must be seen as well.
+/// Most tables at a time. Creating another deletes the oldest, which the other process must see as well.
 const TABLES_MAX: usize = 12;
 
 const TABLES_URI: &str = "bkend://orgs/org_abc123/projects/proj_xyz789/environments/env_dev001/tables";
@@ -29,7 +30,7 @@ fn new_table_is_in_next_read_of_other_process() {
 fn create_and_read(instance: &TestInstance) {
     instance.add_tenant("fresh");
     instance.load("fresh", &transcripts::folder().join("backend.jsonl"));
-    // One that waits for its audit events and one that answers ahead of them.
+    // One process with durable and one with async audit.
     let open_client = |revision, audit| {
         Client::over_stdio(revision, instance.quad_command(&["stdio", "--tenant", "fresh", "--audit", audit]))
     };
@@ -60,13 +61,6 @@ fn create_and_read(instance: &TestInstance) {
             );
         }
     }
-}
-
-fn call_tool(client: &mut Client, tool: &str, arguments: Value) -> Value {
-    let result =
-        client.request("tools/call", Some(json!({"name": tool, "arguments": arguments}))).outcome.unwrap();
-    assert_eq!(result["isError"], false, "{result:#}");
-    result["structuredContent"].clone()
 }
 
 /// The ids of the tables, sorted.

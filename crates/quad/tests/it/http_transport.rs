@@ -1,15 +1,16 @@
-//! What only HTTP has: statuses, headers, sessions, batches, and the paths beside the protocol.
+//! Tests what exists only over HTTP: statuses, headers, sessions, batches, and paths besides the protocol.
 
 use serde_json::{Value, json};
 
 use crate::era;
+use crate::helpers::{self, json_body, without_header};
 use crate::http::{HttpClient, Request, Response};
 use crate::instance::{Server, TestInstance};
 use crate::matrix::Revision;
 
 const ORGS: &str = "bkend://orgs";
 
-/// A place with its server and a token for it.
+/// An instance with a server and a token.
 struct HttpFixture {
     instance: TestInstance,
     server: Server,
@@ -28,14 +29,13 @@ impl HttpFixture {
         HttpClient::new(&self.server.authority).send(request).unwrap()
     }
 
-    /// A POST with a body and what every request needs.
+    /// A POST with a body, a media type and a token.
     fn post_request(&self, body: impl ToString) -> Request {
-        self.with_token(Request::new("POST", "/mcp").header("Content-Type", "application/json"))
-            .body(body.to_string())
+        helpers::with_token(helpers::post_request(body), &self.token)
     }
 
     fn with_token(&self, request: Request) -> Request {
-        request.header("Authorization", &format!("Bearer {}", self.token))
+        helpers::with_token(request, &self.token)
     }
 
     /// A modern request with all its headers.
@@ -70,16 +70,6 @@ fn initialize(revision: &str) -> Value {
     legacy_body("initialize", json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": info}))
 }
 
-fn without_header(mut request: Request, header: &str) -> Request {
-    request.headers.retain(|(name, _)| !name.eq_ignore_ascii_case(header));
-    request
-}
-
-fn json_body(response: &Response) -> Value {
-    serde_json::from_slice(&response.body)
-        .unwrap_or_else(|_| panic!("{} {}", response.status, response.text()))
-}
-
 /// Sends each request and compares status and JSON-RPC number; 0 stands for no error.
 fn check_all(fixture: &HttpFixture, cases: &[(&str, Request, u16, i64)]) {
     for (name, request, status, code) in cases {
@@ -102,7 +92,7 @@ fn malformed_messages_return_distinct_errors() {
     check_all(
         &fixture,
         &[
-            // 4. What is not JSON, what is no message, what is no method.
+            // Invalid JSON, invalid messages, unknown methods.
             ("a broken body", post("{"), 400, -32700),
             ("an empty body", post(""), 400, -32700),
             ("a number", post("5"), 400, -32600),
@@ -117,7 +107,7 @@ fn malformed_messages_return_distinct_errors() {
             ),
             ("a modern method that does not exist", fixture.modern_request("nope", json!({})), 404, -32601),
             ("a modern initialize", fixture.modern_request("initialize", json!({})), 404, -32601),
-            // 7. Headers that disagree with the body.
+            // Headers that disagree with the body.
             ("a good request", read(), 200, 0),
             (
                 "another name",
@@ -149,7 +139,7 @@ fn malformed_messages_return_distinct_errors() {
                 200,
                 0,
             ),
-            // A client that takes anything takes JSON.
+            // `Accept: */*` includes JSON.
             ("any media type", read().header("Accept", "*/*"), 200, 0),
             (
                 "a legacy read of nothing",
@@ -173,9 +163,9 @@ fn malformed_messages_return_distinct_errors() {
             ),
         ],
     );
-    // 4. Without an id to repeat, there is none in the answer.
+    // A response to a message without an id has a null id.
     assert_eq!(json_body(&fixture.send(&post("{"))).get("id"), None);
-    // 7. A version that is not served names those that are.
+    // The refusal of an unknown revision names the supported ones.
     let mut unsupported = modern_body("resources/list", &json!({}));
     unsupported["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "1900-01-01".into();
     let request = fixture
@@ -194,7 +184,7 @@ fn malformed_messages_return_distinct_errors() {
 fn rejects_bad_token_origin_and_host() {
     let fixture = HttpFixture::new();
     let read = || fixture.modern_request("resources/read", json!({"uri": ORGS}));
-    // 5. No token, a bad token, a foreign page, a foreign name.
+    // No token, a bad token, a foreign origin, a foreign host.
     let missing = fixture.send(&without_header(read(), "Authorization"));
     let challenge = missing.header("www-authenticate").unwrap();
     assert_eq!(missing.status, 401);
@@ -221,7 +211,7 @@ fn rejects_bad_token_origin_and_host() {
         assert_eq!(fixture.send(&read().header(header, value)).status, status, "{header}: {value}");
     }
     assert_eq!(fixture.send(&read().header("Host", "evil.example")).status, 403);
-    // The challenge leads to where tokens come from.
+    // The challenge names the metadata of the resource.
     let metadata = fixture.send(&Request::new("GET", "/.well-known/oauth-protected-resource/mcp"));
     assert_eq!(metadata.status, 200);
     assert_eq!(json_body(&metadata)["resource"], format!("http://{}/mcp", fixture.server.authority));
@@ -245,7 +235,7 @@ fn revoked_token_is_rejected_on_next_call() {
     for _ in 0..3 {
         assert_eq!(client.send(&read).unwrap().status, 200);
     }
-    // Revoked by another process, as an operator would.
+    // Revokes the token in another process, as an operator does.
     fixture.instance.run(&["token", "revoke", id]);
     assert_eq!(client.send(&read).unwrap().status, 401);
 }
@@ -261,7 +251,7 @@ fn rejects_wrong_method_media_type_and_size() {
     let modern_get =
         fixture.with_token(Request::new("GET", "/mcp")).header("MCP-Protocol-Version", "2026-07-28");
     assert_eq!(fixture.send(&modern_get).status, 405);
-    // The size that a request announces is enough to refuse it.
+    // The announced size is enough for a refusal.
     assert_eq!(fixture.send(&fixture.post_request("").header("Content-Length", "5242880")).status, 413);
     let unknown_scheme =
         fixture.with_token(Request::new("POST", "/mcp/nope").header("Content-Type", "application/json"));
@@ -276,14 +266,14 @@ fn rejects_wrong_method_media_type_and_size() {
 #[test]
 fn session_opens_on_initialize_and_ends_on_delete() {
     let fixture = HttpFixture::new();
-    // 1. The handshake repeats the revision and opens a session.
+    // `initialize` returns the revision and opens a session.
     let (opened, session) = fixture.open_session("2025-03-26");
     let result = json_body(&opened)["result"].clone();
     assert_eq!(result["protocolVersion"], "2025-03-26");
     assert_eq!(result["capabilities"]["resources"], json!({"subscribe": true, "listChanged": true}));
     assert!(result["capabilities"]["tools"].is_object());
     assert!(session.bytes().all(|byte| (0x21..0x7f).contains(&byte)), "{session}");
-    // 2. A notification is taken without a word. So is the spelling without its prefix.
+    // A notification gets 202 without a body, also without the prefix of its name.
     for method in ["notifications/initialized", "initialized"] {
         let request = fixture
             .post_request(json!({"jsonrpc": "2.0", "method": method}))
@@ -291,7 +281,7 @@ fn session_opens_on_initialize_and_ends_on_delete() {
         let accepted = fixture.send(&request);
         assert_eq!((accepted.status, accepted.text().as_str()), (202, ""), "{method}");
     }
-    // 3. A request without a session is served, but for what needs one.
+    // A request without a session is served, unless the method needs one.
     let list = || fixture.post_request(legacy_body("resources/list", json!({})));
     let subscribe = || fixture.post_request(legacy_body("resources/subscribe", json!({"uri": ORGS})));
     let stream = || fixture.with_token(Request::new("GET", "/mcp")).header("Accept", "text/event-stream");
@@ -302,14 +292,14 @@ fn session_opens_on_initialize_and_ends_on_delete() {
     assert_eq!(status(stream()), 400);
     assert_eq!(status(end()), 400);
     assert_eq!(status(subscribe().header("Mcp-Session-Id", &session)), 200);
-    // Nobody else's session, and none that was made up.
+    // Another caller's session and an invented one are refused.
     let other_token = fixture.instance.mint_token("local", "stranger", "*:*");
     let foreign_session_request =
         without_header(list(), "Authorization").header("Authorization", &format!("Bearer {other_token}"));
     assert_eq!(status(foreign_session_request.header("Mcp-Session-Id", &session)), 404);
     assert_eq!(status(list().header("Mcp-Session-Id", &format!("{session}x"))), 404);
     assert_eq!(status(list().header("Mcp-Session-Id", "made-up")), 404);
-    // The end.
+    // Ends the session.
     assert_eq!(status(end().header("Mcp-Session-Id", &session)), 204);
     assert_eq!(status(list().header("Mcp-Session-Id", &session)), 404);
     assert_eq!(status(subscribe().header("Mcp-Session-Id", &session)), 404);
@@ -322,7 +312,7 @@ fn batch_is_accepted_only_in_2025_03_26() {
     let (_, session) = fixture.open_session("2025-03-26");
     let message = |id: i64, method: &str| json!({"jsonrpc": "2.0", "id": id, "method": method});
     let batch = json!([message(1, "resources/list"), message(2, "tools/list")]);
-    // 8. Two requests, two answers.
+    // A batch of two requests gets two answers.
     let replies = json_body(&fixture.send(&fixture.post_request(&batch).header("Mcp-Session-Id", &session)));
     let ids: Vec<&Value> = replies.as_array().unwrap().iter().map(|reply| &reply["id"]).collect();
     assert_eq!(ids, [1, 2]);
@@ -337,7 +327,7 @@ fn batch_is_accepted_only_in_2025_03_26() {
         fixture.send(&fixture.post_request(&notifications_only).header("Mcp-Session-Id", &session)).status,
         202
     );
-    // Later revisions have none.
+    // Later revisions have no batches.
     let (_, later_session) = fixture.open_session("2025-11-25");
     let refused = fixture.send(&fixture.post_request(&batch).header("Mcp-Session-Id", &later_session));
     assert_eq!((refused.status, &json_body(&refused)["error"]["code"]), (400, &json!(-32600)));

@@ -1,4 +1,4 @@
-//! A place: a data folder of its own, a backend, and the `quad` processes that work there.
+//! A test instance: its own data folder and database, and the `quad` processes that use them.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,16 +12,18 @@ use crate::matrix::Backend;
 /// The program under test.
 pub const QUAD: &str = env!("CARGO_BIN_EXE_quad");
 
-/// A folder, and on PostgreSQL a database, that nobody else uses.
+/// A data folder, and on PostgreSQL a database, of one test.
 pub struct TestInstance {
     pub backend: Backend,
     folder: TempDir,
     /// The URL of the database.
     pub database_url: Option<String>,
+    /// Further environment variables of every process.
+    variables: Vec<(String, String)>,
 }
 
 impl TestInstance {
-    /// A new place on each backend that this machine offers. Says so when PostgreSQL is skipped.
+    /// A new instance on each available backend. Prints a note if PostgreSQL is skipped.
     pub fn on_each_backend() -> Vec<TestInstance> {
         let mut instances = vec![TestInstance::new(Backend::Sqlite, None)];
         match runtime().block_on(quad_store::testing::postgres_database()).unwrap() {
@@ -31,16 +33,27 @@ impl TestInstance {
         instances
     }
 
-    /// A new place on SQLite.
+    /// A new instance on SQLite.
     pub fn on_sqlite() -> TestInstance {
         TestInstance::new(Backend::Sqlite, None)
     }
 
     fn new(backend: Backend, database_url: Option<String>) -> TestInstance {
-        let instance = TestInstance { backend, folder: tempfile::tempdir().unwrap(), database_url };
-        // The first start makes the tables and the local tenant; two first starts at once are tested elsewhere.
+        let instance = TestInstance::without_data(backend, database_url);
+        // The first start creates the tables and the local tenant. Another test starts several processes at once.
         instance.run(&["tenant", "list"]);
         instance
+    }
+
+    /// An empty folder, in which `quad` was never started.
+    pub fn without_data(backend: Backend, database_url: Option<String>) -> TestInstance {
+        let folder = tempfile::tempdir().unwrap();
+        TestInstance { backend, folder, database_url, variables: Vec::new() }
+    }
+
+    /// Sets an environment variable for every process that starts from now on.
+    pub fn set_variable(&mut self, name: &str, value: &str) {
+        self.variables.push((name.to_owned(), value.to_owned()));
     }
 
     /// The data folder.
@@ -53,7 +66,7 @@ impl TestInstance {
         self.folder().join("quad.db")
     }
 
-    /// `quad` in this place, with nothing of the surroundings but the path.
+    /// `quad` with this instance's environment only.
     pub fn quad_command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(QUAD);
         command.args(arguments);
@@ -62,10 +75,11 @@ impl TestInstance {
         if let Some(url) = &self.database_url {
             command.env("QUAD_DATABASE_URL", url);
         }
+        command.envs(self.variables.iter().cloned());
         command
     }
 
-    /// Runs a command to its end, which must be a good one, and returns what it printed.
+    /// Runs a command, which must succeed, and returns its output.
     pub fn run(&self, arguments: &[&str]) -> String {
         let output = self.quad_command(arguments).output().unwrap();
         let (stdout, stderr) =
@@ -74,7 +88,7 @@ impl TestInstance {
         stdout.into_owned()
     }
 
-    /// Makes a tenant.
+    /// Creates a tenant.
     pub fn add_tenant(&self, name: &str) {
         self.run(&["tenant", "add", name]);
     }
@@ -84,7 +98,7 @@ impl TestInstance {
         self.load_into("bkend", tenant, file);
     }
 
-    /// Loads a file of JSON lines into what a scheme holds of a tenant.
+    /// Loads a file of JSON lines into one scheme of a tenant.
     pub fn load_into(&self, scheme: &str, tenant: &str, file: &Path) {
         self.run(&[scheme, "load", file.to_str().unwrap(), "--tenant", tenant]);
     }
@@ -96,7 +110,7 @@ impl TestInstance {
         self.run(&arguments).trim().to_owned()
     }
 
-    /// Starts `quad serve` on a port of its own.
+    /// Starts `quad serve` on a free port.
     pub fn serve(&self, arguments: &[&str]) -> Server {
         let mut command = self.quad_command(&["serve", "--listen", "127.0.0.1:0", "--json"]);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -116,7 +130,7 @@ impl Drop for TestInstance {
         let (Some(url), false) = (&self.database_url, std::thread::panicking()) else { return };
         let (server, name) = url.rsplit_once('/').unwrap();
         let drop_statement = format!("DROP DATABASE {name} WITH (FORCE)");
-        // A database that is left behind is a nuisance, not a failure.
+        // A failure to drop the database must not fail the test.
         let _ = runtime().block_on(async {
             let admin = std::env::var("QUAD_TEST_POSTGRES_URL").unwrap_or_else(|_| server.to_owned());
             let (client, connection) = tokio_postgres::connect(&admin, tokio_postgres::NoTls).await?;
@@ -126,12 +140,12 @@ impl Drop for TestInstance {
     }
 }
 
-/// A runtime for the few things that have no blocking form.
+/// A runtime for asynchronous calls in blocking tests.
 pub fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// A process that does not outlive its test.
+/// A process that is killed when the test ends.
 pub struct Process(pub Child);
 
 impl Drop for Process {
@@ -151,7 +165,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Tells it to stop, and waits until it has written down what it had in mind.
+    /// Sends SIGTERM and waits for the end, when all audit events are written.
     pub fn stop(mut self) {
         let kill_status = Command::new("kill").arg(self.process.0.id().to_string()).status().unwrap();
         assert!(kill_status.success());

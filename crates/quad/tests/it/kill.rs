@@ -1,40 +1,36 @@
-//! 49. Processes are killed in the middle of writing: nothing that was acknowledged is lost, and nothing is half there.
+//! Kills processes while they write rows: no acknowledged row is lost, and no write is half done.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufReader, Write};
 use std::process::Stdio;
-use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::era;
+use crate::helpers::{Rng, env_number, read_lines};
 use crate::http::IO_TIMEOUT;
 use crate::instance::{Process, TestInstance};
 use crate::matrix::{Backend, Revision};
 use crate::{audit_chain, transcripts};
 
-/// Two processes write at the same time, as two clients on one machine would.
+/// Two processes write at the same time, as those of two local clients do.
 const WORKERS: u64 = 2;
 
-/// Rows that are acknowledged in all.
+/// Acknowledged rows in all.
 const CREATES: usize = 10_000;
 
-/// Requests that a worker has under way at a time.
+/// Requests of a worker in flight at a time.
 const IN_FLIGHT_MAX: usize = 8;
 
-/// Kills in all; `QUAD_TEST_KILLS` for more of them, `QUAD_TEST_SEED` for the moments of an earlier run.
+/// Kills in all. `QUAD_TEST_KILLS` sets another number, `QUAD_TEST_SEED` repeats the kill times of an earlier run.
 const KILLS: u64 = 50;
 
 const TENANT: &str = "kill";
 
 #[test]
 fn acknowledged_rows_survive_kills() {
-    let env_number = |name: &str, default: u64| {
-        std::env::var(name)
-            .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
-    };
     let kills = env_number("QUAD_TEST_KILLS", KILLS);
     let seed = env_number("QUAD_TEST_SEED", u64::from(std::process::id()));
     eprintln!("{kills} kills, QUAD_TEST_SEED={seed}");
@@ -45,8 +41,7 @@ fn acknowledged_rows_survive_kills() {
             let instance = &instance;
             let spawn_worker = |index: u64| {
                 scope.spawn(move || {
-                    let rng =
-                        Rng(seed.wrapping_mul(WORKERS).wrapping_add(index).wrapping_mul(0x9e37_79b9) | 1);
+                    let rng = Rng::for_worker(seed, WORKERS, index);
                     Worker { instance, index, rng, next_row: 0, write_log: WriteLog::default() }
                         .run(kills / WORKERS)
                 })
@@ -58,10 +53,10 @@ fn acknowledged_rows_survive_kills() {
     }
 }
 
-/// What a worker sent, and what of it was acknowledged.
+/// The rows that a worker sent, and those that were acknowledged.
 #[derive(Default)]
 struct WriteLog {
-    /// Emails, each with its number.
+    /// Row numbers by email.
     sent: BTreeMap<String, usize>,
     /// Emails by record id.
     acknowledged: BTreeMap<String, String>,
@@ -88,7 +83,7 @@ impl Worker<'_> {
         self.write_log
     }
 
-    /// One life of a process: it acknowledges so many rows, then it is killed with requests under way, or left to end.
+    /// Starts a process and lets it acknowledge `quota` rows. Then kills it with requests in flight, or lets it end.
     fn run_process(&mut self, quota: usize, kill: bool) {
         let mut command = self.instance.quad_command(&["stdio", "--tenant", TENANT]);
         let mut process = Process(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
@@ -100,7 +95,7 @@ impl Worker<'_> {
             let window = if kill { IN_FLIGHT_MAX } else { IN_FLIGHT_MAX.min(quota - acknowledged) };
             while in_flight.len() < window {
                 let (id, email, message) = self.next_request();
-                // A process that has died says so where its answer is awaited.
+                // If the process has died, waiting for its answer fails below.
                 let _ = writeln!(input, "{message}");
                 in_flight.insert(id, email);
             }
@@ -115,7 +110,7 @@ impl Worker<'_> {
             drop(input);
         }
         process.0.wait().unwrap();
-        // What was said before the end counts, although nobody had listened yet. The last line may be torn.
+        // Answers that were printed before the end count as well. The last line may be incomplete.
         for line in lines {
             if serde_json::from_str::<Value>(&line).is_ok() {
                 self.record_reply(&line, &mut in_flight);
@@ -139,37 +134,12 @@ impl Worker<'_> {
 
     fn record_reply(&mut self, line: &str, in_flight: &mut BTreeMap<u64, String>) {
         let reply: Value = serde_json::from_str(line).unwrap();
-        let email = reply["id"].as_u64().and_then(|id| in_flight.remove(&id)).expect("an answer to nothing");
+        let email =
+            reply["id"].as_u64().and_then(|id| in_flight.remove(&id)).expect("an answer without a request");
         assert_eq!(reply["result"]["isError"], false, "{reply:#}");
         let created = &reply["result"]["structuredContent"];
         assert_eq!(created["email"], email.as_str());
         self.write_log.acknowledged.insert(created["id"].as_str().unwrap().to_owned(), email);
-    }
-}
-
-/// The lines of a process, as they come.
-pub fn read_lines(output: impl BufRead + Send + 'static) -> Receiver<String> {
-    let (sender, lines) = mpsc::channel();
-    std::thread::spawn(move || {
-        for line in output.lines().map_while(Result::ok) {
-            if sender.send(line).is_err() {
-                return;
-            }
-        }
-    });
-    lines
-}
-
-/// Numbers that look random and are the same for the same seed (xorshift).
-pub struct Rng(pub u64);
-
-impl Rng {
-    /// The next one, below `limit`.
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit.max(1)
     }
 }
 
@@ -192,7 +162,7 @@ fn check_rows(instance: &TestInstance, write_logs: &[WriteLog]) {
             continue;
         }
         let row_number = write_logs.iter().find_map(|worker| worker.sent.get(&column(2)));
-        let row_number = row_number.unwrap_or_else(|| panic!("nobody sent this row: {row:?}"));
+        let row_number = row_number.unwrap_or_else(|| panic!("no worker sent this row: {row:?}"));
         assert_eq!(column(1), format!("Name {row_number}"), "{row:?}");
         assert_eq!(column(3), "x".repeat(64), "{row:?}");
         assert_eq!(column(4).parse::<f64>().unwrap(), *row_number as f64, "{row:?}");
@@ -203,7 +173,7 @@ fn check_rows(instance: &TestInstance, write_logs: &[WriteLog]) {
     for (id, email) in write_logs.iter().flat_map(|worker| &worker.acknowledged) {
         assert_eq!(stored.get(id), Some(email), "an acknowledged row is lost");
     }
-    // One row came with the fixture.
+    // One row is part of the loaded file.
     assert_eq!(catalog_column(2), (stored.len() + 1).to_string(), "row_count and the rows differ");
     let events = audit_chain::verify(instance, TENANT);
     let writes: Vec<&Value> =
@@ -214,12 +184,12 @@ fn check_rows(instance: &TestInstance, write_logs: &[WriteLog]) {
     let recorded = writes.iter().filter_map(|outputs| outputs["record_id"].as_str());
     let recorded: BTreeSet<&str> = recorded.filter(|id| *id != "rec_abc123").collect();
     let stored_ids: BTreeSet<&str> = stored.keys().map(String::as_str).collect();
-    assert_eq!(recorded, stored_ids, "the trail and the rows differ");
+    assert_eq!(recorded, stored_ids, "the audit trail and the rows differ");
     assert!(acknowledged >= CREATES, "{acknowledged} rows were acknowledged");
     let mut client =
         Client::over_stdio(Revision::MODERN, instance.quad_command(&["stdio", "--tenant", TENANT]));
     let arguments = json!({"name": "backend_table_get", "arguments": {"tableId": "tbl_users"}});
     let table = client.request("tools/call", Some(arguments)).outcome.unwrap();
     assert_eq!(table["structuredContent"]["stats"]["rowCount"], stored.len() + 1);
-    eprintln!("{}: {acknowledged} rows acknowledged, {} there", instance.backend, stored.len());
+    eprintln!("{}: {acknowledged} rows acknowledged, {} stored", instance.backend, stored.len());
 }

@@ -1,4 +1,4 @@
-//! Links outside the transcripts: from the command line, at the endpoint of all schemes, and as plain HTTP.
+//! Tests links on the command line, at the endpoint of all schemes, and over plain HTTP.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn links_are_readable_from_cli_mcp_and_http() {
         let names: Vec<&str> =
             tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
         assert!(names.contains(&"link") && names.contains(&"unlink"), "{names:?}");
-        // Links are found by what they are about, not listed.
+        // Links are not in `resources/list`.
         let listed = client.request("resources/list", Some(json!({}))).outcome.unwrap();
         assert!(!listed.to_string().contains("link://"));
 

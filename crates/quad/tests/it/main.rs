@@ -1,9 +1,9 @@
-//! Black-box tests of `quad`: transcripts of the protocol, kills, and the command line.
+//! Black-box tests of `quad`: transcripts, attacks, kills, the command line and the documentation.
 //!
-//! Everything here starts the built program and speaks to it from outside. The transcripts themselves are text files in
-//! the folder `transcripts` at the top; [`transcript`] describes how they are written.
+//! Every test starts the built program and speaks to it over stdio or HTTP. Transcripts are text files in the folder
+//! `transcripts` at the top; [`transcript`] describes their language. README.md of the crate lists the files.
 
-// The helpers of tests fail by panicking, as tests do.
+// Test helpers report failures by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod attacks;
@@ -16,10 +16,12 @@ mod brain_files;
 mod brain_kill;
 mod client;
 mod command_line;
+mod data_of_0_1;
 mod database;
 mod docs;
 mod era;
 mod freshness;
+mod helpers;
 mod http_transport;
 mod instance;
 mod kill;

@@ -14,7 +14,7 @@ fn run_ast(folder: &Path, file: &str, input: &[u8]) -> Output {
     command.args(["markdoc", "ast", file]).env_clear().env("HOME", folder).current_dir(folder);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // A program that refuses its input may be gone before it has read all of it.
+    // The program may end before it has read all of its input.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap()
 }
@@ -39,7 +39,7 @@ fn file_and_stdin_give_same_ast() {
     assert_eq!(note["annotations"], json!([{"type": "attribute", "name": "a", "value": 1}]));
     assert_eq!(note["lines"], json!([0, 1, 2, 3]));
     assert_eq!(note["children"][0]["children"][0]["children"][0]["type"], "em");
-    // It needs no data folder, and makes none.
+    // It needs no data folder and creates none.
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
@@ -72,5 +72,5 @@ fn unreadable_input_is_rejected_with_reason() {
     check("missing.md", b"", 2, "missing.md cannot be read");
     check(".", b"", 2, ". cannot be read");
     check("-", b"ab\xFFc", 2, "standard input is not UTF-8 at byte 2");
-    check("-", &vec![b'a'; 2 * 1024 * 1024 + 1], 6, "standard input is longer than the 2097152 bytes");
+    check("-", &vec![b'a'; 2 * 1024 * 1024 + 1], 6, "a document has at most 2097152 bytes");
 }

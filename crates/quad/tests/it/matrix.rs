@@ -1,15 +1,15 @@
-//! The ways in which every transcript runs: a backend, a transport and a revision of the protocol.
+//! The combinations in which every transcript runs: backend, transport and protocol revision.
 
 use std::fmt;
 
-/// Where the data is.
+/// The database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     Sqlite,
     Postgres,
 }
 
-/// How the messages travel.
+/// The transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     Stdio,
@@ -25,18 +25,18 @@ impl Revision {
     pub const LEGACY: Revision = Revision("2025-11-25");
     pub const OLDEST: Revision = Revision("2025-03-26");
 
-    /// Whether each request stands alone.
+    /// Whether requests are independent of sessions.
     pub fn is_modern(self) -> bool {
         self >= Revision::MODERN
     }
 
-    /// Whether tools answer with structure and links.
+    /// Whether tool results have structured content and resource links.
     pub fn has_structured_content(self) -> bool {
         self >= Revision("2025-06-18")
     }
 }
 
-/// One way.
+/// A combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Combination {
     pub backend: Backend,
@@ -45,7 +45,7 @@ pub struct Combination {
 }
 
 impl Combination {
-    /// Whether a transcript that is for this word only runs here.
+    /// Whether a transcript with this word in `@only` runs in this combination.
     pub fn matches_word(&self, word: &str) -> bool {
         match word {
             "sqlite" => self.backend == Backend::Sqlite,

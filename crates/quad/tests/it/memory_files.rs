@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::instance::TestInstance;
 
-/// Runs a command that may fail: its exit code, what it printed, and what it complained about.
+/// Runs a command that may fail: its exit code, standard output and standard error.
 fn run_command(instance: &TestInstance, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = instance.quad_command(arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -43,13 +43,13 @@ fn memory_export_import_round_trips() {
         }
         let exported = instance.run(&["memory", "export", "-"]);
         assert_eq!(exported, std::fs::read_to_string(instance.folder().join("a.jsonl")).unwrap());
-        // Nothing is overwritten.
+        // An existing file is not overwritten.
         let (code, _, stderr) = run_command(&instance, &["memory", "export", "a.jsonl"]);
         assert_eq!(code, Some(2));
-        assert!(stderr.contains("a.jsonl cannot be made") && stderr.contains("hint: "), "{stderr}");
+        assert!(stderr.contains("a.jsonl cannot be created") && stderr.contains("hint: "), "{stderr}");
 
         let output = instance.run(&["memory", "import", "a.amem", "--tenant", "other"]);
-        assert_eq!(output, "13 nodes, 12 edges and 1 sessions added; 0 nodes and edges were there already\n");
+        assert_eq!(output, "13 nodes, 12 edges and 1 sessions added; 0 nodes and edges already present\n");
         assert_eq!(read_stats(&instance, "other"), before);
         let second_import: Value = serde_json::from_str(
             &instance.run(&["memory", "import", "a.jsonl", "--tenant", "other", "--json"]),
@@ -66,7 +66,7 @@ fn memory_export_import_round_trips() {
             instance.run(&["call", "memory_search", r#"{"query":"rather"}"#, "--tenant", "other", "--json"]);
         let search_result: Value = serde_json::from_str(&search_output).unwrap();
         assert_eq!(search_result["nodes"].as_array().unwrap().len(), 2, "{search_result:#}");
-        // It is in the audit trail.
+        // The import is in the audit trail.
         let events =
             instance.run(&["audit", "tail", "--action", "memory_imported", "--json", "--tenant", "other"]);
         assert!(events.contains("server-memory"), "{events}");
@@ -88,7 +88,7 @@ fn bad_lines_are_reported_and_others_imported() {
     assert_eq!(code, Some(2), "{stderr}");
     assert!(stdout.starts_with("2 nodes, 0 edges and 1 sessions added"), "{stdout}");
     assert!(stderr.contains("line 2: ") && stderr.contains("line 4: "), "{stderr}");
-    assert!(stderr.contains("error: 2 lines could not be used") && stderr.contains("hint: "), "{stderr}");
+    assert!(stderr.contains("error: 2 lines could not be read") && stderr.contains("hint: "), "{stderr}");
     write("m.jsonl", &format!("{}\n{}\n{}\n", entity("Ada"), entity("Cleo"), entity("Bob")));
     assert!(instance.run(&["memory", "import", "m.jsonl"]).starts_with("1 nodes, 0 edges"));
     for (name, text) in
@@ -105,7 +105,6 @@ fn bad_lines_are_reported_and_others_imported() {
     assert_eq!(read_stats(&instance, "local")["node_count"], 3);
 }
 
-/// 39. What does not agree is named, with what to do; the exit code says so.
 #[test]
 fn deep_doctor_reports_broken_edges() {
     let instance = TestInstance::on_sqlite();
@@ -118,7 +117,7 @@ fn deep_doctor_reports_broken_edges() {
     let database = rusqlite::Connection::open(instance.database_file()).unwrap();
     database.execute("UPDATE amem_edge SET target_id = 77 WHERE source_id = 1", []).unwrap();
     drop(database);
-    // A quick look does not read all of it.
+    // Without --deep, doctor does not read the whole graph.
     instance.run(&["doctor"]);
     let (code, report, stderr) = run_command(&instance, &["doctor", "--deep"]);
     assert_eq!(code, Some(1), "{report}");
@@ -126,12 +125,12 @@ fn deep_doctor_reports_broken_edges() {
         report.contains("WRONG memory of local: edges to nodes that do not exist: 1 (1 → 77)"),
         "{report}"
     );
-    assert!(report.contains("restore a backup, or `quad memory export`"), "{report}");
+    assert!(report.contains("restore a backup, or run `quad memory export`"), "{report}");
     assert!(stderr.contains("checks failed"), "{stderr}");
     let (_, report_text, _) = run_command(&instance, &["doctor", "--deep", "--json"]);
     let report: Value = serde_json::from_str(&report_text).unwrap();
     assert_eq!(report["ok"], false);
-    // And doing what it says helps: the edge that leads nowhere is named, the rest is as it was.
+    // The suggested repair works: the import names the broken edge and keeps the rest.
     instance.run(&["memory", "export", "all.jsonl"]);
     let repaired = TestInstance::on_sqlite();
     let file = instance.folder().join("all.jsonl");

@@ -1,5 +1,5 @@
-//! 37, 38. Processes that remember are killed: every acknowledged node and edge is there, two processes lose nothing of each
-//! other's, and all that is stored twice agrees.
+//! Kills processes while they add memories: every acknowledged node and edge survives, two processes do not lose each
+//! other's writes, and counters, lists and the search index match the nodes.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write as _};
@@ -9,31 +9,28 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::era;
+use crate::helpers::{Rng, env_number, read_lines};
 use crate::http::IO_TIMEOUT;
 use crate::instance::{Process, TestInstance};
-use crate::kill::{Rng, read_lines};
 use crate::matrix::Revision;
 
-/// Two processes remember at the same time, as two clients on one machine would.
+/// Two processes write at the same time, as those of two local clients do.
 const WORKERS: u64 = 2;
 
-/// Kills in all; `QUAD_TEST_KILLS` for more of them, `QUAD_TEST_SEED` for the moments of an earlier run.
+/// Kills in all. `QUAD_TEST_KILLS` sets another number, `QUAD_TEST_SEED` repeats the kill times of an earlier run.
 const KILLS: u64 = 24;
 
-/// Nodes that a process acknowledges before it is killed, at most: after some lives there is a text index to be killed in.
+/// Most calls that a process acknowledges before it is killed. After some processes there is a text index, so that
+/// kills hit its writing as well.
 const QUOTA: u64 = 220;
 
-/// Requests that a worker has under way at a time.
+/// Requests of a worker in flight at a time.
 const IN_FLIGHT_MAX: usize = 8;
 
 const TENANT: &str = "mind";
 
 #[test]
 fn acknowledged_nodes_and_edges_survive_kills() {
-    let env_number = |name: &str, default: u64| {
-        std::env::var(name)
-            .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
-    };
     let kills = env_number("QUAD_TEST_KILLS", KILLS);
     let seed = env_number("QUAD_TEST_SEED", u64::from(std::process::id()));
     eprintln!("{kills} kills, QUAD_TEST_SEED={seed}");
@@ -49,9 +46,8 @@ fn acknowledged_nodes_and_edges_survive_kills() {
         let acknowledged_by_worker: Vec<BTreeMap<i64, SentNode>> = std::thread::scope(|scope| {
             let instance = &instance;
             let spawn_worker = |index: u64| {
-                let rng_seed = seed.wrapping_mul(WORKERS).wrapping_add(index).wrapping_mul(0x9e37_79b9) | 1;
                 scope.spawn(move || {
-                    let rng = Rng(rng_seed);
+                    let rng = Rng::for_worker(seed, WORKERS, index);
                     Worker { instance, index, rng, next_id: 0, acknowledged: BTreeMap::new() }
                         .run(kills / WORKERS)
                 })
@@ -63,7 +59,7 @@ fn acknowledged_nodes_and_edges_survive_kills() {
     }
 }
 
-/// What was sent: a node that leads to the root, with these words and this weight, or several of one call.
+/// A node that was sent, with the weight of its edge to the root.
 #[derive(Clone, Debug)]
 struct SentNode {
     content: String,
@@ -75,7 +71,7 @@ struct Worker<'a> {
     index: u64,
     rng: Rng,
     next_id: u64,
-    /// What was acknowledged, by the id that it got.
+    /// The acknowledged nodes by id.
     acknowledged: BTreeMap<i64, SentNode>,
 }
 
@@ -87,7 +83,7 @@ impl Worker<'_> {
         self.acknowledged
     }
 
-    /// One life of a process: it acknowledges some calls, then it is killed with others under way.
+    /// Starts a process, lets it acknowledge some calls, and kills it with others in flight.
     fn run_process(&mut self) {
         let quota = 1 + self.rng.below(QUOTA);
         let mut command = self.instance.quad_command(&["stdio", "--only", "amem", "--tenant", TENANT]);
@@ -98,7 +94,7 @@ impl Worker<'_> {
         for _ in 0..quota {
             while in_flight.len() < IN_FLIGHT_MAX {
                 let (id, sent, message) = self.next_request();
-                // A process that has died says so where its answer is awaited.
+                // If the process has died, waiting for its answer fails below.
                 let _ = writeln!(input, "{message}");
                 in_flight.insert(id, sent);
             }
@@ -108,7 +104,7 @@ impl Worker<'_> {
         std::thread::sleep(Duration::from_micros(self.rng.below(4_000)));
         process.0.kill().unwrap();
         process.0.wait().unwrap();
-        // What was said before the end counts, although nobody had listened yet. The last line may be torn.
+        // Answers that were printed before the end count as well. The last line may be incomplete.
         for line in lines {
             if serde_json::from_str::<Value>(&line).is_ok() {
                 self.record_reply(&line, &mut in_flight);
@@ -116,7 +112,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Now one node, now several at once, now a search, which may have the index written.
+    /// One node, several nodes in one call, or a search, which may write the index.
     fn next_request(&mut self) -> (u64, Vec<SentNode>, Value) {
         let id = self.next_id;
         self.next_id += 1;
@@ -145,9 +141,10 @@ impl Worker<'_> {
 
     fn record_reply(&mut self, line: &str, in_flight: &mut BTreeMap<u64, Vec<SentNode>>) {
         let reply: Value = serde_json::from_str(line).unwrap();
-        let sent = reply["id"].as_u64().and_then(|id| in_flight.remove(&id)).expect("an answer to nothing");
+        let sent =
+            reply["id"].as_u64().and_then(|id| in_flight.remove(&id)).expect("an answer without a request");
         let error = &reply["result"]["structuredContent"]["error"]["code"];
-        // Everybody writes at once; a search may be told to try again.
+        // Both processes write all the time, so a search may be refused as busy.
         if sent.is_empty() && error == "BUSY" {
             return;
         }
@@ -160,7 +157,7 @@ impl Worker<'_> {
         assert_eq!(ids.len(), sent.len(), "{reply:#}");
         for (id, sent) in ids.iter().zip(sent) {
             let previous = self.acknowledged.insert(id.as_i64().unwrap(), sent);
-            assert!(previous.is_none(), "an id was given twice: {reply:#}");
+            assert!(previous.is_none(), "an id was assigned twice: {reply:#}");
         }
     }
 }
@@ -178,14 +175,14 @@ fn check_nodes(instance: &TestInstance, acknowledged_by_worker: &[BTreeMap<i64, 
         edges.iter().map(|row| (parse_number(&row[0]) as i64, parse_number(&row[1]))).collect();
     let mut acknowledged = 0;
     for (id, sent) in acknowledged_by_worker.iter().flatten() {
-        assert_eq!(nodes.get(id), Some(&sent.content), "an acknowledged node is lost or not its own");
+        assert_eq!(nodes.get(id), Some(&sent.content), "an acknowledged node is lost or has other content");
         assert_eq!(edges.get(id), Some(&sent.weight), "an acknowledged edge is lost: {id}");
         acknowledged += 1;
     }
-    // No two of them are one.
+    // All ids are different.
     assert_eq!(acknowledged_by_worker.iter().map(BTreeMap::len).sum::<usize>(), acknowledged);
     assert!(acknowledged > 0 && nodes.len() > acknowledged);
-    // Nothing is half there: a call of several came in whole or not at all.
+    // A call with several nodes was stored as a whole or not at all.
     for content in nodes.values().filter(|content| content.ends_with("part0")) {
         let call = content.trim_end_matches("part0");
         let parts = nodes.values().filter(|other| other.starts_with(call)).count();

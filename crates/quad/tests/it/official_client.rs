@@ -1,4 +1,4 @@
-//! The official Rust client as an oracle: what it understands of our answers must be what our own client sees.
+//! Compares the official Rust client with the client of these tests: both must understand the same answers.
 
 use std::process::Stdio;
 
@@ -17,7 +17,7 @@ const TENANT: &str = "oracle";
 const TABLES: &str = "bkend://orgs/org_abc123/projects/proj_xyz789/environments/env_dev001/tables";
 const TABLES_TEMPLATE: &str = "bkend://orgs/{orgId}/projects/{projectId}/environments/{envId}/tables";
 
-/// A client that wants nothing of its own.
+/// A client without handlers of its own.
 #[derive(Clone)]
 struct NoopHandler;
 
@@ -111,7 +111,7 @@ async fn compare_clients(instance: &TestInstance, revision: Revision, lifecycle:
     official.cancel().await.unwrap();
 }
 
-/// Both see the same; what the official client dropped or altered on the way would show.
+/// Compares both views; a field that the official client drops or changes would show.
 fn assert_same(label: &str, actual: &Value, official: &impl Serialize) {
     let (mut actual_value, mut official_value) = (actual.clone(), serde_json::to_value(official).unwrap());
     round_to_f32(&mut actual_value);
@@ -119,7 +119,7 @@ fn assert_same(label: &str, actual: &Value, official: &impl Serialize) {
     assert_eq!(actual_value, official_value, "{label}");
 }
 
-/// The official client keeps fractions in 32 bits.
+/// The official client stores fractions as 32-bit floats.
 fn round_to_f32(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(round_to_f32),

@@ -1,4 +1,4 @@
-//! 22. A list of six hundred addresses comes in pages without gaps or duplicates.
+//! `resources/list` returns 602 resources in pages without gaps or duplicates.
 
 use serde_json::json;
 
@@ -28,7 +28,7 @@ fn lists_602_resources_in_four_pages() {
         std::fs::write(&file, text).unwrap();
         instance.add_tenant("many");
         instance.load("many", &file);
-        // A load that is done twice is done once.
+        // Loading the same file again adds nothing.
         instance.load("many", &file);
         let server = instance.serve(&[]);
         let token = instance.mint_token("many", "owner", "*:*");
@@ -47,7 +47,7 @@ fn lists_602_resources_in_four_pages() {
     }
 }
 
-/// All addresses, and how many each page had.
+/// All addresses, and the size of each page.
 fn list_all_pages(client: &mut Client) -> (Vec<String>, Vec<usize>) {
     let (mut listed, mut pages) = (Vec::new(), Vec::new());
     let mut params = json!({});

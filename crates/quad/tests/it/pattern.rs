@@ -1,4 +1,4 @@
-//! Patterns: JSON that says what a reply must look like, and no more than that.
+//! Patterns: JSON that describes the expected parts of a reply.
 //!
 //! A pattern is JSON, with these additions:
 //!
@@ -16,17 +16,17 @@
 //! | `P as $name` | what matches `P`, kept under that name |
 //! | `$name` | the kept value; inside a string, its text |
 //!
-//! Requests are written in the same language, without what stands for several values.
+//! Requests use the same language, without wildcards.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// What has been kept so far, by name.
+/// The captured values by name.
 pub type Captures = BTreeMap<String, Value>;
 
-/// What a value must look like.
+/// A pattern of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
     /// `…` or `any`.
@@ -67,13 +67,13 @@ pub enum Element {
 pub struct Member {
     /// Its name.
     pub name: String,
-    /// Whether its string is looked at as JSON.
+    /// Whether its string is parsed as JSON.
     pub as_json: bool,
-    /// What it must look like.
+    /// The pattern of its value.
     pub pattern: Pattern,
 }
 
-/// The sorts of values that have a word.
+/// The kinds of values that have a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     String,
@@ -131,12 +131,12 @@ pub fn is_id(text: &str) -> bool {
     })
 }
 
-/// Where a value differs from its pattern.
+/// A difference between a value and its pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The way to the value: `contents[0].text:json`.
+    /// The path to the value: `contents[0].text:json`.
     pub path: String,
-    /// What is wrong with it.
+    /// The problem.
     pub reason: String,
 }
 
@@ -148,7 +148,7 @@ impl fmt::Display for Mismatch {
 }
 
 impl Pattern {
-    /// Compares, and keeps what the pattern wants kept.
+    /// Compares a value, and captures the named parts.
     pub fn check(&self, value: &Value, captures: &mut Captures) -> Result<(), Mismatch> {
         let mut trial = captures.clone();
         self.compare(value, "", &mut trial)?;
@@ -156,7 +156,7 @@ impl Pattern {
         Ok(())
     }
 
-    /// The value that a request means.
+    /// The value of a pattern in a request.
     pub fn fill(&self, captures: &Captures) -> Result<Value, String> {
         Ok(match self {
             Pattern::Literal(value) => value.clone(),
@@ -272,7 +272,7 @@ impl Member {
     }
 }
 
-/// Elements against values, the first of which is number `index` of its array. A run is tried from its shortest on.
+/// Matches elements against values; `index` is the position of the first. `…` matches as few values as possible.
 fn compare_elements(
     elements: &[Element],
     values: &[Value],
@@ -305,7 +305,7 @@ fn compare_elements(
                         *captures = trial;
                         return Ok(());
                     }
-                    // The mismatch that lies deepest is the one that almost matched.
+                    // Reports the deepest mismatch, since that candidate almost matched.
                     Err(mismatch) => {
                         let is_deeper = |best: &Mismatch| mismatch.path.len() > best.path.len();
                         if deepest.as_ref().is_none_or(is_deeper) {
@@ -327,7 +327,7 @@ fn values_equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Replaces the names of kept values by their text. A `$` before anything else stays: filters have `$gte`.
+/// Replaces the names of captured values by their text. Other `$` signs stay, such as `$gte` in filters.
 pub fn fill_text(text: &str, captures: &Captures) -> String {
     let mut filled = String::new();
     let mut rest = text;
@@ -347,7 +347,7 @@ pub fn fill_text(text: &str, captures: &Captures) -> String {
     filled + rest
 }
 
-/// Whether the text has the pattern's parts in their order.
+/// Whether the text contains the pattern's parts in order.
 fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('…');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };

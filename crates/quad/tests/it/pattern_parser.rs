@@ -1,10 +1,10 @@
-//! Reads patterns. The language is described in [`crate::pattern`].
+//! Parses patterns. [`crate::pattern`] describes the language.
 
 use serde_json::Value;
 
 use crate::pattern::{Element, Member, Pattern, ValueKind};
 
-/// Reads one pattern, which must be all of the text.
+/// Parses a text that is one pattern.
 pub fn parse(source: &str) -> Result<Pattern, String> {
     let mut parser = Parser { source, position: 0 };
     let pattern = parser.parse_pattern()?;

@@ -1,4 +1,4 @@
-//! A project's folder that a transcript may change: a copy of one that lies beside the transcripts.
+//! A project folder that a transcript may change: a copy of a folder beside the transcripts.
 
 use std::path::{Path, PathBuf};
 
@@ -8,43 +8,43 @@ use tempfile::TempDir;
 use crate::client::Reply;
 use crate::instance::{Server, TestInstance};
 
-/// What stands for the folder's path in replies, which is another in every run.
+/// The placeholder for the folder's path in replies, since the path differs in every run.
 const PATH_PLACEHOLDER: &str = "/project";
 
 /// A copy of a project.
 pub struct Project {
     folder: TempDir,
-    /// The server that serves it, over HTTP.
+    /// The server of the project, over HTTP.
     pub server: Option<Server>,
     owner: std::cell::OnceCell<String>,
 }
 
 impl Project {
-    /// Copies a folder of `projects`, which lies beside the transcript. One that is not there is an empty one.
+    /// Copies a folder of `projects` beside the transcript. A missing folder gives an empty project.
     pub fn copy(transcript: &Path, name: &str) -> Project {
         let folder = tempfile::tempdir().unwrap();
         copy_dir(&projects_path(transcript, name), folder.path());
         Project { folder, server: None, owner: std::cell::OnceCell::new() }
     }
 
-    /// Its path.
+    /// The path.
     pub fn path(&self) -> &str {
         self.folder.path().to_str().unwrap()
     }
 
-    /// Whether it belongs to this tenant. The first who asks owns it.
+    /// Whether the project belongs to this tenant. The first tenant that asks owns it.
     pub fn is_owned_by(&self, tenant: &str) -> bool {
         self.owner.get_or_init(|| tenant.to_owned()) == tenant
     }
 
-    /// Starts a server for the tenant that owns it, once.
+    /// Starts a server for the owning tenant, once.
     pub fn serve(&mut self, instance: &TestInstance, tenant: &str) {
         if self.is_owned_by(tenant) && self.server.is_none() {
             self.server = Some(instance.serve(&["--project", self.path(), "--tenant", tenant]));
         }
     }
 
-    /// Puts a file of `projects` in a place, in one step, as most editors do.
+    /// Replaces a file by one of `projects` with a rename, as most editors do.
     pub fn save(&self, transcript: &Path, from: &str, to: &str) -> Result<(), String> {
         let (from, to) = (projects_path(transcript, from), self.folder.path().join(to));
         let temp_path = to.with_extension("saving");
@@ -84,7 +84,7 @@ fn projects_path(transcript: &Path, name: &str) -> PathBuf {
     transcript.with_file_name("projects").join(name)
 }
 
-/// Copies a folder with everything below it.
+/// Copies a folder recursively.
 pub fn copy_dir(from: &Path, to: &Path) {
     let Ok(entries) = std::fs::read_dir(from) else { return };
     for entry in entries.map(Result::unwrap) {

@@ -1,4 +1,4 @@
-//! The project at the command line: every twin of a tool, in its readable form and as JSON.
+//! Tests `quad refrakt`: every command that calls a tool, as text and as JSON.
 
 use std::path::Path;
 
@@ -39,7 +39,7 @@ impl CliFixture {
         serde_json::from_str(&self.run(&[arguments, &["--json"]].concat())).unwrap()
     }
 
-    /// The exit code and the complaint of a command that fails.
+    /// The exit code and the error of a failing command.
     fn run_failing(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let output = self.instance.quad_command(&self.with_project_flag(arguments)).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
@@ -79,7 +79,7 @@ fn plan_commands_read_and_change_plan() {
     let diff = fixture.run(&[&change[..], &["--dry-run"]].concat());
     assert!(diff.starts_with("--- a/work/WORK-001-request-form.md\n+++ b/"), "{diff}");
     assert_eq!(fixture.read_file("plan/work/WORK-001-request-form.md"), before);
-    assert_eq!(fixture.run(&change), "WORK-001 is changed in work/WORK-001-request-form.md\n");
+    assert_eq!(fixture.run(&change), "WORK-001 changed in work/WORK-001-request-form.md\n");
     let expect = before
         .replace("status=\"ready\"", "status=\"done\"")
         .replace(" tags=\"guests,forms\"", " assignee=\"mara\"")
@@ -98,7 +98,7 @@ fn plan_commands_read_and_change_plan() {
     std::fs::write(&body, "- [ ] It is cold\n").unwrap();
     let create =
         ["plan", "create", "work", "Sell ice", "--set", "priority=low", "--body", body.to_str().unwrap()];
-    assert_eq!(fixture.run(&create), "WORK-101 is in work/WORK-101-sell-ice.md\n");
+    assert_eq!(fixture.run(&create), "WORK-101 created in work/WORK-101-sell-ice.md\n");
     assert!(fixture.read_file("plan/work/WORK-101-sell-ice.md").contains("# Sell ice\n\n- [ ] It is cold\n"));
     let (code, stderr) = fixture.run_failing(&["plan", "create", "chore", "x"]);
     assert!(code == Some(2), "{stderr}");

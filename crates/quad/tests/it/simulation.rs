@@ -1,6 +1,6 @@
-//! The promise, under delays, kills and lost connections: some seeds of the simulator, the same ones each time.
+//! Runs the simulator with fixed seeds: the promises hold under delays, kills and lost connections.
 //!
-//! More of them by hand: `quad-sim --seeds 100`.
+//! Run more seeds with `quad-sim --seeds 100`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What only stdio has: lines, one after the other, in both eras on the same pipe.
+//! Tests what exists only over stdio: lines in order, and both eras on one connection.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
@@ -11,13 +11,13 @@ use crate::era;
 use crate::instance::TestInstance;
 use crate::matrix::Revision;
 
-/// Sends lines, closes the input and returns every line that came back. Nothing but messages may come.
+/// Sends lines, closes the input and returns all lines of output. All must be messages.
 fn exchange_lines(instance: &TestInstance, lines: &[String]) -> Vec<Value> {
     let mut command = instance.quad_command(&["stdio"]);
     let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = process.stdin.take().unwrap();
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    // Written beside the reading: the answers may be longer than what a pipe holds.
+    // Writes in a thread, since the answers may be larger than the pipe's buffer.
     let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
     let output = process.wait_with_output().unwrap();
     writer.join().unwrap().unwrap();
@@ -68,7 +68,7 @@ fn both_eras_work_on_one_connection() {
     let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info});
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
     let lines = [
-        // Before any handshake a request is served, as an old client's would be.
+        // A request before `initialize` is served.
         legacy_request(10, "ping"),
         initialize,
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
@@ -100,7 +100,7 @@ fn batch_is_one_line_in_2025_03_26_only() {
         json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).to_string()
     };
     let batch = json!([legacy_request(2, "resources/list"), legacy_request(3, "tools/list")]).to_string();
-    // 8. Two requests, two answers, one line.
+    // A batch of two requests gets two answers on one line.
     let answers = exchange_lines(&instance, &[initialize("2025-03-26"), batch.clone()]);
     let batch_reply = answers.iter().find_map(Value::as_array).expect("no array came back");
     let ids: Vec<&Value> = batch_reply.iter().map(|reply| &reply["id"]).collect();
@@ -135,7 +135,7 @@ fn slow_read_does_not_delay_next_request() {
     let mut next_reply = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // An editor that empties the plan's files again and again: they are waited for as long as it does.
+        // An editor truncates the plan's files again and again; a read waits as long as it does.
         scope.spawn(|| {
             for _ in 0..5_000 {
                 if is_done.load(Ordering::Relaxed) {
@@ -161,7 +161,7 @@ fn slow_read_does_not_delay_next_request() {
     assert!(process.wait().unwrap().success());
 }
 
-/// As the kernel tells it of a process that has answered.
+/// Reads the setting from the kernel after the process has answered.
 #[cfg(target_os = "linux")]
 #[test]
 fn server_disables_huge_pages() {
@@ -176,7 +176,7 @@ fn server_disables_huge_pages() {
     drop(input);
     process.wait().unwrap();
     let thp_enabled = status.lines().find_map(|line| line.strip_prefix("THP_enabled:"));
-    // A kernel before 5.0 does not tell.
+    // Kernels before 5.0 do not report it.
     if let Some(value) = thp_enabled {
         assert_eq!(value.trim(), "0", "pages of 2 MiB: {status}");
     }

@@ -1,8 +1,9 @@
-//! Whoever watches an address hears of every change, whichever process made it, from the moment the subscription is answered.
+//! A subscriber is notified of every change after its subscription is answered, whichever process made the change.
 
 use serde_json::json;
 
 use crate::client::Client;
+use crate::helpers::call_tool;
 use crate::instance::{Server, TestInstance};
 use crate::matrix::{Revision, Transport};
 use crate::transcripts;
@@ -42,7 +43,7 @@ fn run_rounds(instance: &TestInstance, server: &Server, transport: Transport, re
     let mut other_client = stdio();
     let mut earlier_uris: Vec<String> = Vec::new();
     for round in 0..ROUNDS {
-        // A new address each time: nothing that was heard before can be mistaken for it.
+        // A new address each time, so that an earlier notification cannot be mistaken for this one.
         let fields = json!([{"name": "title", "type": "string"}]);
         let create = json!({"environmentId": "env_dev001", "name": format!("t{round}"), "fields": fields});
         let table = call_tool(&mut other_client, "backend_table_create", create);
@@ -63,18 +64,11 @@ fn run_rounds(instance: &TestInstance, server: &Server, transport: Transport, re
             if notification["params"]["uri"] == rows.as_str() {
                 break;
             }
-            // A session that looks for subscriptions of other nodes may announce one twice, but only what was watched.
+            // A session may send a notification twice, but only for subscribed addresses.
             let was_subscribed = |uri: &String| notification["params"]["uri"] == uri.as_str();
             assert!(earlier_uris.iter().any(was_subscribed), "{tenant}: {notification:#}");
         }
         subscriber.unsubscribe(&rows).unwrap();
         earlier_uris.push(rows);
     }
-}
-
-fn call_tool(client: &mut Client, tool: &str, arguments: serde_json::Value) -> serde_json::Value {
-    let result =
-        client.request("tools/call", Some(json!({"name": tool, "arguments": arguments}))).outcome.unwrap();
-    assert_eq!(result["isError"], false, "{result:#}");
-    result["structuredContent"].clone()
 }

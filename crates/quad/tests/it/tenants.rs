@@ -1,4 +1,4 @@
-//! Tenants are apart even where their ids are equal.
+//! Tenants are isolated even if their ids are equal.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ fn tenants_with_equal_ids_are_isolated() {
                 scope.spawn(|| instance.load(name, &file));
             }
         });
-        // Each has a row of its own: what one changes, the others do not see.
+        // Each tenant has its own row: a change of one is invisible to the others.
         for (number, name) in names.iter().enumerate() {
             let update =
                 format!(r#"{{"tableId":"tbl_users","recordId":"rec_abc123","data":{{"age":{number}}}}}"#);

@@ -1,4 +1,4 @@
-//! Transcripts: conversations with the server as text files that a person can read.
+//! Transcripts: readable text files of requests and expected answers.
 //!
 //! ```text
 //! # A comment. What stands indented continues the line before it.
@@ -41,33 +41,33 @@ use std::path::{Path, PathBuf};
 use crate::pattern::Pattern;
 use crate::pattern_parser;
 
-/// One file.
+/// A transcript file.
 #[derive(Debug)]
 pub struct Transcript {
-    /// Where it lies.
+    /// The path.
     pub path: PathBuf,
     /// Words of `@only`.
     pub only: Vec<String>,
-    /// Revisions beyond the usual ones.
+    /// Further revisions.
     pub extra_revisions: Vec<String>,
-    /// The scheme that it speaks to; counts are exact at its own endpoint.
+    /// The scheme whose endpoint it uses; counts are exact there.
     pub scheme: String,
-    /// What happens, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
-/// One thing that happens, and its line.
+/// A step, and its line.
 #[derive(Debug)]
 pub struct Step {
     /// From 1.
     pub line: usize,
-    /// As it is written.
+    /// The source text.
     pub source: String,
-    /// What it means.
+    /// The action.
     pub action: Action,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Debug)]
 pub enum Action {
     Tenant(String),
@@ -89,7 +89,7 @@ pub enum Action {
     Expect(Expectation),
 }
 
-/// What a reply must be.
+/// An expectation of a reply.
 #[derive(Debug)]
 pub enum Expectation {
     Result(Pattern),
@@ -103,7 +103,7 @@ pub enum Expectation {
     Exit { code: i32, stderr: Pattern },
 }
 
-/// Errors by what they mean; the number depends on the era.
+/// Kinds of errors; the number depends on the era.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     NotFound,
@@ -153,13 +153,13 @@ impl Transcript {
         Ok(transcript)
     }
 
-    /// Its name without folder and ending.
+    /// The file name without its extension.
     pub fn name(&self) -> &str {
         self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
     }
 }
 
-/// Lines with those that continue them, without comments.
+/// The lines joined with their continuations, without comments.
 fn join_continuation_lines(source: &str) -> Vec<(usize, String)> {
     let mut paragraphs: Vec<(usize, String)> = Vec::new();
     for (index, line) in source.lines().enumerate() {

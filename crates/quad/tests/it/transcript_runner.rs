@@ -1,4 +1,4 @@
-//! A transcript in one combination: speaks its requests and checks its expectations.
+//! Runs a transcript in one combination: sends its requests and checks its expectations.
 
 use std::collections::HashMap;
 use std::process::Output;
@@ -13,13 +13,13 @@ use crate::pattern::{Captures, Mismatch, Pattern, fill_text};
 use crate::project::Project;
 use crate::transcript::{Action, ErrorKind, Expectation, Step, Transcript};
 
-/// The agent that has every scope.
+/// The agent with every scope.
 const OWNER: &str = "owner";
 
-/// Its name to the server. Over stdio every client has this one, so rows have the same `createdBy` over both transports.
+/// Its subject. Over stdio every client has this subject, so that rows have the same `createdBy` over both transports.
 const OWNER_SUBJECT: &str = "agent_local";
 
-/// A transcript that is being spoken.
+/// The state of a running transcript.
 pub struct TranscriptRunner<'a> {
     transcript: &'a Transcript,
     instance: &'a TestInstance,
@@ -33,20 +33,20 @@ pub struct TranscriptRunner<'a> {
     tokens: HashMap<(String, String), String>,
     clients: HashMap<(String, String, bool), Client>,
     reply: Option<Reply>,
-    /// What the last command printed and complained of, and how it ended.
+    /// Output, error and exit code of the last command.
     command_output: Option<Output>,
     /// Every reply with its line, for comparison with other combinations.
     pub replies: Vec<(usize, Reply)>,
 }
 
-/// What went wrong, and where.
+/// A failed step.
 pub struct Failure {
     pub line: usize,
     pub text: String,
 }
 
 impl<'a> TranscriptRunner<'a> {
-    /// Nothing has been said yet.
+    /// A runner before the first step.
     pub fn new(
         transcript: &'a Transcript,
         instance: &'a TestInstance,
@@ -71,7 +71,7 @@ impl<'a> TranscriptRunner<'a> {
         }
     }
 
-    /// Speaks all of it, or up to the first thing that is wrong.
+    /// Runs all steps up to the first failure.
     pub fn run(&mut self) -> Result<(), Failure> {
         let transcript = self.transcript;
         for step in &transcript.steps {
@@ -175,7 +175,7 @@ impl<'a> TranscriptRunner<'a> {
         self.command_output = Some(command.output().unwrap());
     }
 
-    /// Sends a request of HTTP as it stands. Other combinations are not held against its answer: it names their ports.
+    /// Sends a raw HTTP request. Its answer is not compared between combinations, since it contains ports.
     fn send_http(&mut self, request: &Value) {
         let path = format!("{}/{}", self.server.path, self.transcript.scheme);
         let mut http_request = Request::new(
@@ -204,7 +204,7 @@ impl<'a> TranscriptRunner<'a> {
         self.reply = Some(Reply { outcome: Ok(answer), receipt: None, cache_hint: None, status, challenge });
     }
 
-    /// Turns to a tenant of this transcript and combination, and makes it if need be.
+    /// Switches to a tenant of this transcript and combination, and creates it if needed.
     fn set_tenant(&mut self, name: &str) -> Result<(), String> {
         let Combination { transport, revision, .. } = self.combination;
         let (transcript, date) = (self.transcript.name(), revision.0.replace('-', ""));
@@ -212,14 +212,14 @@ impl<'a> TranscriptRunner<'a> {
         self.agent = OWNER.to_owned();
         if !self.tokens.contains_key(&(self.tenant.clone(), OWNER.to_owned())) {
             self.instance.add_tenant(&self.tenant);
-            // Over stdio the program at the other end needs no token.
+            // Over stdio there is no token.
             let token = match transport {
                 Transport::Stdio => String::new(),
                 Transport::Http => self.instance.mint_token(&self.tenant, OWNER_SUBJECT, "*:*"),
             };
             self.tokens.insert((self.tenant.clone(), OWNER.to_owned()), token);
         }
-        // A folder belongs to one tenant, the one that the server was started for; the next tenants have none.
+        // A project belongs to the tenant that its server was started for; later tenants have none.
         if let (Transport::Http, Some(project)) = (transport, &mut self.project) {
             project.serve(self.instance, &self.tenant);
         }
@@ -366,7 +366,7 @@ fn tenant_of(key: &(String, String, bool)) -> &str {
     &key.0
 }
 
-/// The JSON document that a read gave, which must be all it gave.
+/// The only content of a read, parsed as JSON.
 fn parse_document(result: &Value, uri: &Value) -> Result<Value, String> {
     let contents = result["contents"].as_array().ok_or("there are no contents")?;
     let [content] = contents.as_slice() else { return Err(format!("there are {} contents", contents.len())) };
@@ -380,7 +380,7 @@ fn parse_document(result: &Value, uri: &Value) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|error| format!("the text is not JSON: {error}"))
 }
 
-/// What a tool says: its structure, and, for clients that do not look there, the same as text.
+/// The structured content of a tool result, which must equal its text.
 fn parse_tool_result(result: &Value, is_error: bool, has_structure: bool) -> Result<Value, String> {
     if result["isError"] != is_error {
         return Err(format!("isError is not {is_error}"));

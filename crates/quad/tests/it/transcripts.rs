@@ -1,4 +1,4 @@
-//! Runs every transcript in every combination, and compares what the combinations answered.
+//! Runs every transcript in every combination, and compares the answers of the combinations.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub fn folder() -> PathBuf {
 /// `QUAD_TEST_TRANSCRIPT=resources` runs one of them.
 const TRANSCRIPT_VARIABLE: &str = "QUAD_TEST_TRANSCRIPT";
 
-/// What one run of one transcript gave.
+/// The answers of one run.
 struct Run {
     combination: Combination,
     replies: Vec<(usize, Reply)>,
@@ -72,7 +72,7 @@ fn every_transcript_passes_in_every_combination() {
         }
     });
     for instance in &instances {
-        // Whatever was said, every tenant's trail is whole.
+        // After all transcripts, every tenant's audit chain is valid.
         for row in instance.query("SELECT name FROM tenant") {
             audit_chain::verify(instance, row[0].as_deref().unwrap_or_default());
         }
@@ -87,7 +87,7 @@ fn every_transcript_passes_in_every_combination() {
     assert!(failures.is_empty(), "{} failures\n\n{}", failures.len(), failures.join("\n\n"));
 }
 
-/// All of them, or the one that was chosen.
+/// All transcripts, or the selected one.
 fn read_all(only_name: Option<&str>) -> Vec<Transcript> {
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -110,14 +110,17 @@ fn revisions(transcript: &Transcript) -> Vec<Revision> {
     revisions
 }
 
-/// The behaviours of money that a contract numbers: those of policy and payment are another matter.
-fn behaviours() -> impl Iterator<Item = usize> {
-    (1..=40).chain(51..=55)
+/// The numbered behaviours of `brain://`, from the table in `docs/contributing/testing.md`.
+fn behaviours() -> Vec<usize> {
+    let page = include_str!("../../../../docs/contributing/testing.md");
+    let (_, section) = page.split_once("## Behaviours of brain://").expect("the section of the behaviours");
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| ")?.split(' ').next()?.parse().ok());
+    rows.collect()
 }
 
-/// Behaviours that no conversation with one server can show, the test that does, and why.
+/// Behaviours that another test shows, with its file and name.
 const TESTED_ELSEWHERE: &[(usize, &str, &str)] = &[
-    // It needs a server with a lower rate, or six hundred calls within a minute.
+    // Needs a server with a low rate limit.
     (10, "authentication.rs", "fn rate_limit_refusals_are_counted_in_tenant_chain()"),
 ];
 
@@ -141,16 +144,16 @@ fn every_brain_behaviour_has_a_transcript() {
         assert!(std::fs::read_to_string(path).unwrap().contains(test), "{file} has no {test}");
         tests_by_number.entry(*number).or_default().push(format!("{file}: {test}"));
     }
-    let missing: Vec<usize> = behaviours().filter(|number| !tests_by_number.contains_key(number)).collect();
+    let behaviours = behaviours();
+    assert_eq!(behaviours.len(), 45, "the table of behaviours is complete");
+    let missing: Vec<&usize> =
+        behaviours.iter().filter(|number| !tests_by_number.contains_key(number)).collect();
     assert!(
         missing.is_empty(),
         "no transcript shows {missing:?}; those that are shown: {tests_by_number:#?}"
     );
-    let unknown_numbers: Vec<usize> = tests_by_number
-        .keys()
-        .filter(|number| behaviours().all(|behaviour| behaviour != **number))
-        .copied()
-        .collect();
+    let unknown_numbers: Vec<usize> =
+        tests_by_number.keys().filter(|number| !behaviours.contains(number)).copied().collect();
     assert!(unknown_numbers.is_empty(), "there are no behaviours {unknown_numbers:?}");
 }
 
@@ -158,14 +161,14 @@ fn indent(text: &str) -> String {
     text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// Every combination must have answered as the first one did, but for ids, times and what the revision cannot say.
+/// Compares every combination with the first, except for ids, times and what the revision cannot express.
 fn compare_runs(transcript: &Transcript, runs: &[Run]) -> Vec<String> {
     let mut failures = Vec::new();
     let Some((first, others)) = runs.split_first() else { return failures };
     let expected = normalize_replies(first);
     for other in others {
         for ((line, expected), (_, actual)) in expected.iter().zip(normalize_replies(other)) {
-            // An old revision leaves structure and links out: only its patterns say what it answers.
+            // The oldest revision has no structured content and links, so only its patterns are checked.
             let comparable = first.combination.revision.has_structured_content()
                 == other.combination.revision.has_structured_content();
             if let (true, Some(difference)) = (comparable, first_difference(expected, &actual, "")) {
@@ -183,7 +186,7 @@ fn compare_runs(transcript: &Transcript, runs: &[Run]) -> Vec<String> {
     failures
 }
 
-/// The first place where two values differ, and both.
+/// The first difference of two values, and both values there.
 fn first_difference(left: &Value, right: &Value, path: &str) -> Option<String> {
     match (left, right) {
         (Value::Object(left_object), Value::Object(right_object)) => {
@@ -217,7 +220,7 @@ fn normalize_replies(run: &Run) -> Vec<(usize, Value)> {
             Ok(result) => result.clone(),
             Err(error) => {
                 let mut error = error.clone();
-                // The one number that the eras spell differently.
+                // The error number that differs between the eras.
                 if error["code"] == -32002 {
                     error["code"] = Value::from(-32602);
                 }
@@ -230,8 +233,8 @@ fn normalize_replies(run: &Run) -> Vec<(usize, Value)> {
     run.replies.iter().map(normalize).collect()
 }
 
-/// Replaces what differs from run to run: ids by their order of appearance, times and cursors by a word. Strings that
-/// hold JSON are compared as JSON, since the order of an object's members means nothing.
+/// Replaces what differs between runs: ids by their order of appearance, times and cursors by a word. Strings that
+/// contain JSON are compared as JSON, since the order of members has no meaning.
 fn normalize_value(value: &mut Value, ids: &mut Vec<String>) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(|value| normalize_value(value, ids)),
@@ -241,17 +244,17 @@ fn normalize_value(value: &mut Value, ids: &mut Vec<String>) {
                     *cursor = "CURSOR".into();
                 }
             }
-            // A score fades between one run and the next.
+            // A decay score changes between runs.
             if let Some(score) = object.get_mut("decay_score") {
                 *score = "SCORE".into();
             }
-            // These cover ids.
+            // These are hashes over ids.
             for name in ["args_hash", "source_revision"] {
                 if let Some(hash) = object.get_mut(name) {
                     *hash = "HASH".into();
                 }
             }
-            // An audit event's place and hashes depend on all that happened before it.
+            // The sequence and hashes of an audit event depend on all earlier events.
             if object.contains_key("event_hash") {
                 for name in ["sequence", "event_hash", "prev_event_hash", "outputs"] {
                     object.remove(name);
@@ -295,7 +298,7 @@ fn normalize_text(text: &str, ids: &mut Vec<String>) -> String {
         } else {
             normalized.push_str(word);
         }
-        // A percent sign takes the two digits after it along: they belong to no word.
+        // A percent sign and its two digits are not part of a word.
         let length = if after.starts_with('%') { 3 } else { 1 };
         let end = after.char_indices().nth(length).map_or(after.len(), |(end, _)| end);
         let (separator, next) = after.split_at(end);

@@ -1,4 +1,4 @@
-//! A server with two tenants on it, and everything that somebody of the one can send in order to reach the other.
+//! A server with two tenants, and the requests that a caller of one sends to reach data of the other.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -7,47 +7,48 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 
 use super::normalized_response::NormalizedResponse;
-use crate::authentication::{self, IdentityProvider};
+use crate::authentication::IdentityProvider;
 use crate::era;
+use crate::helpers::{post_request, with_token};
 use crate::http::{HttpClient, IO_TIMEOUT, OpenResponse, Request, Response};
 use crate::instance::{Server, TestInstance};
 use crate::matrix::Revision;
 use crate::project::copy_dir;
 use crate::transcripts;
 
-/// Whose things they are.
+/// The tenant that is attacked.
 pub const VICTIM: &str = "victim";
-/// Who wants them.
+/// The tenant of the attacker.
 pub const INTRUDER: &str = "intruder";
 
-/// The variable that is a number and not an id: the same for what exists and what does not.
+/// The variable that is a number, not an id. It has the same value for existing and absent data.
 const VERSION_NUMBER: &str = "n";
 
-/// The id of a memory and of a session. Each tenant counts its own from 0, so that the same number is nothing of the intruder's.
+/// The id of a memory and of a session. Each tenant counts from 0, and the intruder has none with this number.
 const NODE_ID: &str = "memory";
 
-/// A second one, for what takes two.
+/// A second id, for templates and tools with two.
 const OTHER_NODE_ID: &str = "other memory";
 
-/// The numbers under which the victim remembers something, and two as long under which nobody does.
+/// Two ids of the victim's nodes, and two absent ids of the same length.
 const VICTIM_NODE_COUNT: usize = 4_748;
 const EXISTING_NODE_IDS: [&str; 2] = ["4747", "4646"];
 const ABSENT_NODE_IDS: [&str; 2] = ["9747", "9646"];
 
-/// The arguments that take the id of a memory.
+/// Tool arguments that take the id of a memory.
 const NODE_ID_ARGUMENTS: [&str; 5] = ["node_id", "old_node_id", "source_id", "start_id", "from_id"];
 const OTHER_NODE_ID_ARGUMENTS: [&str; 2] = ["target_id", "to_id"];
 
 /// The id of an entity of the victim's plan.
 const PLAN_ENTITY: &str = "entity";
 
-/// The variables whose values are a closed vocabulary: everybody has each of them.
+/// Variables with a closed vocabulary, whose values exist for every tenant.
 const CLOSED_VARIABLES: [&str; 2] = ["{type}", "{name}"];
 
-/// Organizations that each tenant has beside its real ones, so that its lists have a second page.
+/// Further organizations of each tenant, so that its lists have a second page.
 const EXTRA_ORGANIZATIONS: usize = 205;
 
-/// Ids, all of one place.
+/// Ids by template variable.
 #[derive(Clone, Debug)]
 pub struct Ids(BTreeMap<&'static str, String>);
 
@@ -56,7 +57,7 @@ impl Ids {
         &self.0[name]
     }
 
-    /// Ids of the same lengths that name nothing anywhere.
+    /// Ids of the same lengths that do not exist in any tenant.
     fn to_absent(&self) -> Ids {
         let to_absent_id = |(name, id): (&&'static str, &String)| match *name {
             VERSION_NUMBER => (VERSION_NUMBER, id.clone()),
@@ -67,7 +68,7 @@ impl Ids {
         Ids(self.0.iter().map(to_absent_id).collect())
     }
 
-    /// An address of a template with these ids.
+    /// Expands a template with these ids.
     pub fn expand(&self, template: &str) -> String {
         let path = template.split_once("{?").map_or(template, |(path, _)| path);
         let path = match path.starts_with("amem://") {
@@ -82,11 +83,11 @@ impl Ids {
             uri.replace(&format!("{{{name}}}"), id).replace(&format!("{{+{name}}}"), id)
         };
         let uri = self.0.iter().fold(path, substitute);
-        assert!(!uri.contains('{'), "{template} has a variable that the house does not know");
+        assert!(!uri.contains('{'), "{template} has a variable that the fixture does not know");
         uri
     }
 
-    /// A text in which these ids are replaced by what they are ids of.
+    /// Replaces these ids in a text by the names of their variables.
     pub fn mask(&self, text: &str) -> String {
         self.0.iter().filter(|(name, _)| **name != VERSION_NUMBER).fold(
             text.to_owned(),
@@ -98,25 +99,25 @@ impl Ids {
     }
 }
 
-/// The house.
+/// The server, the tokens and the ids of both tenants.
 pub struct AttackFixture {
     pub instance: TestInstance,
     pub server: Server,
-    /// May do everything that the victim may.
+    /// A token of the victim with all scopes.
     pub owner_token: String,
-    /// May do everything that the intruder may.
+    /// A token of the intruder with all scopes.
     pub intruder_token: String,
-    /// The victim's, too, but sees organizations only.
+    /// A token of the victim that may read organizations only.
     pub limited_token: String,
-    /// Whom the server trusts beside itself.
+    /// The identity provider that the server trusts.
     pub provider: IdentityProvider,
-    /// What the victim has.
+    /// Ids of the victim's data.
     pub existing_ids: Ids,
-    /// What nobody has.
+    /// Absent ids of the same lengths.
     pub absent_ids: Ids,
-    /// The victim's, made with a key that signs no more.
+    /// A token of the victim that was signed before the key was rotated.
     pub old_key_token: String,
-    /// The victim's project.
+    /// The victim's project folder.
     _project: tempfile::TempDir,
 }
 
@@ -195,7 +196,7 @@ impl AttackFixture {
         ]))
     }
 
-    /// The victim remembers this and that.
+    /// Adds nodes to the victim's memory.
     fn seed_victim_memory(&self) {
         let session: u64 = EXISTING_NODE_IDS[0].parse().unwrap();
         self.call_tool(&self.owner_token, "session_start", json!({"session_id": session}));
@@ -209,7 +210,7 @@ impl AttackFixture {
         assert_eq!(last_node["session_id"], session, "{last_node:#}");
     }
 
-    /// The same question about what the victim has and about what nobody has.
+    /// Sends the same request for existing and for absent ids.
     pub fn for_existing_and_absent(
         &self,
         send: impl Fn(&Ids) -> NormalizedResponse,
@@ -217,7 +218,7 @@ impl AttackFixture {
         [&self.existing_ids, &self.absent_ids].map(|ids| send(ids).masking(ids)).into()
     }
 
-    /// The templates that have an id in them.
+    /// The templates that contain an id.
     pub fn templates_with_ids(&self) -> Vec<String> {
         let listed = self.fetch_result(&self.modern_request(
             &self.intruder_token,
@@ -293,7 +294,7 @@ impl AttackFixture {
         tools
     }
 
-    // --- how things are sent ---------------------------------------------------------------------------------------
+    // --- sending ---------------------------------------------------------------------------------------
 
     pub fn send(&self, request: &Request) -> NormalizedResponse {
         NormalizedResponse::from_response(&self.fetch(request))
@@ -307,7 +308,7 @@ impl AttackFixture {
         HttpClient::new(&self.server.authority).open(request).unwrap()
     }
 
-    /// Bytes as they are, for what no client would send; and all that comes back.
+    /// Sends raw bytes, for requests that no client sends, and returns everything that comes back.
     pub fn send_raw(&self, bytes: &str) -> String {
         let mut stream = TcpStream::connect(&self.server.authority).unwrap();
         stream.set_read_timeout(Some(IO_TIMEOUT)).unwrap();
@@ -356,13 +357,13 @@ impl AttackFixture {
 
     /// Opens a legacy session.
     pub fn open_session(&self, token: &str) -> String {
-        let info = json!({"name": "ways", "version": "1"});
+        let info = json!({"name": "attacks", "version": "1"});
         let params = json!({"protocolVersion": Revision::LEGACY.0, "capabilities": {}, "clientInfo": info});
         let response = self.fetch(&self.legacy_request(token, None, "initialize", params));
         response.header("mcp-session-id").unwrap_or_else(|| panic!("{}", response.text())).to_owned()
     }
 
-    /// What a good request gives.
+    /// The result of a request that must succeed.
     pub fn fetch_result(&self, request: &Request) -> Value {
         let response = self.fetch(request);
         let body: Value = serde_json::from_slice(&response.body).unwrap();
@@ -370,21 +371,21 @@ impl AttackFixture {
         body["result"].clone()
     }
 
-    /// What a good read gives.
+    /// The contents of a read that must succeed.
     pub fn read_contents(&self, token: &str, uri: &str) -> Value {
         let response = self.fetch(&self.plain_read_request(token, uri));
         assert_eq!(response.status, 200, "{uri}: {}", response.text());
         serde_json::from_slice(&response.body).unwrap()
     }
 
-    /// What a good tool call gives.
+    /// The result of a tool call that must succeed.
     pub fn call_tool(&self, token: &str, tool: &str, arguments: Value) -> Value {
         let result = self.fetch_result(&self.tool_request(token, tool, arguments));
         assert_eq!(result["isError"], false, "{result:#}");
         result["structuredContent"].clone()
     }
 
-    /// The victim changes its table, so that whoever watches it must hear of that.
+    /// Changes the victim's table, so that its subscribers are notified.
     pub fn write_as_victim(&self) {
         let data =
             json!({"name": "Noise", "email": format!("{}@noise.example", quad_core::id::ulid().unwrap())});
@@ -401,7 +402,7 @@ impl AttackFixture {
         self.existing_ids.expand(&format!("bkend://{path}"))
     }
 
-    /// Withdraws a victim's token by its holder.
+    /// Revokes the token of one of the victim's agents.
     pub fn revoke_token(&self, subject: &str) {
         let list = self.instance.run(&["token", "list", "--json", "--tenant", VICTIM]);
         let list: Value = serde_json::from_str(&list).unwrap();
@@ -410,7 +411,7 @@ impl AttackFixture {
         self.instance.run(&["token", "revoke", token["id"].as_str().unwrap(), "--tenant", VICTIM]);
     }
 
-    /// A victim's agent with a token, and then a command about it.
+    /// Creates an agent of the victim, runs `quad agent COMMAND` about it, and returns its token.
     pub fn add_agent(&self, name: &str, command: &[&str]) -> String {
         let token = self.instance.mint_token(VICTIM, name, "*:read");
         assert_eq!(self.fetch(&self.plain_read_request(&token, "bkend://orgs")).status, 200);
@@ -421,7 +422,7 @@ impl AttackFixture {
     }
 }
 
-/// What a tool wants beside ids.
+/// A valid value for a tool argument that is not an id.
 fn sample_argument(name: &str) -> Value {
     match name {
         "fields" => json!([{"name": "title", "type": "string"}]),
@@ -435,25 +436,10 @@ fn sample_argument(name: &str) -> Value {
     }
 }
 
-pub fn post_request(body: impl ToString) -> Request {
-    Request::new("POST", "/mcp").header("Content-Type", "application/json").body(body.to_string())
-}
-
-pub fn with_token(request: Request, token: &str) -> Request {
-    request.header("Authorization", &format!("Bearer {token}"))
-}
-
-pub fn without_header(mut request: Request, header: &str) -> Request {
-    request.headers.retain(|(name, _)| !name.eq_ignore_ascii_case(header));
-    request
-}
-
-/// Percent-encodes what a query cannot hold as it is.
+/// Percent-encodes everything but unreserved characters.
 pub fn percent_encode(text: &str) -> String {
     let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     text.bytes()
         .map(|byte| if is_unreserved(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
         .collect()
 }
-
-pub use authentication::kid_of;

@@ -1,4 +1,4 @@
-//! Tokens that nobody gave out.
+//! Tokens that the server did not issue.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::fixture::{AttackFixture, VICTIM};
 use crate::http::Request;
 
-/// A genuine token, taken apart.
+/// The parts of a token.
 pub struct TokenParts {
     pub header: Value,
     pub claims: Value,
@@ -27,18 +27,18 @@ impl TokenParts {
         signing_input(&self.header.to_string(), &self.claims.to_string())
     }
 
-    /// Put together again, with the signature that it had.
+    /// The token with its old signature.
     pub fn to_token(&self) -> String {
         with_signature(&self.signing_input(), &self.signature)
     }
 
-    /// Put together again and signed by somebody else.
+    /// The token signed with a key that the server does not know.
     pub fn sign_with_foreign_key(&self) -> String {
         let input = self.signing_input();
         with_signature(&input, foreign_key().sign(input.as_bytes()).as_ref())
     }
 
-    /// Put together again, with a MAC under a secret that everybody knows.
+    /// The token with an HMAC under a public value.
     pub fn sign_with_hmac(&self, secret: &[u8]) -> String {
         let input = self.signing_input();
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
@@ -58,49 +58,50 @@ fn foreign_key() -> Ed25519KeyPair {
     Ed25519KeyPair::from_seed_unchecked(&[66; 32]).unwrap()
 }
 
-/// The public half of that other key, as a header may carry it.
+/// The public key of that unknown key, as a JSON Web Key.
 pub fn foreign_public_jwk() -> Value {
     json!({"kty": "OKP", "crv": "Ed25519", "x": BASE64.encode(foreign_key().public_key().as_ref())})
 }
 
-/// The intruder's token after a change of what it says, with the signature that it had.
+/// The intruder's token with edited content and its old signature.
 pub fn edit_token(fixture: &AttackFixture, edit: impl FnOnce(&mut TokenParts)) -> String {
     let mut parts = TokenParts::parse(&fixture.intruder_token);
     edit(&mut parts);
     parts.to_token()
 }
 
-/// A genuine signature of other length or spelling.
+/// The intruder's token with an edited signature.
 pub fn edit_signature(fixture: &AttackFixture, edit: impl FnOnce(&mut Vec<u8>)) -> String {
     edit_token(fixture, |parts| edit(&mut parts.signature))
 }
 
-/// The intruder's claims, but the victim's tenant.
+/// The intruder's claims with the victim's tenant.
 pub fn with_victim_tenant(fixture: &AttackFixture) -> TokenParts {
     let mut parts = TokenParts::parse(&fixture.intruder_token);
     parts.claims["tenant_id"] = fixture.instance.tenant_id(VICTIM).into();
     parts
 }
 
-/// The server's own public key, which everybody may know.
+/// The server's public key.
 pub fn server_public_key(fixture: &AttackFixture) -> Vec<u8> {
     let response = fixture.fetch(&Request::new("GET", "/.well-known/jwks.json"));
     let key_set: Value = serde_json::from_slice(&response.body).unwrap();
     BASE64.decode(key_set["keys"][0]["x"].as_str().unwrap()).unwrap()
 }
 
-/// Adds a member to the text of an object, also one that is there already.
+/// Adds a member to the text of an object, even if the object already has it.
 pub fn with_duplicate_member(object: &Value, member: &str) -> String {
     format!("{},{member}}}", object.to_string().strip_suffix('}').unwrap())
 }
 
-/// The group order of Ed25519, from the least byte on: a signature plus this is the same point of view for a careless verifier.
+/// The group order of Ed25519, least significant byte first. A verifier that does not check the range accepts a
+/// signature with this added to its scalar.
 const GROUP_ORDER: [u8; 32] = [
     0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 0, 0, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
 ];
 
-/// The other spelling of a signature that a careless verifier accepts.
+/// Adds the group order to the scalar of a signature.
 pub fn malleate_signature(signature: &mut [u8]) {
     let mut carry = 0u16;
     for (byte, order) in signature[32..].iter_mut().zip(GROUP_ORDER) {

@@ -1,16 +1,17 @@
-//! Ways that take more than one request.
+//! Attacks that take more than one request.
 
 use serde_json::{Value, json};
 
-use super::fixture::{AttackFixture, INTRUDER, Ids, VICTIM, percent_encode, with_token, without_header};
+use super::fixture::{AttackFixture, INTRUDER, Ids, VICTIM, percent_encode};
 use super::normalized_response::{NormalizedResponse, Responses, extract_code};
 use crate::client::Client;
+use crate::helpers::{with_token, without_header};
 use crate::http::{HttpClient, Request};
 use crate::matrix::Revision;
 
 // --- other tenants' ids -----------------------------------------------------------------------------------------------
 
-/// Every template, asked about what the victim has and about what nobody has.
+/// Reads every template with the victim's ids and with absent ids.
 pub fn read_every_template(fixture: &AttackFixture, send: impl Fn(&str) -> NormalizedResponse) -> Responses {
     let groups = fixture.templates_with_ids().into_iter();
     Responses(
@@ -18,17 +19,17 @@ pub fn read_every_template(fixture: &AttackFixture, send: impl Fn(&str) -> Norma
     )
 }
 
-/// Every tool that takes an id.
+/// Calls every tool that takes an id.
 pub fn call_every_tool(fixture: &AttackFixture) -> Responses {
     call_tools(fixture, |name| !LOOKUP_TOOLS.contains(&name))
 }
 
-/// Every tool that says of an id only whether something is there.
+/// Calls the tools that answer an absent id with an empty result.
 pub fn call_every_lookup_tool(fixture: &AttackFixture) -> Responses {
     call_tools(fixture, |name| LOOKUP_TOOLS.contains(&name))
 }
 
-/// Tools by which the money's own contract lets one ask: the answer to what is not there is that it is not.
+/// Tools whose contract answers an absent id with an empty result instead of an error.
 const LOOKUP_TOOLS: [&str; 2] = ["ledger.account.get", "ledger.transactions.list"];
 
 fn call_tools(fixture: &AttackFixture, is_selected: impl Fn(&str) -> bool) -> Responses {
@@ -47,7 +48,7 @@ fn call_tools(fixture: &AttackFixture, is_selected: impl Fn(&str) -> bool) -> Re
     )
 }
 
-/// Every template over stdio, as the agent of the intruder's machine.
+/// Reads every template over stdio as the intruder's local agent.
 pub fn read_every_template_over_stdio(fixture: &AttackFixture) -> Responses {
     let arguments = ["stdio", "--tenant", INTRUDER];
     let client = Client::over_stdio(Revision::MODERN, fixture.instance.quad_command(&arguments));
@@ -59,7 +60,7 @@ pub fn read_every_template_over_stdio(fixture: &AttackFixture) -> Responses {
     })
 }
 
-/// A completion, by the number of values that it shows.
+/// A completion. Its outcome is the number of values.
 pub fn complete(
     fixture: &AttackFixture,
     template: &str,
@@ -83,7 +84,7 @@ pub fn complete(
     }
 }
 
-/// The events of an agent, by their number.
+/// The events of an agent. The outcome is their number.
 pub fn read_events_of(fixture: &AttackFixture, agent: &str) -> NormalizedResponse {
     let uri = format!("audit://events?agent={agent}");
     let answer = fixture.send(&fixture.plain_read_request(&fixture.intruder_token, &uri));
@@ -94,7 +95,7 @@ pub fn read_events_of(fixture: &AttackFixture, agent: &str) -> NormalizedRespons
 
 // --- sessions ---------------------------------------------------------------------------------------------------------
 
-/// A session id as it is used: with a call, to listen, and to end it.
+/// Uses a session id for a call, a stream and its deletion.
 pub fn use_session(fixture: &AttackFixture, token: &str, session: &str) -> Vec<NormalizedResponse> {
     let session_request = |method: &str| {
         let request = with_token(Request::new(method, "/mcp"), token).header("Accept", "text/event-stream");
@@ -104,14 +105,14 @@ pub fn use_session(fixture: &AttackFixture, token: &str, session: &str) -> Vec<N
     [call, session_request("GET"), session_request("DELETE")].map(|request| fixture.send(&request)).into()
 }
 
-/// Somebody else's session in comparison with one that never was.
+/// Uses another caller's session id, and one that never existed.
 pub fn use_foreign_session(fixture: &AttackFixture, token: &str) -> Responses {
     let session = fixture.open_session(&fixture.owner_token);
     let made_up = format!("{}x", &session[..session.len() - 1]);
     let existing_responses = use_session(fixture, token, &session);
     let groups = existing_responses.into_iter().zip(use_session(fixture, token, &made_up));
     let responses = Responses(groups.map(|(existing, absent)| vec![existing, absent]).collect());
-    // It is still there for the one whose it is.
+    // The session still works for its owner.
     fixture.fetch_result(&fixture.legacy_request(
         &fixture.owner_token,
         Some(&session),
@@ -123,14 +124,14 @@ pub fn use_foreign_session(fixture: &AttackFixture, token: &str) -> Responses {
 
 // --- caches -----------------------------------------------------------------------------------------------------------
 
-/// The tag of what the victim sees there, which is then surely in the cache.
+/// Reads an address as the victim, so that the answer is cached, and returns its ETag.
 pub fn warm_cache(fixture: &AttackFixture, uri: &str) -> String {
     let response = fixture.fetch(&fixture.plain_read_request(&fixture.owner_token, uri));
     assert_eq!(response.status, 200, "{uri}");
     response.header("etag").unwrap().to_owned()
 }
 
-/// What somebody who sees little gets after somebody who sees much was here.
+/// Reads an address with few scopes after a caller with more scopes has read it.
 pub fn read_narrow_view(fixture: &AttackFixture) -> Responses {
     let read_context = |token: &str| {
         let answer = fixture.send(&fixture.plain_read_request(token, "bkend://context"));
@@ -138,7 +139,7 @@ pub fn read_narrow_view(fixture: &AttackFixture) -> Responses {
         let projects = context["projects"].as_array().unwrap().len();
         NormalizedResponse { outcome: format!("{projects} projects"), ..answer }
     };
-    // A change of what both see, so that the wider view is the first one to be kept.
+    // Changes what both see, so that the wider view is cached first.
     fixture.instance.run(&["bkend", "org", "add", "Fresh", "--tenant", VICTIM]);
     assert_eq!(read_context(&fixture.owner_token).outcome, "1 projects");
     read_context(&fixture.limited_token).into()
@@ -146,20 +147,20 @@ pub fn read_narrow_view(fixture: &AttackFixture) -> Responses {
 
 // --- cursors ----------------------------------------------------------------------------------------------------------
 
-/// A genuine cursor of `resources/list`.
+/// A valid cursor of `resources/list`.
 pub fn list_cursor(fixture: &AttackFixture, token: &str) -> String {
     let page = fixture.fetch_result(&fixture.modern_request(token, "resources/list", json!({})));
-    page["nextCursor"].as_str().expect("the list has one page only").to_owned()
+    page["nextCursor"].as_str().expect("the list has only one page").to_owned()
 }
 
-/// A genuine cursor of `audit://events`.
+/// A valid cursor of `audit://events`.
 pub fn audit_cursor(fixture: &AttackFixture, token: &str) -> String {
     // Pages hold fifty events.
     for _ in 0..60 {
         fixture.read_contents(token, "bkend://orgs");
     }
     let page = fixture.read_contents(token, "audit://events");
-    page["nextCursor"].as_str().expect("the trail has one page only").to_owned()
+    page["nextCursor"].as_str().expect("the audit trail has only one page").to_owned()
 }
 
 pub fn list_at_cursor(fixture: &AttackFixture, cursor: &str) -> NormalizedResponse {
@@ -187,7 +188,7 @@ fn listen_request(fixture: &AttackFixture, token: &str, uris: &[&str]) -> Reques
     )
 }
 
-/// A stream that names a foreign address beside one of one's own: it must speak of the latter alone.
+/// Listens to a foreign address and an own one. Only the own one may cause notifications.
 pub fn listen_to_foreign_uri(fixture: &AttackFixture, foreign: &str) -> NormalizedResponse {
     let own_uri = "bkend://orgs/org_other/projects/proj_other/environments/env_other/tables";
     let mut stream =
@@ -202,7 +203,7 @@ pub fn listen_to_foreign_uri(fixture: &AttackFixture, foreign: &str) -> Normaliz
         "backend_table_create",
         json!({"environmentId": "env_other", "name": name, "fields": fields}),
     );
-    // The victim's change came first; had it been told, it would have been told first.
+    // The victim's change came first, so its notification would have come first.
     let notification = stream.next_event().unwrap().unwrap();
     assert!(notification.contains(own_uri), "{notification}");
     let events_page = fixture.read_contents(&fixture.intruder_token, "audit://events?agent=intruder");
@@ -216,7 +217,7 @@ pub fn listen_to_foreign_uri(fixture: &AttackFixture, foreign: &str) -> Normaliz
     )
 }
 
-/// What a stream says after its holder was withdrawn by `withdraw`, and the victim has changed what it watches.
+/// What a stream sends after `revoke`, when the victim changes the subscribed table.
 pub fn listen_after_revocation(
     fixture: &AttackFixture,
     token: &str,
@@ -227,7 +228,10 @@ pub fn listen_after_revocation(
     let acknowledgement = stream.next_event().unwrap().unwrap();
     assert!(acknowledgement.contains(&rows), "{acknowledgement}");
     fixture.write_as_victim();
-    assert!(stream.next_event().unwrap().unwrap().contains("updated"), "the stream was deaf before");
+    assert!(
+        stream.next_event().unwrap().unwrap().contains("updated"),
+        "the stream sent no notification before"
+    );
     revoke();
     fixture.write_as_victim();
     let mut notification_count = 0;
@@ -237,7 +241,7 @@ pub fn listen_after_revocation(
     NormalizedResponse::from_text(format!("{notification_count} notices, then the end"), "")
 }
 
-/// The same with a legacy session.
+/// The same with the stream of a legacy session.
 pub fn session_listen_after_revocation(
     fixture: &AttackFixture,
     token: &str,
@@ -255,7 +259,10 @@ pub fn session_listen_after_revocation(
     let request = request.header("Mcp-Session-Id", &session);
     let mut stream = fixture.open_stream(&request.header("MCP-Protocol-Version", Revision::LEGACY.0)).body;
     fixture.write_as_victim();
-    assert!(stream.next_event().unwrap().unwrap().contains("updated"), "the stream was deaf before");
+    assert!(
+        stream.next_event().unwrap().unwrap().contains("updated"),
+        "the stream sent no notification before"
+    );
     revoke();
     fixture.write_as_victim();
     let mut notification_count = 0;
@@ -267,27 +274,27 @@ pub fn session_listen_after_revocation(
 
 // --- paths ------------------------------------------------------------------------------------------------------------
 
-/// An address in a form that only a program would write, by the protocol and by plain HTTP.
+/// Reads a malformed address over MCP and over plain HTTP.
 pub fn read_malformed_uri(fixture: &AttackFixture, uri: &str) -> Responses {
     let mcp_response =
         fixture.send(&fixture.modern_request(&fixture.intruder_token, "resources/read", json!({"uri": uri})));
     let http_response = fixture.send(&fixture.plain_read_request(&fixture.intruder_token, uri));
     let code_only = |answer: NormalizedResponse| {
-        // The one has its status from the protocol, the other from HTTP.
+        // The statuses differ, since one comes from MCP and the other from HTTP.
         let (_, code) = answer.outcome.split_once(' ').unwrap();
         NormalizedResponse { outcome: code.to_owned(), ..answer }
     };
     Responses(vec![vec![code_only(mcp_response)], vec![code_only(http_response)]])
 }
 
-/// A path beside those that are served, with a good token.
+/// Gets a path that is not served, with a valid token.
 pub fn get_path(fixture: &AttackFixture, path: &str) -> Responses {
     fixture.send(&with_token(Request::new("GET", path), &fixture.intruder_token)).into()
 }
 
-// --- doors ------------------------------------------------------------------------------------------------------------
+// --- servers without authentication ------------------------------------------------------------------------------------------------------------
 
-/// A server without tokens that everybody could reach: it must not start.
+/// Starts a server without authentication on a public address. It must refuse to start.
 pub fn serve_publicly_without_auth(
     fixture: &AttackFixture,
     arguments: &[&str],
@@ -297,13 +304,14 @@ pub fn serve_publicly_without_auth(
     command.envs(variables.iter().copied());
     let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.stdout.is_empty(), "it has opened: {}", String::from_utf8_lossy(&output.stdout));
-    let reason = if stderr.contains("--no-auth would let everyone") { "refused" } else { &stderr };
+    assert!(output.stdout.is_empty(), "the server started: {}", String::from_utf8_lossy(&output.stdout));
+    let reason = if stderr.contains("--no-auth is allowed on loopback only") { "refused" } else { &stderr };
     NormalizedResponse::from_text(format!("exit {} {reason}", output.status.code().unwrap()), stderr.clone())
         .into()
 }
 
-/// A page of somebody else, or one that has pointed its own name at a server without tokens.
+/// Sends a request of a foreign web page (by `Origin`), or one after DNS rebinding (by `Host`), to a server without
+/// authentication.
 pub fn request_no_auth_server(fixture: &AttackFixture, header: &str, value: &str) -> Responses {
     let server = fixture.instance.serve(&["--no-auth"]);
     let request =
@@ -311,7 +319,7 @@ pub fn request_no_auth_server(fixture: &AttackFixture, header: &str, value: &str
     NormalizedResponse::from_response(&HttpClient::new(&server.authority).send(&request).unwrap()).into()
 }
 
-/// Two requests in the body of one, told apart only by whoever counts differently.
+/// Sends a request with both `Content-Length` and `Transfer-Encoding`, whose body contains a second request.
 pub fn smuggle_request(fixture: &AttackFixture) -> Responses {
     let token = &fixture.intruder_token;
     let inner = format!(

@@ -1,23 +1,23 @@
-//! What came back, fit to be compared.
+//! Responses in a form that can be compared.
 
 use serde_json::Value;
 
 use super::fixture::Ids;
 use crate::http::Response;
 
-/// Headers that differ between any two answers.
+/// Headers that differ between any two responses.
 const VARYING_HEADERS: [&str; 4] = ["date", "x-request-id", "quad-event", "quad-version"];
 
-/// One answer.
+/// One response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NormalizedResponse {
-    /// What it says, in two words: the status, and the code or the reason.
+    /// The status, and the code or the reason.
     pub outcome: String,
-    /// All of it, but for what differs between any two answers.
+    /// The whole response without the varying headers.
     pub text: String,
 }
 
-/// What came of a way: answers in groups, in each of which all must be equal.
+/// The responses to an attack, in groups. All responses of a group must be equal.
 pub struct Responses(pub Vec<Vec<NormalizedResponse>>);
 
 impl NormalizedResponse {
@@ -37,22 +37,22 @@ impl NormalizedResponse {
         }
     }
 
-    /// Something else than an HTTP response.
+    /// The outcome of something that is not an HTTP request.
     pub fn from_text(outcome: impl Into<String>, text: impl Into<String>) -> NormalizedResponse {
         NormalizedResponse { outcome: outcome.into(), text: text.into() }
     }
 
-    /// How many refusals it is: one, but for a batch.
+    /// The number of refusals in it; a batch may have several.
     pub fn refusal_count(&self) -> u64 {
         self.outcome.split('+').count() as u64
     }
 
-    /// The answer without the ids that were asked for.
+    /// The response without the requested ids.
     pub fn masking(self, ids: &Ids) -> NormalizedResponse {
         NormalizedResponse { text: ids.mask(&self.text), ..self }
     }
 
-    /// The answer without one more text that differs between what was asked.
+    /// The response without another text that differs between the requests.
     pub fn masking_text(self, text: &str, name: &str) -> NormalizedResponse {
         NormalizedResponse { text: self.text.replace(text, name), ..self }
     }
@@ -70,11 +70,11 @@ impl From<Vec<NormalizedResponse>> for Responses {
     }
 }
 
-/// The code or the reason in a body: of an envelope, of a protocol error or of a tool's result. What money has
-/// not has a code for each of its nouns, as has a project's, and here one word for all.
+/// The code or the reason in a body: of an envelope, a protocol error or a tool result. The not-found codes of brain
+/// and refrakt, one for each kind of entity, all become `NOT_FOUND`.
 pub fn extract_code(body: &str) -> String {
     let Ok(body) = serde_json::from_str::<Value>(body) else { return "-".to_owned() };
-    // Of a batch, what its members say together.
+    // A batch: the codes of all its replies.
     if let Some(replies) = body.as_array().filter(|replies| replies.iter().all(|r| r["jsonrpc"] == "2.0")) {
         return replies.iter().map(|reply| extract_code(&reply.to_string())).collect::<Vec<_>>().join("+");
     }

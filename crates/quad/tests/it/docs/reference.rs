@@ -343,12 +343,10 @@ fn limit_reference_is_current() {
 }
 
 /// What the limits of a crate are about. A crate without a line here appears under its own name.
-const SUBJECTS: [(&str, &str); 17] = [
+const SUBJECTS: [(&str, &str); 14] = [
     ("server", "HTTP and connections"),
     ("mcp", "Messages"),
-    ("wire", "Messages"),
     ("auth", "Tokens, keys and rates"),
-    ("gate", "Tokens, keys and rates"),
     ("core", "Reads, cache and subscriptions"),
     ("address", "Addresses"),
     ("bkend", "Backend: bkend"),
@@ -359,7 +357,6 @@ const SUBJECTS: [(&str, &str); 17] = [
     ("runes", "Runes"),
     ("markdoc", "Markdoc documents"),
     ("audit", "Audit and links"),
-    ("trail", "Audit and links"),
     ("store", "Database"),
 ];
 

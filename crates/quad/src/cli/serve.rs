@@ -1,0 +1,79 @@
+//! `quad serve`, `quad stdio` and the clients of `quad client-config`.
+
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+
+/// `quad serve`
+#[derive(Args, Debug)]
+pub struct Serve {
+    /// Listen on this address and port [default: 127.0.0.1:4704]
+    #[arg(long, env = "QUAD_LISTEN", value_name = "ADDRESS:PORT")]
+    pub listen: Option<String>,
+    /// Accept requests without a token as the local tenant's agent; loopback only
+    #[arg(long, env = "QUAD_NO_AUTH", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0..=1, default_missing_value = "true")]
+    pub no_auth: Option<bool>,
+    /// Accept these further host names in requests (repeatable)
+    #[arg(long, env = "QUAD_ALLOWED_HOSTS", value_name = "HOST", value_delimiter = ',')]
+    pub allowed_hosts: Option<Vec<String>>,
+    /// Name this address in metadata, such as https://quad.example.com [default: the address of each request]
+    #[arg(long, env = "QUAD_PUBLIC_URL", value_name = "URL")]
+    pub public_url: Option<String>,
+    /// List the core tools or all; every tool can be called either way
+    #[arg(long, env = "QUAD_TOOLS", value_name = "PROFILE")]
+    pub tools: Option<Tools>,
+    /// Write the audit event of a read before the answer (durable) or soon after it (async)
+    #[arg(long, env = "QUAD_AUDIT", value_name = "MODE")]
+    pub audit: Option<Durability>,
+}
+
+/// `quad stdio`
+#[derive(Args, Debug)]
+pub struct Stdio {
+    /// Serve one scheme only
+    #[arg(long, value_name = "SCHEME")]
+    pub only: Option<String>,
+    /// List the core tools or all; every tool can be called either way
+    #[arg(long, env = "QUAD_TOOLS", value_name = "PROFILE")]
+    pub tools: Option<Tools>,
+    /// Write the audit event of a read before the answer (durable) or soon after it (async)
+    #[arg(long, env = "QUAD_AUDIT", value_name = "MODE")]
+    pub audit: Option<Durability>,
+}
+
+/// When the audit event of a read is written. `quad_store::AuditMode` has the details.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// Write the audit event to disk, then answer
+    Durable,
+    /// Answer first, write the audit event within 5 ms. A killed process can lose the events of the last 5 ms, a power
+    /// failure more
+    Async,
+}
+
+/// Which tools `tools/list` shows.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Tools {
+    /// The most used tools of each scheme
+    Core,
+    /// All tools
+    All,
+}
+
+/// The clients that `quad client-config` knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Client {
+    /// Claude Code, `.mcp.json`
+    ClaudeCode,
+    /// Claude Desktop, `claude_desktop_config.json`
+    ClaudeDesktop,
+    /// Cursor, `.cursor/mcp.json`
+    Cursor,
+    /// Visual Studio Code, `.vscode/mcp.json`
+    Vscode,
+    /// The MCP Inspector, `mcp.json`
+    Inspector,
+    /// Codex, `config.toml`
+    Codex,
+}
