@@ -1,7 +1,7 @@
-//! How fast the parser is: on plain Markdown beside pulldown-cmark, and on a page with tags.
+//! The speed of the parser: on plain Markdown next to pulldown-cmark, and on a page with tags.
 //!
-//! `cargo bench -p quad-markdoc`. The fastest of many rounds counts, in turns with the other parser, so that whatever
-//! else the machine does weighs on both alike.
+//! `cargo bench -p quad-markdoc`. The fastest of many rounds counts. The parsers take turns, so that other load on the
+//! machine affects both.
 
 #![allow(clippy::unwrap_used)]
 
@@ -66,7 +66,7 @@ fn fastest_times<const N: usize>(tasks: [&dyn Fn(); N]) -> [Duration; N] {
     best
 }
 
-/// About `lines` lines of what pages are made of, without a tag.
+/// About `lines` lines of typical Markdown without a tag.
 fn plain_markdown(lines: usize) -> String {
     let mut text = String::new();
     for section in 0..lines / 25 {
@@ -82,7 +82,7 @@ fn plain_markdown(lines: usize) -> String {
     text
 }
 
-/// A page of about `lines` lines in which `tags` tags with attributes open and close.
+/// A page of about `lines` lines with `tags` tags that have attributes.
 fn page_with_tags(lines: usize, tags: usize) -> String {
     let mut text = String::from("---\ntitle: A page\n---\n\n# A page {% #top .wide %}\n\n");
     let lines_per_tag = lines / tags;

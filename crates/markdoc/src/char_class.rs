@@ -1,33 +1,33 @@
-//! Classes of characters. The original runs on JavaScript, whose idea of white space is not Rust's, and on a
-//! punctuation table that ends with the basic plane.
+//! Character classes. The npm package uses JavaScript's white space, which differs from Rust's, and a punctuation table
+//! of the basic multilingual plane.
 
-/// White space as JavaScript trims it.
+/// White space as in JavaScript's `trim`.
 pub(crate) fn is_js_whitespace(c: char) -> bool {
     matches!(c, '\t'..='\r' | ' ' | '\u{A0}' | '\u{1680}' | '\u{2000}'..='\u{200A}' | '\u{2028}' | '\u{2029}'
         | '\u{202F}' | '\u{205F}' | '\u{3000}' | '\u{FEFF}')
 }
 
-/// The text without the white space around it.
+/// The text without leading and trailing white space.
 pub(crate) fn trim(text: &str) -> &str {
     text.trim_matches(is_js_whitespace)
 }
 
-/// How many bytes of white space the text begins with; all of them if it has nothing else.
+/// The length of the leading white space, in bytes.
 pub(crate) fn leading_whitespace_len(text: &str) -> usize {
     text.len() - text.trim_start_matches(is_js_whitespace).len()
 }
 
-/// A space or a tab: what indents and separates.
+/// A space or a tab.
 pub(crate) fn is_space_or_tab(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-/// White space for the question of which side of a `*` a word stands on.
+/// White space for the flanking rules of emphasis.
 pub(crate) fn is_flanking_whitespace(c: char) -> bool {
     matches!(c, '\t'..='\r' | ' ' | '\u{A0}' | '\u{1680}' | '\u{2000}'..='\u{200A}' | '\u{202F}' | '\u{205F}' | '\u{3000}')
 }
 
-/// Punctuation for the same question: every ASCII sign, and Unicode's categories P* within the basic plane.
+/// Punctuation for the flanking rules: ASCII punctuation, and Unicode's categories P* of the basic multilingual plane.
 pub(crate) fn is_flanking_punctuation(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_punctuation();
@@ -37,12 +37,12 @@ pub(crate) fn is_flanking_punctuation(c: char) -> bool {
     after.checked_sub(1).and_then(|index| PUNCTUATION.get(index)).is_some_and(|(_, last)| code <= *last)
 }
 
-/// The characters of an identifier: of tags, attributes, functions and variables.
+/// A character of an identifier: the name of a tag, an attribute, a function or a variable.
 pub(crate) fn is_identifier_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
-/// First and last of each range of punctuation above ASCII.
+/// First and last character of each range of punctuation above ASCII.
 #[rustfmt::skip]
 const PUNCTUATION: &[(u16, u16)] = &[
     (0xa1, 0xa1), (0xa7, 0xa7), (0xab, 0xab), (0xb6, 0xb7), (0xbb, 0xbb), (0xbf, 0xbf), (0x37e, 0x37e),

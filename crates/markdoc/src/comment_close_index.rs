@@ -1,6 +1,6 @@
-//! Where comments end: for each `<!--`, the `-->` that closes it, found once for a whole text.
+//! For each `<!--` the `-->` that closes it, from one pass over the text.
 
-/// All places of `-->` in one text.
+/// The positions of all `-->` in one text.
 pub(crate) struct CommentCloseIndex {
     closes: Vec<CommentClose>,
 }
@@ -8,7 +8,7 @@ pub(crate) struct CommentCloseIndex {
 #[derive(Clone, Copy)]
 pub(crate) struct CommentClose {
     pub(crate) offset: usize,
-    /// Whether only blanks follow it on its line.
+    /// Whether only spaces and tabs follow it on its line.
     pub(crate) ends_line: bool,
 }
 

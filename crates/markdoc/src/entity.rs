@@ -1,4 +1,5 @@
-//! Character references (`&amp;`, `&#65;`, `&#x41;`) and backslash escapes.
+//! Character references (`&amp;`, `&#65;`, `&#x41;`) and backslash escapes. The names are the list of the HTML
+//! standard.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -10,7 +11,7 @@ static NAMES: &str = include_str!("entities.txt");
 /// Longest name between `&` and `;`.
 const NAME_BYTES_MAX: usize = 32;
 
-/// Reads a reference that begins at the start of `text`; gives its characters and its length.
+/// Decodes a reference at the start of `text`. Returns its characters and its length.
 pub(crate) fn decode_entity(text: &str) -> Option<(String, usize)> {
     let body = text.strip_prefix('&')?;
     if let Some(number) = body.strip_prefix('#') {
@@ -35,7 +36,7 @@ pub(crate) fn decode_entity(text: &str) -> Option<(String, usize)> {
     Some((decode_named_entity(body.get(..length)?)?, length + 2))
 }
 
-/// The text of a link's destination or title, with escapes and references resolved.
+/// The text of a link destination or title, with escapes and references decoded.
 pub(crate) fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains(['\\', '&']) {
         return Cow::Borrowed(text);
@@ -69,8 +70,8 @@ pub(crate) fn unescape(text: &str) -> Cow<'_, str> {
     Cow::Owned(result)
 }
 
-/// A reference within a destination or a title, where the original is less strict about numbers (digits may be
-/// followed by other letters) and leaves those that are no character as they are.
+/// A reference in a destination or a title. Here the npm package is more lenient: other letters may follow the digits,
+/// and numbers that are not a character stay as written.
 fn decode_entity_lenient(text: &str) -> Option<(String, usize)> {
     let body = text.strip_prefix('&')?;
     let first = *body.as_bytes().first()?;
@@ -99,7 +100,7 @@ fn decode_entity_lenient(text: &str) -> Option<(String, usize)> {
     Some((replacement, length + 2))
 }
 
-/// The character of a number; none for what is no character or must not appear in a document.
+/// The character with this number; `None` if there is none or it is not allowed in a document.
 fn char_from_code(code: u32) -> Option<char> {
     let is_noncharacter = (0xFDD0..=0xFDEF).contains(&code) || code & 0xFFFE == 0xFFFE;
     let is_control = matches!(code, 0..=8 | 0x0B | 0x0E..=0x1F | 0x7F..=0x9F);

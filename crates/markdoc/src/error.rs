@@ -1,5 +1,5 @@
-//! What can be wrong with a document. Nothing here stops the parse: an error stands on the node that it concerns, a
-//! warning beside the tree.
+//! Errors and warnings. None of them stops the parse: an error is stored in the node that it concerns, a warning in the
+//! document.
 
 use std::fmt;
 
@@ -9,30 +9,30 @@ use thiserror::Error;
 use crate::limits::{EXCERPT_CHARS_MAX, SOURCE_BYTES_MAX};
 use crate::span::{Position, Span};
 
-/// The one reason why a source is not parsed at all.
+/// The only error that [`parse`](crate::parse) returns.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "the source is {bytes} bytes long, more than the {SOURCE_BYTES_MAX} that a document may have; split it"
 )]
 pub struct SourceTooLong {
-    /// How long it is.
+    /// Its length.
     pub bytes: usize,
 }
 
-/// Which error it is; the names are Markdoc's.
+/// The kind of an error. The names are Markdoc's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorId {
-    /// What stands between `{%` and `%}` is no tag.
+    /// The text between `{%` and `%}` is not a tag.
     ParseError,
-    /// A tag, or an element that a tag cut in two, is not closed.
+    /// A tag, or an element that a tag cuts in two, is not closed.
     MissingClosing,
-    /// Something is closed that is not open.
+    /// A closing tag without an opening one.
     MissingOpening,
-    /// An attribute is set twice; the last one counts.
+    /// An attribute is set twice; the last value wins.
     DuplicateAttribute,
-    /// An annotation without a block whose text it could annotate.
+    /// An annotation without a block of text to annotate.
     NoInlineAnnotations,
-    /// What stands between `{%` and `%}` in a fence's info string is no tag.
+    /// The text between `{%` and `%}` in a fence's info string is not a tag.
     FenceTagError,
 }
 
@@ -49,7 +49,7 @@ impl ErrorId {
         }
     }
 
-    /// How bad it is.
+    /// Its severity.
     pub fn level(self) -> Level {
         match self {
             ErrorId::ParseError | ErrorId::MissingClosing | ErrorId::MissingOpening => Level::Critical,
@@ -59,14 +59,14 @@ impl ErrorId {
     }
 }
 
-/// How bad an error is.
+/// The severity of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// The document says something, perhaps not what was meant.
+    /// The document is valid, but probably not as intended.
     Warning,
-    /// A part of it has no effect.
+    /// A part of the document has no effect.
     Error,
-    /// The tree is not the one that was meant.
+    /// The tree is not the intended one.
     Critical,
 }
 
@@ -84,13 +84,13 @@ impl Level {
 /// An error of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// Which error it is.
+    /// The kind of error.
     pub id: ErrorId,
     /// One sentence for the author of the document.
     pub message: String,
-    /// The bytes that it is about.
+    /// The bytes concerned.
     pub span: Span,
-    /// Where these begin.
+    /// Where they begin.
     pub position: Position,
 }
 
@@ -135,16 +135,16 @@ impl Serialize for OffsetFields<'_> {
     }
 }
 
-/// What a reader of the tree alone would not see: something was left out, or stands elsewhere than it was written.
+/// A difference between source and tree that the tree does not show: text was left out or moved.
 ///
-/// The tree is the one that Markdoc makes; where Markdoc drops text without a word, this says so.
+/// The tree is the same as Markdoc's. Where Markdoc drops text silently, this parser adds a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Which warning it is.
+    /// The kind of warning.
     pub id: WarningId,
-    /// The bytes that it is about.
+    /// The bytes concerned.
     pub span: Span,
-    /// Where these begin.
+    /// Where they begin.
     pub position: Position,
 }
 
@@ -154,25 +154,25 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Which warning it is.
+/// The kind of a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WarningId {
-    /// Text after a block tag on the tag's last line is in no node.
+    /// Text after a block tag, on the tag's last line, is in no node.
     TextAfterTag,
     /// Blocks nest deeper than [`NESTING_MAX`](crate::limits::NESTING_MAX): these lines are in no node.
     BlocksTooDeep,
-    /// Inline tags nest deeper than [`NESTING_MAX`](crate::limits::NESTING_MAX): from here on the paragraph is plain
+    /// Inline tags nest deeper than [`NESTING_MAX`](crate::limits::NESTING_MAX): the rest of the paragraph is plain
     /// text.
     InlineTooDeep,
-    /// The tree is deeper than [`TREE_DEPTH_MAX`](crate::limits::TREE_DEPTH_MAX): what lies deeper became siblings.
+    /// The tree is deeper than [`TREE_DEPTH_MAX`](crate::limits::TREE_DEPTH_MAX): deeper nodes became siblings.
     TreeTooDeep,
-    /// A table would have more than [`FILLED_CELLS_MAX`](crate::limits::FILLED_CELLS_MAX) cells that nobody wrote:
-    /// from this row on, short rows stay short.
+    /// Filling up the rows of a table would add more than [`FILLED_CELLS_MAX`](crate::limits::FILLED_CELLS_MAX) cells:
+    /// short rows stay short from this row on.
     TableTooWide,
 }
 
 impl WarningId {
-    /// The id, in the manner of the errors' ids.
+    /// The id, in the style of the error ids.
     pub fn as_str(self) -> &'static str {
         match self {
             WarningId::TextAfterTag => "text-after-tag",
@@ -205,7 +205,7 @@ impl WarningId {
     }
 }
 
-/// A little of the source, fit to be repeated within a message.
+/// An excerpt of the source, for use in a message.
 pub(crate) fn excerpt(text: &str) -> String {
     let mut characters = text.chars();
     let mut excerpt: String =

@@ -1,7 +1,7 @@
 //! A parser for [Markdoc](https://markdoc.dev): Markdown with tags, annotations, variables and functions.
 //!
-//! [`parse`] turns a source into a [`Document`]: the tree of [`Node`]s that Markdoc 0.4 makes of it, node for node,
-//! and for every node, tag, attribute and checkbox the exact bytes that it was written with.
+//! [`parse`] turns a source into a [`Document`]: the same tree of [`Node`]s that Markdoc 0.4 builds, with the exact
+//! bytes of every node, tag, attribute and checkbox.
 //!
 //! ```
 //! use quad_markdoc::{NodeType, Value, parse};
@@ -10,17 +10,17 @@
 //!
 //! let [heading, callout] = &document.root.children[..] else { panic!("two blocks") };
 //! assert_eq!(heading.kind, NodeType::Heading);
-//! assert_eq!(heading.attributes.text("id"), Some("top"));
+//! assert_eq!(heading.attributes.get_str("id"), Some("top"));
 //! assert!(callout.is_tag("callout"));
 //! assert_eq!(callout.attributes.get("level"), Some(&Value::Number(2.0)));
 //! assert_eq!(*callout.lines, [2, 3, 4, 5], "first line and the line after the last, of both tags");
 //! # Ok::<(), quad_markdoc::SourceTooLong>(())
 //! ```
 //!
-//! # Nothing stops the parse
-//! Whatever is wrong with a document stands in its tree: a tag that cannot be read is a node of type
-//! [`Error`](NodeType::Error), a tag that is never closed has an error on it. [`Document::errors`] finds them all,
-//! with lines and columns. Only a source longer than [`limits::SOURCE_BYTES_MAX`] is refused.
+//! # Every source is parsed
+//! Errors are part of the tree. A tag that cannot be parsed is a node of type [`Error`](NodeType::Error); an unclosed
+//! tag has an error. [`Document::errors`] returns all errors, with lines and columns. Only a source longer than
+//! [`limits::SOURCE_BYTES_MAX`] is rejected.
 //!
 //! ```
 //! use quad_markdoc::{ErrorId, parse};
@@ -33,9 +33,9 @@
 //! # Ok::<(), quad_markdoc::SourceTooLong>(())
 //! ```
 //!
-//! # Changing a source in place
-//! Spans are bytes of the source as it was given, whatever its line endings. To change one attribute or to tick one
-//! box, replace these bytes and leave all others alone.
+//! # Editing a source in place
+//! Spans are bytes of the original source, whatever its line endings. Replace these bytes to change an attribute or to
+//! check a checkbox; all other bytes stay. [`edit`] does this for attributes.
 //!
 //! ```
 //! use quad_markdoc::parse;
@@ -49,27 +49,28 @@
 //! edited.replace_range(status.value_span.range(), "\"done\"");
 //! assert_eq!(edited, source.replace("ready", "done"));
 //!
-//! let second = work.walk().filter_map(|node| node.task()).nth(1).ok_or("no second task")?;
-//! let mut ticked = source.to_owned();
-//! ticked.replace_range(second.span.range(), "[x]");
-//! assert!(ticked.contains("- [ ] first\r\n- [x] second"));
+//! let second = work.descendants().filter_map(|node| node.task()).nth(1).ok_or("no second task")?;
+//! let mut checked = source.to_owned();
+//! checked.replace_range(second.span.range(), "[x]");
+//! assert!(checked.contains("- [ ] first\r\n- [x] second"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Which Markdown it is
-//! CommonMark as markdown-it 12 reads it, with tables and strikethrough; without headings by underlining, without
-//! code by indentation, without HTML, and without links where nobody wrote one. A tag alone on its line is a block;
-//! anywhere else it is inline. Within a fence, tags are found too, unless the fence says `{% process=false %}`.
+//! CommonMark as markdown-it 12 reads it, with tables and strikethrough; without setext headings, indented code, HTML
+//! and bare URLs as links. A tag alone on its line is a block, any other tag is inline. Tags in a fence are parsed,
+//! unless the fence has `{% process=false %}` or [`Options::tags_in_fences`] is off.
 //!
-//! Where the original crashes or hangs, this parser goes on; the README lists every difference with its reason.
+//! Where the npm package crashes or hangs, this parser returns a tree; the README lists every difference with its
+//! reason.
 //!
 //! # How it works
-//! Three stages, each a module: `block` splits lines into blocks and collects link definitions, `inline` reads the
-//! text of each block, `tree` makes nodes of both. The stages hand each other flat lists of tokens, because a tag may
-//! begin within one block and end within another, and only the last stage can say what that means. Every stage takes
-//! time in proportion to the source, whatever the source is ([`Document::steps`]); [`limits`] names what is bounded.
+//! Three stages, each a module: `block` splits lines into blocks and collects link definitions, `inline` parses the
+//! text of each block, `tree` builds the nodes. The stages exchange flat lists of tokens, because a tag may begin in
+//! one block and end in another, and only the last stage can resolve that. Every stage takes time in proportion to the
+//! source ([`Document::steps`]); [`limits`] names what is bounded.
 //!
-//! This crate does no I/O, and knows neither what tags mean nor how a document is rendered.
+//! This crate does no I/O. It knows neither what tags mean nor how a document is rendered.
 
 #![forbid(unsafe_code)]
 
@@ -77,6 +78,7 @@ mod attribute_map;
 mod block;
 mod char_class;
 mod comment_close_index;
+pub mod edit;
 mod entity;
 mod error;
 mod inline;
@@ -87,6 +89,7 @@ mod node;
 mod punycode;
 mod source;
 mod span;
+mod stage;
 mod table_tag;
 mod tag;
 mod tag_close_index;
@@ -100,54 +103,64 @@ pub use node::{Annotation, AnnotationKind, Descendants, LineNumbers, Node, NodeT
 pub use span::{LineIndex, Position, Span};
 pub use value::{Function, PathPart, Value, Variable};
 
-/// What Markdoc can be told about a parse.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Options of a parse.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Puts `{% slot "name" %}` into [`Node::slots`] of the tag around it, instead of among its children.
+    /// Puts `{% slot "name" %}` into [`Node::slots`] of the surrounding tag, instead of among its children.
     pub slots: bool,
-    /// Makes `<!-- … -->` a comment. Without it, it is text.
+    /// Parses `<!-- … -->` as a comment. Without it, it is text.
     pub comments: bool,
+    /// Parses tags in fences and in their info strings, as Markdoc does. Without it, a fence is literal: its node has
+    /// no tag and no annotations, and its content is one text.
+    pub tags_in_fences: bool,
 }
 
-/// A document: its tree, and what the tree does not say.
+impl Default for Options {
+    /// The options of Markdoc: no slots, no comments, tags in fences.
+    fn default() -> Options {
+        Options { slots: false, comments: false, tags_in_fences: true }
+    }
+}
+
+/// A parsed document.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// The node of type [`NodeType::Document`].
+    /// The root, of type [`NodeType::Document`].
     pub root: Node,
-    /// What stands between two lines of `---` at the beginning; also the root's attribute `frontmatter`.
+    /// The text between two lines of `---` at the beginning; also in the root's attribute `frontmatter`.
     pub front_matter: Option<FrontMatter>,
-    /// What was left out of the tree or moved within it.
+    /// What the tree leaves out or moves.
     pub warnings: Vec<Warning>,
     /// Lines and columns of the source.
     pub lines: LineIndex,
     steps: u64,
 }
 
-/// The front matter of a document. What language it is in, the parser does not know.
+/// The front matter of a document. The parser does not interpret it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrontMatter {
-    /// The text between the two lines, without the white space around it.
+    /// The text between the two lines of dashes, trimmed.
     pub content: String,
-    /// All bytes, with both lines of dashes.
+    /// All bytes, including both lines of dashes.
     pub span: Span,
 }
 
 impl Document {
-    /// All errors in the tree, each with the node that it stands on.
+    /// All errors in the tree, each with its node.
     pub fn errors(&self) -> impl Iterator<Item = (&Node, &ParseError)> {
         std::iter::once(&self.root)
             .chain(self.root.descendants())
             .flat_map(|node| node.errors.iter().map(move |error| (node, error)))
     }
 
-    /// How much work the parse was: looks at a byte, a line, a token. It grows in proportion to the source, whatever
-    /// the source is; tests hold it to that.
+    /// The amount of work of the parse: the number of bytes, lines and tokens that it looked at. It is proportional to
+    /// the length of the source, which tests check.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 }
 
-/// Parses a source. Whatever is wrong in it stands in the tree; only its length can be refused.
+/// Parses a source. Only an over-long source is an error; other problems are in the tree.
 pub fn parse(source: &str) -> Result<Document, SourceTooLong> {
     parse_with(source, &Options::default())
 }
@@ -167,7 +180,7 @@ pub fn parse_with(source: &str, options: &Options) -> Result<Document, SourceToo
 
 #[cfg(doctest)]
 mod readme {
-    //! The README's example is a test too.
+    //! Runs the README's example as a test.
     #[doc = include_str!("../README.md")]
     struct Readme;
 }

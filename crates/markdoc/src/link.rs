@@ -1,18 +1,18 @@
-//! The parts of a link: destination, title, label. Links, images and link definitions share them.
+//! The parts of a link: destination, title, label. Used by links, images and link definitions.
 
 use crate::char_class;
 use crate::entity::unescape;
 use crate::limits::DESTINATION_PARENTHESES_MAX;
 use crate::url;
 
-/// A part that was read, and where it ends.
+/// A parsed part, and where it ends.
 pub(crate) struct LinkPart {
     pub(crate) text: String,
     pub(crate) end: usize,
 }
 
-/// Reads a destination at `start`: within angle brackets, or up to a space with balanced parentheses. What it costs
-/// is added to `steps`, also if it is in vain.
+/// Parses a destination at `start`: in angle brackets, or up to a space with balanced parentheses. Adds its cost to
+/// `steps`, also if it fails.
 pub(crate) fn parse_destination(text: &str, start: usize, max: usize, steps: &mut u64) -> Option<LinkPart> {
     let bytes = text.as_bytes();
     let mut pos = start;
@@ -63,7 +63,7 @@ pub(crate) fn parse_destination(text: &str, start: usize, max: usize, steps: &mu
     Some(LinkPart { text: unescape(text.get(start..pos)?).into_owned(), end: pos })
 }
 
-/// Reads a title at `start`: within quotes of either kind, or within parentheses.
+/// Parses a title at `start`: in quotes of either kind, or in parentheses.
 pub(crate) fn parse_title(text: &str, start: usize, max: usize, steps: &mut u64) -> Option<LinkPart> {
     let bytes = text.as_bytes();
     if start >= max {
@@ -92,12 +92,12 @@ pub(crate) fn parse_title(text: &str, start: usize, max: usize, steps: &mut u64)
     None
 }
 
-/// A destination as it becomes an attribute; none if it must not become one.
+/// The destination as an attribute value; `None` if it is not allowed.
 pub(crate) fn sanitize_href(destination: &str) -> Option<String> {
     Some(url::encode_href(destination)).filter(|href| url::is_allowed(href))
 }
 
-/// The form in which labels are compared: without regard to case and to how words are spaced.
+/// The form in which labels are compared: case and the amount of white space do not matter.
 pub(crate) fn label_key(label: &str) -> String {
     let words: Vec<&str> =
         char_class::trim(label).split(char_class::is_js_whitespace).filter(|word| !word.is_empty()).collect();

@@ -1,19 +1,19 @@
-//! A piece of text that was cut out of the source, line by line, and still knows where each of its bytes came from.
+//! A text that is assembled from parts of the source, with the source position of each byte.
 
 use std::borrow::Cow;
 
 use crate::char_class;
 
-/// The content of a paragraph, a heading, a table cell or a fence: without the markers and the indentation of the
+/// The content of a paragraph, a heading, a table cell or a fence, without the markers and the indentation of the
 /// blocks around it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MappedText<'s> {
     pub(crate) text: Cow<'s, str>,
-    /// Where each contiguous piece begins in `text` and in the source; never empty, ascending in both.
+    /// Where each contiguous part begins in `text` and in the source; never empty, ascending in both.
     source_map: SourceMap,
 }
 
-/// Most texts are one piece, which needs no allocation.
+/// Most texts have one part, which needs no allocation.
 #[derive(Clone, Debug)]
 enum SourceMap {
     One(u32),
@@ -33,7 +33,7 @@ impl Default for SourceMap {
 }
 
 impl<'s> MappedText<'s> {
-    /// A part of the source as it stands, which begins at `offset`.
+    /// A part of the source, which begins at `offset`.
     pub(crate) fn borrowed(text: &'s str, offset: usize) -> MappedText<'s> {
         MappedText { text: Cow::Borrowed(text), source_map: SourceMap::One(offset as u32) }
     }
@@ -42,7 +42,7 @@ impl<'s> MappedText<'s> {
         self.text.len()
     }
 
-    /// Appends a part of the source; stays borrowed as long as the parts follow on each other.
+    /// Appends a part of the source. Stays borrowed as long as the parts are adjacent.
     pub(crate) fn push(&mut self, source: &'s str, range: std::ops::Range<usize>) {
         if range.is_empty() {
             return;
@@ -63,7 +63,7 @@ impl<'s> MappedText<'s> {
         self.text.to_mut().push_str(part);
     }
 
-    /// Appends spaces that stand for a part of the tab at `source_at`.
+    /// Appends spaces that replace a part of the tab at `source_at`.
     pub(crate) fn push_spaces(&mut self, count: usize, source_at: usize) {
         if self.text.is_empty() {
             self.source_map = SourceMap::One(source_at as u32);
@@ -71,7 +71,7 @@ impl<'s> MappedText<'s> {
             self.add_segment(source_at);
         }
         self.text.to_mut().extend(std::iter::repeat_n(' ', count));
-        // What follows is a piece of its own, even if it follows in the source.
+        // The next part has its own entry, even if it is adjacent in the source.
         self.add_segment(source_at + 1);
     }
 
@@ -85,7 +85,7 @@ impl<'s> MappedText<'s> {
         }
     }
 
-    /// Without the white space around it.
+    /// Without leading and trailing white space.
     pub(crate) fn trimmed(self) -> MappedText<'s> {
         let trimmed = char_class::trim(&self.text);
         let start = char_class::leading_whitespace_len(&self.text);
@@ -118,7 +118,7 @@ impl<'s> MappedText<'s> {
         MappedText { text, source_map: pieces }
     }
 
-    /// The source offset of the byte at `at`.
+    /// The source offset of the byte at `pos`.
     pub(crate) fn source_offset(&self, pos: usize) -> u32 {
         let pos = pos as u32;
         match &self.source_map {
@@ -127,7 +127,7 @@ impl<'s> MappedText<'s> {
                 let next = pieces.partition_point(|piece| piece.text <= pos);
                 let segment = next.checked_sub(1).and_then(|index| pieces.get(index));
                 let offset = segment.map_or(pos, |segment| segment.source + (pos - segment.text));
-                // Spaces that stand for a part of a tab have fewer bytes in the source than here.
+                // Spaces that replace a part of a tab have fewer bytes in the source than here.
                 match pieces.get(next) {
                     Some(following) => offset.min(following.source),
                     None => offset,
@@ -136,12 +136,13 @@ impl<'s> MappedText<'s> {
         }
     }
 
-    /// The source offset behind the byte before `at`: the end of a range, which must not reach over a line's markers.
+    /// The source offset behind the byte before `pos`: the end of a range, which must not include the markers of the
+    /// next line.
     pub(crate) fn source_end_offset(&self, pos: usize) -> u32 {
         match (&self.source_map, pos) {
             (SourceMap::One(_), _) | (_, 0) => self.source_offset(pos),
             _ => {
-                // Step back one whole character, then over it again.
+                // Goes back by one whole character.
                 let mut before = pos - 1;
                 while before > 0 && !self.text.is_char_boundary(before) {
                     before -= 1;

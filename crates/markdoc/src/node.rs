@@ -1,4 +1,4 @@
-//! The tree: nodes, their annotations, and the ways through them.
+//! The tree: nodes, their annotations, and iteration.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -11,7 +11,7 @@ use crate::error::ParseError;
 use crate::span::Span;
 use crate::value::Value;
 
-/// What a node is; the names are Markdoc's.
+/// The type of a node. The names are Markdoc's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // The names say what they are.
 pub enum NodeType {
@@ -81,38 +81,38 @@ impl NodeType {
 
 /// A node of the tree.
 ///
-/// Serialised, it is the JSON of Markdoc's own tree: `type`, `tag`, `inline`, `attributes`, `annotations`, `lines`,
-/// `errors`, `children`. The positions that Markdoc does not have stay out of it.
+/// Serialised, it is the JSON of Markdoc's tree: `type`, `tag`, `inline`, `attributes`, `annotations`, `lines`,
+/// `errors`, `children`. Positions that Markdoc does not have are not serialised.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it is.
+    /// Its type.
     pub kind: NodeType,
-    /// The name of a tag, and of a fence whose info string names one.
+    /// The name of a tag, or of the tag in a fence's info string.
     pub tag: Option<String>,
-    /// Whether it stands in the text of a block.
+    /// Whether it is in the text of a block.
     pub inline: bool,
-    /// Its attributes: of the element (`level`, `href`, `content`, …) and those that the author annotated.
+    /// Its attributes: those of the element (`level`, `href`, `content`, …) and those of annotations.
     pub attributes: AttributeMap,
-    /// The author's attributes and classes as they were written, in order, doubles included.
+    /// The attributes and classes as written, in order, duplicates included.
     pub annotations: Vec<Annotation>,
-    /// First line and the line after the last one; for a block tag with a closing tag, these two of both.
+    /// The first line and the line after the last one. A block tag with a closing tag has both pairs.
     pub lines: LineNumbers,
-    /// What is wrong with it.
+    /// Errors of this node.
     pub errors: Vec<ParseError>,
-    /// The nodes within it.
+    /// Its children.
     pub children: Vec<Node>,
-    /// `{% slot "name" %}` children by name, if the [option](crate::Options::slots) is on.
+    /// `{% slot "name" %}` children by name, if the [option](crate::Options::slots) is set.
     pub slots: BTreeMap<String, Node>,
-    /// All bytes of it, opening to closing, and of everything within it.
+    /// All bytes of the node and of its children.
     pub span: Span,
-    /// The bytes of what only a tag, a fence or a list item has.
+    /// Positions that only tags, fences and list items have.
     pub source_parts: Option<Box<SourceParts>>,
 }
 
-/// Positions within a node, for callers that change a source in place.
+/// Positions within a node, for callers that edit a source in place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceParts {
-    /// `{% name … %}`: the opening tag, the whole of a self-closing one, or the tag in a fence's info string.
+    /// `{% name … %}`: the opening tag, the whole self-closing tag, or the tag in a fence's info string.
     pub opening: Option<Span>,
     /// `{% /name %}`
     pub closing: Option<Span>,
@@ -120,27 +120,27 @@ pub struct SourceParts {
     pub task: Option<Task>,
 }
 
-/// The checkbox of a task: `[ ]` or `[x]`. For Markdoc it is text, and it is in the text.
+/// The checkbox of a task: `[ ]` or `[x]`. It is also part of the item's text, as in Markdoc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Whether it is ticked.
+    /// Whether it is checked.
     pub checked: bool,
     /// Its three bytes.
     pub span: Span,
 }
 
-/// An attribute or a class, as the author wrote it.
+/// An attribute or a class as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Annotation {
     /// Whether it was written as a class (`.name`).
     pub kind: AnnotationKind,
-    /// Its name: `id` if it was written `#value`, `primary` if it is the value without a name.
+    /// Its name: `id` for `#value`, `primary` for a value without a name.
     pub name: String,
     /// Its value; `true` for a class.
     pub value: Value,
-    /// All bytes of it.
+    /// All its bytes.
     pub span: Span,
-    /// The bytes of the value: with its quotes; without the `#` of an id or the `.` of a class.
+    /// The bytes of the value: with quotes, without the `#` of an id or the `.` of a class.
     pub value_span: Span,
 }
 
@@ -174,17 +174,17 @@ impl Node {
         self.source_parts.get_or_insert_default()
     }
 
-    /// The opening tag's bytes.
+    /// The bytes of the opening tag.
     pub fn opening(&self) -> Option<Span> {
         self.source_parts.as_ref()?.opening
     }
 
-    /// The closing tag's bytes.
+    /// The bytes of the closing tag.
     pub fn closing(&self) -> Option<Span> {
         self.source_parts.as_ref()?.closing
     }
 
-    /// The checkbox, if it is a list item that begins with one.
+    /// The checkbox, if this is a list item that begins with one.
     pub fn task(&self) -> Option<Task> {
         self.source_parts.as_ref()?.task
     }
@@ -194,14 +194,14 @@ impl Node {
         self.kind == NodeType::Tag && self.tag.as_deref() == Some(name)
     }
 
-    /// The annotation that decides an attribute's value: the last one of this name.
+    /// The annotation that determines an attribute's value: the last one of this name.
     pub fn annotation(&self, name: &str) -> Option<&Annotation> {
         self.annotations
             .iter()
             .rfind(|annotation| annotation.kind == AnnotationKind::Attribute && annotation.name == name)
     }
 
-    /// All nodes below this one, each before its own children; slots come before children.
+    /// All nodes below this one in document order: parents before children, slots before children.
     pub fn descendants(&self) -> Descendants<'_> {
         let mut descendants = Descendants { stack: Vec::new() };
         descendants.push_children(self);
@@ -209,7 +209,7 @@ impl Node {
     }
 }
 
-/// The iterator of [`Node::walk`].
+/// The iterator of [`Node::descendants`].
 #[derive(Clone, Debug)]
 pub struct Descendants<'n> {
     stack: Vec<&'n Node>,
@@ -232,7 +232,7 @@ impl<'n> Iterator for Descendants<'n> {
     }
 }
 
-/// The lines of a node. Nodes within a tag share the tag's own lines, which grow when it is closed.
+/// The lines of a node. Nodes within a tag share the tag's lines, which are extended when the tag is closed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineNumbers(pub(crate) LineRepr);
 
@@ -242,7 +242,7 @@ pub(crate) enum LineRepr {
     None,
     Pair([u32; 2]),
     Shared(Arc<Vec<u32>>),
-    /// While the tree is being built: which of the builder's lists it is.
+    /// While the tree is built: an index into the builder's lists.
     Unresolved(u32),
 }
 

@@ -1,4 +1,5 @@
-//! Host names with letters beyond ASCII: the encoding of RFC 3492, label by label.
+//! Internationalised host names: the encoding of RFC 3492, label by label, with the lenient rules of markdown-it. The
+//! crate `idna` follows WHATWG and rejects names that markdown-it accepts.
 
 const BASE: u32 = 36;
 const THRESHOLD_MIN: u32 = 1;
@@ -8,7 +9,7 @@ const DAMP: u32 = 700;
 const BIAS_FIRST: u32 = 72;
 const CODE_FIRST: u32 = 128;
 
-/// A host name in ASCII. One that cannot be encoded stays as it is.
+/// A host name in ASCII. A name that cannot be encoded is returned unchanged.
 pub(crate) fn to_ascii(host: &str) -> String {
     map_labels(host, |label| {
         if label.is_ascii() { Some(label.to_owned()) } else { Some(format!("xn--{}", encode(label)?)) }
@@ -16,7 +17,7 @@ pub(crate) fn to_ascii(host: &str) -> String {
     .unwrap_or_else(|| host.to_owned())
 }
 
-/// A host name with its letters. One that cannot be decoded stays as it is.
+/// A host name in Unicode. A name that cannot be decoded is returned unchanged.
 pub(crate) fn to_unicode(host: &str) -> String {
     map_labels(host, |label| match label.strip_prefix("xn--") {
         Some(encoded) => decode(&encoded.to_lowercase()),
@@ -25,8 +26,7 @@ pub(crate) fn to_unicode(host: &str) -> String {
     .unwrap_or_else(|| host.to_owned())
 }
 
-/// Applies `convert` to every label. What stands before an `@` is no host, and the full stops of East Asian scripts
-/// separate labels too.
+/// Applies `convert` to every label. The part before an `@` is not a host. East Asian full stops also separate labels.
 fn map_labels(host: &str, convert: impl Fn(&str) -> Option<String>) -> Option<String> {
     let (user, host) = match host.split_once('@') {
         Some((user, host)) => (format!("{user}@"), host),
@@ -93,7 +93,7 @@ fn decode(text: &str) -> Option<String> {
         let (mut weight, mut step) = (1_u32, BASE);
         loop {
             let digit = digits.next()?.to_digit(36)?;
-            // Punycode counts letters first, then digits.
+            // Punycode digits: letters first, then digits.
             let digit = if digit >= 10 { digit - 10 } else { digit + 26 };
             index = index.checked_add(digit.checked_mul(weight)?)?;
             let threshold = digit_threshold(step, bias);

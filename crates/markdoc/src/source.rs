@@ -1,14 +1,14 @@
-//! The source as the parser reads it, and the way back to the bytes as they were given.
+//! The source with normalised line endings, and the mapping back to the original bytes.
 //!
-//! Markdown knows one line ending and no NUL: `\r\n` and `\r` are read as `\n`, NUL as U+FFFD. Most sources have
-//! neither and are borrowed unchanged; for the others a short list of shifts maps each offset back.
+//! `\r\n` and `\r` become `\n`, NUL becomes U+FFFD. Most sources contain neither and are borrowed unchanged. For the
+//! others a short list of shifts maps each offset back.
 
 use std::borrow::Cow;
 
 /// A normalised source.
 pub(crate) struct NormalizedSource<'s> {
     pub(crate) text: Cow<'s, str>,
-    /// From the normalised offset on, given offsets are `given + (offset - normalised)`.
+    /// From offset `normalised` on, the original offset is `original + (offset - normalised)`.
     shifts: Vec<OffsetShift>,
 }
 
@@ -44,7 +44,7 @@ impl<'s> NormalizedSource<'s> {
         NormalizedSource { text: Cow::Owned(text), shifts }
     }
 
-    /// The offset in the source as it was given.
+    /// The offset in the original source.
     pub(crate) fn to_original_offset(&self, offset: u32) -> u32 {
         let after = self.shifts.partition_point(|shift| shift.normalised <= offset);
         match after.checked_sub(1).and_then(|index| self.shifts.get(index)) {

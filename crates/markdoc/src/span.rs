@@ -1,9 +1,9 @@
-//! Where something stands in a source: byte ranges, and the lines and columns that people read.
+//! Positions in a source: byte ranges, lines and columns.
 
 use std::ops::Range;
 
-/// A range of bytes of the source exactly as it was given: with its own line endings, before any normalisation. Both
-/// ends are character boundaries, so a caller can replace the bytes and leave the rest as it was.
+/// A byte range of the original source, before line endings are normalised. Both ends are character boundaries, so a
+/// caller can replace the bytes and leave the rest unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
     /// The first byte.
@@ -13,27 +13,27 @@ pub struct Span {
 }
 
 impl Span {
-    /// The range from `start` to `end`; never negative in length.
+    /// The range from `start` to `end`. Its length is never negative.
     pub(crate) fn new(start: u32, end: u32) -> Span {
         Span { start, end: end.max(start) }
     }
 
-    /// Nothing, at this place.
+    /// An empty range at this offset.
     pub(crate) fn empty(offset: u32) -> Span {
         Span { start: offset, end: offset }
     }
 
-    /// The smallest span that holds both.
+    /// The smallest span that contains both.
     pub(crate) fn union(self, other: Span) -> Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// Whether nothing lies in it.
+    /// Whether it is empty.
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
 
-    /// How many bytes it holds.
+    /// Its length in bytes.
     pub fn len(self) -> usize {
         (self.end - self.start) as usize
     }
@@ -43,7 +43,7 @@ impl Span {
         self.start as usize..self.end as usize
     }
 
-    /// The bytes that it names. Empty if `source` is not the text that was parsed.
+    /// Its bytes. Empty if `source` is not the text that was parsed.
     pub fn slice(self, source: &str) -> &str {
         source.get(self.range()).unwrap_or("")
     }
@@ -54,25 +54,25 @@ impl Span {
     }
 }
 
-/// A line and a column, both counted from zero, the column in bytes.
+/// A line and a column, both from zero, the column in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// The line, as in [`Node::lines`](crate::Node::lines).
     pub line: u32,
-    /// How many bytes of that line stand before it.
+    /// The number of bytes before it on that line.
     pub column: u32,
 }
 
-/// Where the lines of a source begin, so that an offset becomes a line and a column by binary search.
+/// The start of each line of a source. Finds line and column of an offset by binary search.
 ///
-/// A line ends with `\n`, with `\r\n` or with a `\r` alone.
+/// A line ends with `\n`, `\r\n` or `\r`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineIndex {
     starts: Vec<u32>,
 }
 
 impl LineIndex {
-    /// Looks through `source` once.
+    /// Indexes `source` in one pass.
     pub fn new(source: &str) -> LineIndex {
         let bytes = source.as_bytes();
         let mut starts = vec![0];
@@ -92,7 +92,7 @@ impl LineIndex {
         Position { line: line as u32, column: offset - start }
     }
 
-    /// The first byte of a line; none if the source has fewer lines.
+    /// The first byte of a line; `None` if the source has fewer lines.
     pub fn line_start(&self, line: u32) -> Option<u32> {
         self.starts.get(line as usize).copied()
     }

@@ -1,11 +1,11 @@
-//! Markdoc's tables: `{% table %}` with lists as rows and rules between them.
+//! Markdoc's tables: `{% table %}` with lists as rows, separated by `---`.
 
 use std::mem;
 
 use crate::attribute_map::AttributeMap;
 use crate::node::{Node, NodeType};
 
-/// Turns the lists within every table tag below `node` into rows.
+/// Turns the lists in every table tag below `node` into rows.
 pub(crate) fn transform(node: &mut Node) {
     for child in node.slots.values_mut().chain(node.children.iter_mut()) {
         if child.is_tag("table") {
@@ -22,7 +22,7 @@ fn convert_lists_to_rows(tag: &mut Node) {
     let mut children = mem::take(&mut tag.children).into_iter();
     let mut thead = synthetic_child(tag, NodeType::Thead);
     let mut tbody = synthetic_child(tag, NodeType::Tbody);
-    // What comes first is the header; if it is no list, there is none.
+    // The first child is the header. If it is not a list, there is no header.
     if let Some(mut first) = children.next().filter(|first| first.kind == NodeType::List) {
         convert_to_row(&mut first, NodeType::Th);
         thead.children.push(first);
@@ -46,7 +46,7 @@ fn convert_lists_to_rows(tag: &mut Node) {
     tag.children = vec![table];
 }
 
-/// A node that stands for all of the tag.
+/// A generated node, with the position of the whole tag.
 fn synthetic_child(tag: &Node, kind: NodeType) -> Node {
     let mut node = Node::new(kind);
     node.span = tag.span;

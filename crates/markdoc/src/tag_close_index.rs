@@ -1,25 +1,24 @@
-//! Where tags end: for each `{%`, the `%}` that closes it.
+//! For each `{%` the `%}` that closes it.
 //!
-//! A `%}` within a string does not count, so the answer depends on every quote between the two. Looking for it anew
-//! from each `{%` would take quadratic time on a text full of openings without an end; here one pass from the back
-//! answers for all of them.
+//! A `%}` in a string does not count, so the answer depends on every quote in between. A search from each `{%` would
+//! take quadratic time on a text with many unclosed tags. One pass from the end of the text answers it for all of them.
 
-/// The ends of all tags that begin in one text.
+/// The ends of all tags in one text.
 pub(crate) struct TagCloseIndex {
     markers: Vec<Marker>,
 }
 
-/// A byte that matters to the question.
+/// A byte that may change the answer.
 struct Marker {
     offset: u32,
-    /// The end of a tag that reaches this place outside of a string.
+    /// The end of a tag that reaches this position outside a string.
     close_outside_string: Option<u32>,
-    /// The end of a tag that reaches this place within a string.
+    /// The end of a tag that reaches this position inside a string.
     close_in_string: Option<u32>,
 }
 
 impl TagCloseIndex {
-    /// Looks through `text` once.
+    /// Indexes `text` in one pass.
     pub(crate) fn new(text: &str) -> TagCloseIndex {
         let bytes = text.as_bytes();
         let is_close = |pos: usize| bytes[pos] == b'%' && bytes.get(pos + 1) == Some(&b'}');
@@ -39,7 +38,7 @@ impl TagCloseIndex {
             let (outside, inside) = closes_from(&markers, index + 1);
             let (outside, inside) = match bytes[pos as usize] {
                 b'"' => (inside, outside),
-                // In a string a backslash takes the next character with it.
+                // In a string, a backslash escapes the next character.
                 b'\\' => {
                     let escapes_marker = markers.get(index + 1).is_some_and(|next| next.offset == pos + 1);
                     let after_escape =
@@ -54,7 +53,7 @@ impl TagCloseIndex {
         TagCloseIndex { markers }
     }
 
-    /// The place of the `%}` that closes the tag which begins at `start`.
+    /// The position of the `%}` that closes the tag at `start`.
     pub(crate) fn close_of(&self, start: usize) -> Option<usize> {
         let index = self.markers.partition_point(|marker| (marker.offset as usize) < start);
         self.markers.get(index)?.close_outside_string.map(|offset| offset as usize)
@@ -65,7 +64,7 @@ impl TagCloseIndex {
 mod tests {
     use super::*;
 
-    /// The question asked the slow way.
+    /// The same answer by a scan from `start`.
     fn find_close_by_scan(text: &str, start: usize) -> Option<usize> {
         let bytes = text.as_bytes();
         let (mut in_string, mut pos) = (false, start);

@@ -1,11 +1,11 @@
-//! Link destinations as the original writes them: percent-encoded, with an ASCII host name, and never one that runs a
-//! script.
+//! Link destinations as markdown-it writes them: percent-encoded, with an ASCII host name, without script URLs. The
+//! crate `url` follows WHATWG, whose stricter rules would change destinations that markdown-it accepts.
 
 use crate::char_class;
 use crate::limits::HOST_NAME_CHARS_MAX;
 use crate::punycode;
 
-/// A destination fit for an attribute.
+/// A destination as an attribute value.
 pub(crate) fn encode_href(url: &str) -> String {
     let mut url = Url::parse(url);
     if url.has_dns_host() {
@@ -14,7 +14,7 @@ pub(crate) fn encode_href(url: &str) -> String {
     percent_encode(&url.to_text())
 }
 
-/// A destination fit to be read, for links that are shown as they are.
+/// A destination as readable text, for autolinks.
 pub(crate) fn display_href(url: &str) -> String {
     let mut url = Url::parse(url);
     if url.has_dns_host() {
@@ -36,10 +36,10 @@ pub(crate) fn is_allowed(url: &str) -> bool {
     !is_dangerous || is_image
 }
 
-/// A URL taken apart as leniently as the original does; put together again it is mostly what it was.
+/// A URL split as leniently as markdown-it does. Formatting it again gives nearly the same text.
 #[derive(Debug, Default)]
 struct Url<'u> {
-    /// With its colon, as it was written.
+    /// With its colon, as written.
     protocol: &'u str,
     slashes: bool,
     user: Option<&'u str>,
@@ -98,7 +98,7 @@ impl<'u> Url<'u> {
         parsed
     }
 
-    /// Whether the host is one of the domain name system; of other schemes we do not know what they mean by it.
+    /// Whether the host is a DNS name. Other schemes may use the host differently.
     fn has_dns_host(&self) -> bool {
         !self.host.is_empty() && matches!(self.protocol, "" | "http:" | "https:" | "mailto:")
     }
@@ -152,7 +152,7 @@ fn is_host_terminator(c: char) -> bool {
     )
 }
 
-/// The host, and the port after its last colon; an empty port is dropped.
+/// The host, and the port after its last colon. An empty port is dropped.
 fn split_port(host: &str) -> (&str, Option<&str>) {
     match host.rfind(':') {
         Some(colon) if host[colon + 1..].bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -162,7 +162,7 @@ fn split_port(host: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The labels of a host up to the first one that no host has, and what is left and belongs to the path.
+/// The host up to its first invalid label, and the rest, which belongs to the path.
 fn split_invalid_host(host: &str) -> (&str, String) {
     const LABEL_CHARS_MAX: usize = 63;
     let is_label_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '_' | '-');
@@ -184,7 +184,7 @@ fn split_invalid_host(host: &str) -> (&str, String) {
     (host, String::new())
 }
 
-/// Escapes what a URL cannot hold, and leaves escapes that are there.
+/// Escapes characters that a URL cannot contain. Existing escapes are kept.
 fn percent_encode(url: &str) -> String {
     let bytes = url.as_bytes();
     let mut encoded = String::with_capacity(url.len());
@@ -206,7 +206,7 @@ fn percent_encode(url: &str) -> String {
     encoded
 }
 
-/// Resolves escapes, except of those characters that mean something in a URL.
+/// Decodes escapes, except those of reserved characters.
 fn percent_decode(url: &str) -> String {
     let mut decoded = String::with_capacity(url.len());
     let mut rest = url;
@@ -263,7 +263,7 @@ fn push_decoded(decoded: &mut String, bytes: &[u8]) {
             Some(sequence) => {
                 match std::str::from_utf8(sequence) {
                     Ok(text) => decoded.push_str(text),
-                    // Well formed but no character: as many marks as there were bytes.
+                    // Well formed but not a character: one replacement character per byte.
                     Err(_) => decoded.extend(std::iter::repeat_n(char::REPLACEMENT_CHARACTER, length)),
                 }
                 pos += length;

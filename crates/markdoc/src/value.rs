@@ -1,12 +1,12 @@
-//! The values that attributes and function parameters have.
+//! The values of attributes and function parameters.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::attribute_map::AttributeMap;
 
-/// A value as it is written in a tag.
+/// A value in a tag.
 ///
-/// Variables and function calls are not evaluated: the parser knows neither.
+/// Variables and function calls are not evaluated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// `null`
@@ -28,7 +28,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The text of a string.
+    /// The string, if it is one.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Value::String(text) => Some(text),
@@ -36,7 +36,7 @@ impl Value {
         }
     }
 
-    /// The number.
+    /// The number, if it is one.
     pub fn as_number(&self) -> Option<f64> {
         match self {
             Value::Number(number) => Some(*number),
@@ -44,7 +44,7 @@ impl Value {
         }
     }
 
-    /// The boolean.
+    /// The boolean, if it is one.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Value::Bool(value) => Some(*value),
@@ -52,7 +52,7 @@ impl Value {
         }
     }
 
-    /// Whether JavaScript takes it for false: the original drops such a primary value and such a `process`.
+    /// Whether JavaScript treats it as false. The npm package drops such a primary value and such a `process`.
     pub(crate) fn is_falsy(&self) -> bool {
         match self {
             Value::Null | Value::Bool(false) => true,
@@ -87,10 +87,10 @@ impl From<f64> for Value {
     }
 }
 
-/// A reference to a variable of whoever renders the document.
+/// A reference to a variable, which the renderer knows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable {
-    /// The name after the `$`, then each step into it.
+    /// The name after the `$`, then each step of the path.
     pub path: Vec<PathPart>,
 }
 
@@ -103,18 +103,18 @@ pub enum PathPart {
     Index(f64),
 }
 
-/// A call of a function of whoever renders the document.
+/// A call of a function, which the renderer knows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// Its parameters: by name where one is given, else by position (`"0"`, `"1"`, …).
+    /// Its parameters: by name if given, else by position (`"0"`, `"1"`, …).
     pub parameters: AttributeMap,
 }
 
-/// Numbers as JavaScript writes them into JSON.
+/// Writes a number as JavaScript's `JSON.stringify` does.
 fn serialize_number<S: Serializer>(number: f64, serializer: S) -> Result<S::Ok, S::Error> {
-    // Within this range every whole number is exact, and is written without a point.
+    // Up to this value every whole number is exact, and is written without a decimal point.
     const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
     if !number.is_finite() {
         serializer.serialize_unit()

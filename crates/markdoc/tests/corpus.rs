@@ -1,18 +1,17 @@
-//! The repository's own cases: an input, and the tree that it becomes.
+//! The repository's own cases: an input and its tree.
 //!
-//! Each file of `corpus/` holds cases of one topic, written as
+//! Each file of `corpus/` holds the cases of one topic:
 //!
 //! ```text
 //! # what the case shows
 //! the input
 //! ----
-//! the tree, one node a line
+//! the tree, one node per line
 //! ```
 //!
-//! with a line of `====` between two. In an input, `→` is a tab, `␣` a space, `␍` a carriage return and `␀` a zero. A
-//! node is written as its type and tag, `~` if it is inline, its lines, its attributes as JSON, its annotations after
-//! `@` and its errors after `!`. `QUAD_TEST_BLESS=1` writes the trees anew; read the difference before you believe
-//! it.
+//! Cases are separated by a line of `====`. In an input, `→` is a tab, `␣` a space, `␍` a carriage return and `␀` a
+//! NUL. A node is its type and tag, `~` if it is inline, its lines, its attributes as JSON, its annotations after `@`
+//! and its errors after `!`. `QUAD_TEST_BLESS=1` writes the trees anew; review the diff before committing it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -58,7 +57,7 @@ fn tree_outline(source: &str) -> String {
     let document = parse(source).unwrap();
     let mut lines = Vec::new();
     write_node(&document.root, 0, &mut lines);
-    // A root with nothing of its own says nothing.
+    // A root without attributes and errors is not printed.
     if lines[0] == "document" {
         lines.remove(0);
         lines.iter_mut().for_each(|line| *line = line.strip_prefix("  ").unwrap_or(line).to_owned());

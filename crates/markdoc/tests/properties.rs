@@ -1,12 +1,12 @@
-//! What must hold for every source, not only for those that somebody thought of.
+//! Properties of the parser for generated sources.
 
-// Helpers outside `#[test]` functions are tests too, which clippy does not know.
+// clippy does not recognise helper functions outside `#[test]` functions as test code.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
 use quad_markdoc::{Document, Node, NodeType, Options, Span, parse, parse_with};
 
-/// Pieces of which a document may be made; put together at random they meet in every way.
+/// Fragments of documents. Random combinations of them meet in every way.
 const FRAGMENTS: &[&str] = &[
     "a",
     "word ",
@@ -95,8 +95,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn spans_lie_within_the_source_and_nest(source in any_source(), slots: bool, comments: bool) {
-        let document = parse_with(&source, &Options { slots, comments }).unwrap();
+    fn spans_are_within_source_and_nested(
+        source in any_source(), slots: bool, comments: bool, tags_in_fences: bool
+    ) {
+        let document = parse_with(&source, &Options { slots, comments, tags_in_fences }).unwrap();
         for node in all_nodes(&document) {
             prop_assert!(is_valid_span(&source, node.span), "{:?} of {}", node.span, node.kind.as_str());
             for child in node.children.iter().chain(node.slots.values()) {
@@ -120,7 +122,17 @@ proptest! {
     }
 
     #[test]
-    fn lines_are_where_the_bytes_are(source in any_source()) {
+    fn literal_fences_contain_no_tags(source in any_source()) {
+        let options = Options { tags_in_fences: false, ..Options::default() };
+        let document = parse_with(&source, &options).unwrap();
+        for fence in all_nodes(&document).filter(|node| node.kind == NodeType::Fence) {
+            prop_assert!(fence.tag.is_none() && fence.annotations.is_empty() && fence.opening().is_none());
+            prop_assert!(fence.children.iter().all(|child| child.kind == NodeType::Text));
+        }
+    }
+
+    #[test]
+    fn node_lines_match_span_positions(source in any_source()) {
         let document = parse(&source).unwrap();
         let count = source.replace("\r\n", "\n").replace('\r', "\n").lines().count() as u32;
         for node in all_nodes(&document) {
@@ -135,13 +147,12 @@ proptest! {
     }
 
     #[test]
-    fn plain_text_is_what_its_span_says(source in any_source()) {
+    fn text_content_equals_source_of_its_span(source in any_source()) {
         let document = parse(&source).unwrap();
         for node in all_nodes(&document).filter(|node| node.kind == NodeType::Text && node.inline) {
             let Some(content) = node.attributes.get_str("content") else { continue };
             let written = node.span.slice(&source);
-            // Escapes, references and bytes that Markdown replaces are written otherwise than they read; the text of
-            // an address in angle brackets is decoded.
+            // Escapes, references and replaced bytes differ from the source. The text of an autolink is decoded.
             if !written.contains(['\\', '&', '\r', '\0']) && !written.contains("://") {
                 prop_assert_eq!(content, written);
             }
@@ -149,7 +160,7 @@ proptest! {
     }
 
     #[test]
-    fn a_value_is_what_its_span_says(source in any_source()) {
+    fn annotation_source_reparses_to_same_value(source in any_source()) {
         let document = parse(&source).unwrap();
         for annotation in all_nodes(&document).flat_map(|node| &node.annotations) {
             let written = annotation.span.slice(&source);
@@ -162,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn line_endings_do_not_matter_to_the_tree(source in any_source()) {
+    fn tree_is_independent_of_line_endings(source in any_source()) {
         let source = source.replace(['\r', '\0'], "");
         let document = parse(&source).unwrap();
         let windows = parse(&source.replace('\n', "\r\n")).unwrap();
@@ -216,7 +227,8 @@ fn options_enable_slots_and_comments() {
         "{% card %}\n{% slot \"side\" %}\ns\n{% /slot %}\n\n<!-- a\nb -->\nx <!-- c --> y\n{% /card %}\n";
     let plain = parse(source).unwrap();
     assert!(plain.root.descendants().all(|node| node.kind != NodeType::Comment && node.slots.is_empty()));
-    let document = parse_with(source, &Options { slots: true, comments: true }).unwrap();
+    let document =
+        parse_with(source, &Options { slots: true, comments: true, ..Options::default() }).unwrap();
     let card = &document.root.children[0];
     assert!(card.slots["side"].is_tag("slot"));
     let comments: Vec<(&str, bool)> = card
@@ -237,7 +249,7 @@ fn escaped_tilde_keeps_its_span() {
         let fits = |node: &Node| node.kind == kind && node.attributes.get_str("content") == content;
         nodes.find(|node| fits(node)).unwrap().span.slice(source)
     };
-    // It stands within the marks and yet is not struck: so the original has it.
+    // As in the npm package, it is within the delimiters and yet not struck.
     assert_eq!(span_of(NodeType::Strikethrough, None), "~~a **b**\\~~~");
     assert_eq!(span_of(NodeType::Text, Some("~ c")), "\\~~~ c");
 }

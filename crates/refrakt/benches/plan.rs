@@ -1,12 +1,13 @@
-//! What a project costs at a size: `cargo bench -p quad-refrakt --bench plan -- [ENTITIES…] [--peer CMD]` (700 and 10,000 unless given).
+//! The cost of a project by size: `cargo bench -p quad-refrakt --bench plan -- [ENTITIES…] [--peer CMD]` (default: 700
+//! and 10,000 entities).
 //!
-//! `CMD` is a server that is asked the same over standard input and output, run by a shell within the project's folder: the original, or
-//! `quad stdio`. This repository installs none.
+//! `CMD` is a server to compare with over standard input and output, run by a shell in the project's folder: the npm
+//! package or `quad stdio`. This repository does not install one.
 //!
-//! Plans are generated. Two figures for each read: the scheme alone, which is the engine's time with the look at the folder, and
-//! through the resolver, with authorization, cache and a durable audit event, as over any transport. Prints figures; asserts nothing.
+//! Plans are generated. Each read has two figures: the scheme alone, including change detection, and through the
+//! resolver with authorization, cache and a durable audit event. Prints figures and asserts nothing.
 
-// A failed expectation ends the measurement.
+// A failed expectation ends the benchmark.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
@@ -25,10 +26,10 @@ use serde_json::{Value, json};
 /// Reads of each kind.
 const ROUNDS: usize = 200;
 
-/// How long a peer is asked one thing again and again.
+/// Time limit for the repeated reads of a peer.
 const PEER_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// What is read, by a name of its own.
+/// The reads, with a name for each.
 const READS: [(&str, &str); 8] = [
     ("detect, plan unread", "refrakt://detect"),
     ("plan/index", "refrakt://plan/index"),
@@ -85,14 +86,14 @@ async fn measure(entities: usize, peer: Option<&str>) {
     }
 }
 
-/// Another server, at the other end of two pipes.
+/// A server at the other end of two pipes.
 struct Peer {
     input: ChildStdin,
     answers: Lines<BufReader<ChildStdout>>,
 }
 
 impl Peer {
-    /// Starts it in the folder and asks it everything.
+    /// Starts it in the folder and measures every read.
     fn measure(command: &str, folder: &Path) {
         let started = Instant::now();
         let mut process = Command::new("sh")
@@ -133,7 +134,7 @@ impl Peer {
         loop {
             let line = self.answers.next().expect("the peer has ended").unwrap();
             let message: Value = serde_json::from_str(&line).unwrap_or_default();
-            // Anything else is a notice, or no message at all.
+            // Other messages are notifications.
             if message["id"] == 1 {
                 return message;
             }
@@ -141,7 +142,7 @@ impl Peer {
     }
 }
 
-/// Once each, with nothing known before.
+/// Each read once, with empty caches.
 fn measure_cold(folder: &Path) {
     let started = Instant::now();
     let cache = ProjectCache::new(folder);
@@ -163,7 +164,7 @@ fn measure_cold(folder: &Path) {
     println!("{:<22} {:>12?}", "a look at every file", started.elapsed());
 }
 
-/// The address and its route, as the resolver would find them.
+/// The address and its route, as the resolver finds them.
 fn locate(refrakt: &Refrakt, uri: &str) -> (Address, usize) {
     let mut router = quad_address::Router::new();
     for (index, route) in refrakt.routes().unwrap().into_iter().enumerate() {
@@ -173,13 +174,13 @@ fn locate(refrakt: &Refrakt, uri: &str) -> (Address, usize) {
     (address, *route)
 }
 
-/// The median, and what nineteen in twenty stay below.
+/// The median and the 95th percentile.
 fn median_and_p95(mut times: Vec<Duration>) -> (Duration, Duration) {
     times.sort_unstable();
     (times[times.len() / 2], times[times.len() * 19 / 20])
 }
 
-/// A plan: work, specifications, bugs, decisions and milestones, with references and dependencies between them.
+/// A plan of work items, specifications, bugs, decisions and milestones, with references and dependencies.
 fn generate_project(folder: &Path, entities: usize) {
     let plugins =
         ["marketing", "docs", "storytelling", "places", "business", "design", "learning", "media", "plan"];
@@ -241,7 +242,7 @@ fn prose(sentences: usize) -> String {
     "The harbour master reads the *oldest* request first and answers it with `one` line. ".repeat(sentences)
 }
 
-/// Makes everything a minute old: nobody measures a project in the second in which it was made.
+/// Sets all modification times one minute back, so that no file counts as freshly changed.
 fn set_old_mtimes(folder: &Path) {
     let old = SystemTime::now() - Duration::from_secs(60);
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {

@@ -1,10 +1,23 @@
-//! `refrakt://`: an agent's project: what its folder holds ([`project`]), what its plan says ([`plan`]), which pages its sites have
-//! ([`pages`]), how all of it is followed as it changes ([`live`]), what is wrong with a page ([`content`]), and all of it as
-//! addresses and tools ([`Refrakt`]). Its runes are those of `quad-runes`.
+//! `refrakt://`: an agent's project. The plan and the pages are Markdoc files in a folder; the runes come from
+//! `quad-runes`.
 //!
-//! Reading never writes into the folder. This crate knows no other scheme, no protocol message and no socket.
+//! | module | job |
+//! | --- | --- |
+//! | [`project`] | detects what a folder holds: configuration, sites, plugins, plan folder |
+//! | [`plan`] | parses and edits plan entities, and answers questions about the whole plan |
+//! | [`pages`] | indexes and renders the pages of a site |
+//! | [`page_lint`] | checks one page against the runes of a site |
+//! | [`diagnostic`] | a problem in a file, with its position |
+//! | [`project_cache`] | holds the current state of all of these, and detects changes of the folder |
+//! | `scheme` | URIs and tools ([`Refrakt`]), and writes with a journal |
+//!
+//! A read never writes into the folder. This crate knows no other scheme, no protocol message and no socket.
+//! It compiles on Unix only: folders are identified by device and inode. inotify is used on Linux; on other systems
+//! every read checks all files.
 #![forbid(unsafe_code)]
 
+mod blocking;
+pub mod diagnostic;
 pub mod limits;
 mod migrations;
 pub mod page_lint;

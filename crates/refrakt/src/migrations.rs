@@ -1,4 +1,5 @@
-//! What the database knows of a project: nothing that its folder says, only what was told of it and what was about to be written.
+//! The tables of this scheme. The database holds nothing of the folder's contents: only the last published change and
+//! the open write intents.
 
 use quad_store::Component;
 

@@ -1,53 +1,35 @@
-//! What is wrong with a text that uses runes: broken tags, runes and attributes that there are not, values outside their vocabulary.
-//! Each finding has its line and column. Nothing is rendered and nothing is read but the text.
+//! Checks a page against the runes of a site: broken tags, unknown runes and attributes, missing attributes, invalid
+//! values. Each finding has a line and a column. Renders nothing and reads no file.
 
 use quad_address::closest;
 use quad_markdoc::{Annotation, AnnotationKind, Document, Level, Node, NodeType, Span, Value};
 use quad_runes::catalogue::{Attribute, AttributeType, Catalogue, Rune};
 use serde_json::{Map, json};
 
+use crate::diagnostic::{Severity, choices_hint};
 use crate::limits::FINDINGS_MAX;
 use crate::plan::parse::parse_ignoring_fences;
 
-/// Tags of Markdoc itself, which no catalogue lists.
+/// Tags of Markdoc itself, which are in no catalogue.
 const MARKDOC_TAGS: [&str; 6] = ["if", "else", "partial", "slot", "table", "link"];
 
-/// Attributes that any tag may have.
+/// Attributes that every tag accepts.
 const UNIVERSAL_ATTRIBUTES: [&str; 2] = ["id", "class"];
 
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// The text does not say what was meant.
-    Error,
-    /// Something has no effect, or soon will not.
-    Warning,
-}
-
-impl Severity {
-    /// The spelling in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        }
-    }
-}
-
-/// Something wrong, and where.
+/// A problem in a page, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// How serious it is.
     pub severity: Severity,
-    /// A stable word for it.
+    /// A stable code.
     pub code: &'static str,
     /// Line, from 1.
     pub line: usize,
-    /// Column, from 1, in characters.
+    /// Column in characters, from 1.
     pub column: usize,
-    /// The rune that it is about.
+    /// The rune concerned.
     pub rune: Option<String>,
-    /// The attribute that it is about.
+    /// The attribute concerned.
     pub attribute: Option<String>,
     /// One sentence.
     pub message: String,
@@ -76,7 +58,7 @@ impl Finding {
     }
 }
 
-/// All that is wrong with a text, in its order; at most [`FINDINGS_MAX`].
+/// All findings of a page, in the order of the text; at most [`FINDINGS_MAX`].
 pub fn lint_page(text: &str, catalogue: &Catalogue) -> Vec<Finding> {
     let Some(document) = parse_ignoring_fences(text) else { return Vec::new() };
     let mut linter = PageLinter { text, document: &document, catalogue, findings: Vec::new() };
@@ -86,7 +68,7 @@ pub fn lint_page(text: &str, catalogue: &Catalogue) -> Vec<Finding> {
             break;
         }
         linter.check_node(node);
-        // What stands in code is an example.
+        // Tags in a code block are examples.
         if node.kind != NodeType::Fence {
             nodes.extend(node.children.iter().rev());
         }
@@ -153,8 +135,8 @@ impl PageLinter<'_> {
         let near = closest(&annotation.name, own.keys().copied().chain(universal));
         let hint = match (near, own.is_empty()) {
             (Some(near), _) => format!("did you mean {near}?"),
-            (None, true) => format!("{} has no attributes of its own", rune.name),
-            (None, false) => format!("it has {}", own.keys().copied().collect::<Vec<_>>().join(", ")),
+            (None, true) => format!("remove it: {} has no attributes of its own", rune.name),
+            (None, false) => choices_hint(None, &own.keys().copied().collect::<Vec<_>>().join(", ")),
         };
         let message = format!("{} has no attribute called {}", rune.name, annotation.name);
         self.add_finding(Severity::Warning, "unknown-attribute", annotation.span, message);
@@ -169,7 +151,7 @@ impl PageLinter<'_> {
             self.with_details(Some(&rune.name), Some(name), Some(attribute.description.clone()));
         }
         let wrong_type = match (&annotation.value, attribute.kind) {
-            // Only a renderer knows these.
+            // The type is known only when the page is rendered.
             (Value::Variable(_) | Value::Function(_) | Value::Null, _) => false,
             (Value::String(_), kind) => {
                 !matches!(kind, AttributeType::String | AttributeType::List | AttributeType::NumberOrString)
@@ -190,10 +172,9 @@ impl PageLinter<'_> {
         let Some(text) = annotation.value.as_str().filter(|_| !attribute.matches.is_empty()) else { return };
         if !attribute.matches.iter().any(|allowed| allowed == text) {
             let near = closest(text, attribute.matches.iter().map(String::as_str));
-            let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
-            let message = format!("{text:?} is no value of {name} of {}", rune.name);
+            let message = format!("{text:?} is not a valid {name} of {}", rune.name);
             self.add_finding(Severity::Error, "invalid-value", annotation.value_span, message);
-            let hint = format!("{near}there are {}", attribute.matches.join(", "));
+            let hint = choices_hint(near, &attribute.matches.join(", "));
             self.with_details(Some(&rune.name), Some(name), Some(hint));
         }
     }
@@ -214,7 +195,7 @@ impl PageLinter<'_> {
         });
     }
 
-    /// Says what the last finding is about.
+    /// Sets the rune, the attribute and the hint of the last finding.
     fn with_details(&mut self, rune: Option<&str>, attribute: Option<&str>, hint: Option<String>) {
         if let Some(last) = self.findings.last_mut() {
             last.rune = rune.map(str::to_owned);

@@ -4,11 +4,12 @@ use super::{BlockData, BlockParser, TagToken};
 use crate::char_class::{is_js_whitespace, leading_whitespace_len, trim};
 use crate::error::WarningId;
 use crate::span::Span;
+use crate::stage::Mode;
 use crate::tag;
 
 impl BlockParser<'_> {
-    /// `{% tag %}` with nothing after it on the line where it ends, or over several lines.
-    pub(super) fn parse_tag(&mut self, line: usize, probe_only: bool) -> bool {
+    /// `{% tag %}` with nothing after it on its last line. May span several lines.
+    pub(super) fn parse_tag(&mut self, line: usize, mode: Mode) -> bool {
         if self.first_byte(line) != Some(b'{') {
             return false;
         }
@@ -26,7 +27,7 @@ impl BlockParser<'_> {
         if inner.trim_start_matches(is_js_whitespace).starts_with('$') {
             return false;
         }
-        if probe_only {
+        if mode == Mode::Probe {
             return true;
         }
         self.count_steps(after - start);
@@ -42,7 +43,7 @@ impl BlockParser<'_> {
         true
     }
 
-    /// Whether a tag that ends at `after` is alone on its line. As in the original, as many characters may follow as
+    /// Whether a tag that ends at `after` is alone on its line. As in the npm package, as many characters may follow as
     /// the document has white space at its beginning.
     fn is_alone_on_line(&self, after: usize, line_end: usize) -> bool {
         let rest = self.source.get(after..line_end).unwrap_or("");

@@ -1,4 +1,4 @@
-//! Blocks without blocks in them: headings, rules, fences, paragraphs, front matter, comments.
+//! Blocks without child blocks: headings, thematic breaks, fences, paragraphs, front matter, comments.
 
 use super::{BlockData, BlockParser, InterruptibleBlock, ParentBlock};
 use crate::char_class::{is_space_or_tab, trim};
@@ -6,10 +6,11 @@ use crate::comment_close_index::CommentCloseIndex;
 use crate::mapped_text::MappedText;
 use crate::node::NodeType;
 use crate::span::Span;
+use crate::stage::{Mode, Nesting};
 
 impl<'s> BlockParser<'s> {
     /// `# Heading`
-    pub(super) fn parse_heading(&mut self, line: usize, probe_only: bool) -> bool {
+    pub(super) fn parse_heading(&mut self, line: usize, mode: Mode) -> bool {
         if self.first_byte(line) != Some(b'#') || self.is_code_indented(line) {
             return false;
         }
@@ -19,7 +20,7 @@ impl<'s> BlockParser<'s> {
         if level > 6 || after.is_some_and(|byte| !is_space_or_tab(*byte)) {
             return false;
         }
-        if probe_only {
+        if mode == Mode::Probe {
             return true;
         }
         let start = self.lines[line].text_start();
@@ -28,16 +29,16 @@ impl<'s> BlockParser<'s> {
         self.next_line = line + 1;
         let lines = Some([line as u32, line as u32 + 1]);
         let span = Span::new(start as u32, self.lines[line].end as u32);
-        let open = self.push(NodeType::Heading, 1, span);
+        let open = self.push(NodeType::Heading, Nesting::Open, span);
         open.lines = lines;
         open.data = BlockData::Heading { level: level as u8 };
         self.push_inline(content, lines);
-        self.push(NodeType::Heading, -1, span).data = BlockData::Heading { level: level as u8 };
+        self.push(NodeType::Heading, Nesting::Close, span).data = BlockData::Heading { level: level as u8 };
         true
     }
 
     /// `---`
-    pub(super) fn parse_thematic_break(&mut self, line: usize, probe_only: bool) -> bool {
+    pub(super) fn parse_thematic_break(&mut self, line: usize, mode: Mode) -> bool {
         let Some(marker @ (b'*' | b'-' | b'_')) = self.first_byte(line) else { return false };
         if self.is_code_indented(line) {
             return false;
@@ -47,17 +48,17 @@ impl<'s> BlockParser<'s> {
         if marks < 3 || !text.iter().all(|byte| *byte == marker || is_space_or_tab(*byte)) {
             return false;
         }
-        if probe_only {
+        if mode == Mode::Probe {
             return true;
         }
         self.next_line = line + 1;
         let span = Span::new(self.lines[line].text_start() as u32, self.lines[line].end as u32);
-        self.push(NodeType::Hr, 0, span).lines = Some([line as u32, line as u32 + 1]);
+        self.push(NodeType::Hr, Nesting::Leaf, span).lines = Some([line as u32, line as u32 + 1]);
         true
     }
 
-    /// Three or more backticks or tildes, and everything up to as many again.
-    pub(super) fn parse_fence(&mut self, line: usize, end: usize, probe_only: bool) -> bool {
+    /// Three or more backticks or tildes, up to a line with at least as many.
+    pub(super) fn parse_fence(&mut self, line: usize, end: usize, mode: Mode) -> bool {
         let Some(marker @ (b'`' | b'~')) = self.first_byte(line) else { return false };
         if self.is_code_indented(line) {
             return false;
@@ -68,7 +69,7 @@ impl<'s> BlockParser<'s> {
         if length < 3 || (marker == b'`' && info.contains('`')) {
             return false;
         }
-        if probe_only {
+        if mode == Mode::Probe {
             return true;
         }
         let start = self.lines[line].text_start();
@@ -95,13 +96,13 @@ impl<'s> BlockParser<'s> {
         self.next_line = next + usize::from(is_closed);
         let last = self.lines[self.next_line - 1].end;
         let lines = [line as u32, self.next_line as u32];
-        let token = self.push(NodeType::Fence, 0, Span::new(start as u32, last as u32));
+        let token = self.push(NodeType::Fence, Nesting::Leaf, Span::new(start as u32, last as u32));
         token.lines = Some(lines);
         token.data = BlockData::Fence { info, content };
         true
     }
 
-    /// What nothing else claims.
+    /// A paragraph: matches if no other rule does.
     pub(super) fn parse_paragraph(&mut self, line: usize) -> bool {
         let saved_parent = std::mem::replace(&mut self.parent, ParentBlock::Paragraph);
         let next = self.paragraph_end(line, self.line_max, InterruptibleBlock::Paragraph);
@@ -111,9 +112,9 @@ impl<'s> BlockParser<'s> {
         let lines = Some([line as u32, next as u32]);
         let start = self.lines[line].text_start() as u32;
         let span = Span::new(start, text_span(&content).end);
-        self.push(NodeType::Paragraph, 1, span).lines = lines;
+        self.push(NodeType::Paragraph, Nesting::Open, span).lines = lines;
         self.push_inline(content, lines);
-        self.push(NodeType::Paragraph, -1, span);
+        self.push(NodeType::Paragraph, Nesting::Close, span);
         true
     }
 
@@ -127,7 +128,7 @@ impl<'s> BlockParser<'s> {
         let (start, stop) = (self.lines[0].end, self.lines[close].start);
         let content = trim(self.source.get(start..stop).unwrap_or(""));
         let span = Span::new(self.lines[0].text_start() as u32, self.lines[close].end as u32);
-        self.push(NodeType::Document, 0, span).data = BlockData::FrontMatter(content);
+        self.push(NodeType::Document, Nesting::Leaf, span).data = BlockData::FrontMatter(content);
         self.next_line = close + 1;
         true
     }
@@ -137,8 +138,8 @@ impl<'s> BlockParser<'s> {
         trim(self.source.get(line.start..line.end).unwrap_or("")) == "---"
     }
 
-    /// `<!-- … -->`, if the option is on.
-    pub(super) fn parse_comment(&mut self, line: usize, probe_only: bool) -> bool {
+    /// `<!-- … -->`, if the option is set.
+    pub(super) fn parse_comment(&mut self, line: usize, mode: Mode) -> bool {
         if !self.options.comments || self.first_byte(line) != Some(b'<') {
             return false;
         }
@@ -147,16 +148,16 @@ impl<'s> BlockParser<'s> {
             return false;
         }
         let closes = self.comment_close_index.get_or_init(|| CommentCloseIndex::new(self.source));
-        // With text after it, it is a part of a paragraph.
+        // With text after it, the comment is part of a paragraph.
         let Some(close) = closes.close_of(start).filter(|close| close.ends_line) else { return false };
-        if probe_only {
+        if mode == Mode::Probe {
             return true;
         }
         let content = self.source.get(start + "<!--".len()..close.offset).unwrap_or("");
         let end = close.offset + "-->".len();
         let count = self.source.get(start..end).unwrap_or("").matches('\n').count() + 1;
         self.next_line = line + count;
-        let token = self.push(NodeType::Comment, 0, Span::new(start as u32, end as u32));
+        let token = self.push(NodeType::Comment, Nesting::Leaf, Span::new(start as u32, end as u32));
         token.lines = Some([line as u32, (line + count) as u32]);
         token.data = BlockData::Comment(trim(content));
         true
@@ -164,18 +165,18 @@ impl<'s> BlockParser<'s> {
 
     pub(super) fn push_inline(&mut self, content: MappedText<'s>, lines: Option<[u32; 2]>) {
         let span = text_span(&content);
-        let token = self.push(NodeType::Inline, 0, span);
+        let token = self.push(NodeType::Inline, Nesting::Leaf, span);
         token.lines = lines;
         token.data = BlockData::Inline(content);
     }
 }
 
-/// The bytes of the source that a text was cut from.
+/// The source bytes of a text.
 pub(super) fn text_span(text: &MappedText<'_>) -> Span {
     Span::new(text.source_offset(0), text.source_end_offset(text.len()))
 }
 
-/// A heading's text without the `##` that may follow it.
+/// A heading's text without the closing `##`.
 fn strip_closing_hashes(text: &str) -> &str {
     let text = text.trim_end_matches([' ', '\t']);
     let without = text.trim_end_matches('#');

@@ -1,7 +1,7 @@
-//! The lines of a source, as the blocks around them have left them.
+//! The lines of a source, without the markers of the surrounding blocks.
 //!
-//! Quotes and list items take their markers off the lines within them: they move `begin` and `shift`, change
-//! `indent`, and put everything back when they end.
+//! Quotes and list items remove their markers from the lines in them: they change `start`, `prefix_len` and `indent`,
+//! and restore them when they end.
 
 use super::BlockParser;
 use crate::char_class::is_space_or_tab;
@@ -10,26 +10,26 @@ use crate::mapped_text::MappedText;
 /// One line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Line {
-    /// The first byte that is left of it.
+    /// The first byte that is not removed.
     pub(crate) start: usize,
     /// The byte after its last one, without the line ending.
     pub(crate) end: usize,
-    /// How many bytes of indentation and markers follow `begin`.
+    /// Length of indentation and markers after `start`, in bytes.
     pub(crate) prefix_len: usize,
     /// The column of its first character, with tabs expanded; −1 if a quote claims the line for its paragraph.
     pub(crate) indent: i32,
-    /// The column at which `begin` stands, for the width of the tabs that follow.
+    /// The column of `start`, for the width of the tabs that follow.
     pub(crate) column: i32,
 }
 
 impl Line {
-    /// The first byte that is neither indentation nor marker.
+    /// The first byte after indentation and markers.
     pub(crate) fn text_start(&self) -> usize {
         self.start + self.prefix_len
     }
 }
 
-/// Splits a source; the last entry is no line, but makes it safe to look one line ahead.
+/// Splits a source. The last entry is not a line; it allows to look one line ahead.
 pub(super) fn split(source: &str) -> Vec<Line> {
     let bytes = source.as_bytes();
     let mut lines = Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn split(source: &str) -> Vec<Line> {
             }
             prefix_len += 1;
         }
-        // White space at the very end, without a line ending, is no line.
+        // White space at the very end, without a line ending, is not a line.
         if end < bytes.len() || start + prefix_len < end {
             lines.push(Line { start, end, prefix_len, indent, column: 0 });
         }
@@ -81,14 +81,13 @@ impl<'s> BlockParser<'s> {
         if line.text_start() < line.end { self.bytes().get(line.text_start()).copied() } else { None }
     }
 
-    /// The first byte behind blanks.
+    /// The first byte that is neither space nor tab.
     pub(super) fn skip_spaces_and_tabs(&self, from: usize) -> usize {
         let rest = &self.bytes()[from.min(self.source.len())..];
         from + rest.iter().take_while(|byte| is_space_or_tab(**byte)).count()
     }
 
-    /// The lines from `start` to `end` without the first `indent` columns of each, and with the last line ending if
-    /// wanted.
+    /// The lines from `start` to `end`, without the first `indent` columns of each; the last line ending is optional.
     pub(super) fn lines_text(
         &mut self,
         start: usize,

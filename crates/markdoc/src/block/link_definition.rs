@@ -1,7 +1,7 @@
 //! Link definitions: `[label]: destination "title"`.
 //!
-//! A definition may reach over several lines, and how many is known only when it is read. The lines are looked at in
-//! growing portions, so that many definitions in a row do not each read the whole paragraph.
+//! A definition may span several lines, and its length is known only after parsing. The parser tries windows of growing
+//! size, so that many definitions in a row do not each read the whole paragraph.
 
 use std::ops::Range;
 
@@ -9,10 +9,10 @@ use super::{BlockParser, InterruptibleBlock, LinkDefinition, ParentBlock};
 use crate::char_class::{is_js_whitespace, is_space_or_tab, trim};
 use crate::link;
 
-/// What a portion of a paragraph turned out to be.
+/// The result of parsing a window of a paragraph.
 enum ParseOutcome {
     NotADefinition,
-    /// The portion ended before the question was decided.
+    /// The window ended before the result was known.
     NeedMoreLines,
     Parsed {
         label: String,
@@ -22,7 +22,7 @@ enum ParseOutcome {
 }
 
 impl BlockParser<'_> {
-    /// Reads a definition, which makes no token.
+    /// Parses a definition. It makes no token.
     pub(super) fn parse_definition(&mut self, line: usize) -> bool {
         if self.first_byte(line) != Some(b'[')
             || self.is_code_indented(line)
@@ -33,7 +33,7 @@ impl BlockParser<'_> {
         let saved_parent = std::mem::replace(&mut self.parent, ParentBlock::Other);
         let mut line_window = 1;
         let outcome = loop {
-            // One line more than is read, to know whether the portion is all there is.
+            // One line more than the window, to know whether the paragraph ends there.
             let limit = self.line_max.min(line + line_window + 1);
             let next = self.paragraph_end(line, limit, InterruptibleBlock::Definition);
             let is_whole = next < limit || limit == self.line_max;
@@ -53,7 +53,7 @@ impl BlockParser<'_> {
         true
     }
 
-    /// A quick look at the first line: the bracket closes there, and what follows is no colon.
+    /// A cheap check of the first line: the bracket closes and no colon follows.
     fn cannot_be_definition(&self, line: usize) -> bool {
         let text = self.line_text(line).as_bytes();
         let close = (1..text.len()).find(|pos| text[*pos] == b']' && text[*pos - 1] != b'\\');
@@ -64,8 +64,11 @@ impl BlockParser<'_> {
 fn parse_definition_text(text: &str, is_whole: bool, steps: &mut u64) -> ParseOutcome {
     let bytes = text.as_bytes();
     let incomplete = if is_whole { ParseOutcome::NotADefinition } else { ParseOutcome::NeedMoreLines };
-    let Some(label_end) = find_label_end(bytes) else { return ParseOutcome::NotADefinition };
-    let Some(label_end) = label_end else { return incomplete };
+    let label_end = match find_label_end(bytes) {
+        LabelEnd::At(label_end) => label_end,
+        LabelEnd::BeyondText => return incomplete,
+        LabelEnd::Invalid => return ParseOutcome::NotADefinition,
+    };
     if bytes.get(label_end + 1) != Some(&b':') {
         return ParseOutcome::NotADefinition;
     }
@@ -100,7 +103,7 @@ fn parse_definition_text(text: &str, is_whole: bool, steps: &mut u64) -> ParseOu
         bytes.iter().skip(from).find(|byte| !is_space_or_tab(**byte)).is_none_or(|byte| *byte == b'\n')
     };
     if !is_line_end(end) {
-        // What follows may only look like a title. A title without text is none either way.
+        // The rest of the line may only look like a title. An empty title counts as none.
         if title.is_empty() || !is_line_end(destination.end) {
             return ParseOutcome::NotADefinition;
         }
@@ -111,26 +114,35 @@ fn parse_definition_text(text: &str, is_whole: bool, steps: &mut u64) -> ParseOu
     if label.is_empty() {
         return ParseOutcome::NotADefinition;
     }
-    // A line ending in the destination, behind a backslash, is not counted, as in the original: the line after it is
-    // read again.
+    // As in the npm package, an escaped line ending in the destination is not counted, so the next line is parsed
+    // again.
     let line_endings = |range: Range<usize>| text.get(range).unwrap_or("").matches('\n').count();
     let line_count = line_endings(0..start) + line_endings(destination.end..end) + 1;
     ParseOutcome::Parsed { label, definition: LinkDefinition { href, title }, line_count }
 }
 
-/// The place of the bracket that closes a label: none within this text, or none at all.
-fn find_label_end(bytes: &[u8]) -> Option<Option<usize>> {
+/// Where the label of a definition ends.
+enum LabelEnd {
+    /// The position of its closing bracket.
+    At(usize),
+    /// The text ends within the label.
+    BeyondText,
+    /// A label must not contain an unescaped opening bracket.
+    Invalid,
+}
+
+fn find_label_end(bytes: &[u8]) -> LabelEnd {
     let mut pos = 1;
     while pos < bytes.len() {
         match bytes[pos] {
-            b'[' => return None,
-            b']' => return Some(Some(pos)),
+            b'[' => return LabelEnd::Invalid,
+            b']' => return LabelEnd::At(pos),
             b'\\' => pos += 1,
             _ => {}
         }
         pos += 1;
     }
-    Some(None)
+    LabelEnd::BeyondText
 }
 
 fn skip_whitespace(bytes: &[u8], from: usize) -> usize {

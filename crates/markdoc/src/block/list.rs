@@ -1,22 +1,23 @@
-//! Lists: bullets and numbers, tight and loose, and the checkboxes of tasks.
+//! Lists: bullets and numbers, tight and loose, and task checkboxes.
 
 use super::{BlockData, BlockParser, InterruptibleBlock, ParentBlock};
 use crate::char_class::is_space_or_tab;
 use crate::node::{NodeType, Task};
 use crate::span::Span;
+use crate::stage::{Mode, Nesting};
 
 /// The marker of a list item.
 #[derive(Clone, Copy)]
 struct Marker {
     /// The byte after it.
     end: usize,
-    /// `-`, `*`, `+`, `.` or `)`: items with different ones belong to different lists.
+    /// `-`, `*`, `+`, `.` or `)`: a different delimiter starts a new list.
     delimiter: u8,
-    /// The number, if it is an ordered list.
+    /// The number, if the list is ordered.
     ordinal: Option<u32>,
 }
 
-/// How the blocks of an item follow on each other.
+/// Whether blank lines separate the blocks of an item.
 struct ItemTightness {
     is_tight: bool,
     ends_with_blank_line: bool,
@@ -24,26 +25,26 @@ struct ItemTightness {
 
 impl BlockParser<'_> {
     /// `- item` or `1. item`
-    pub(super) fn parse_list(&mut self, first: usize, end: usize, probe_only: bool) -> bool {
+    pub(super) fn parse_list(&mut self, first: usize, end: usize, mode: Mode) -> bool {
         let Some(b'-' | b'*' | b'+' | b'0'..=b'9') = self.first_byte(first) else { return false };
         let indent = self.lines[first].indent;
         if self.is_code_indented(first) {
             return false;
         }
-        // Four columns right of the list around it, but left of its item's content, it goes on with that item's
+        // Four columns right of the surrounding list, but left of the content of its item: continues the item's
         // paragraph.
         if self.list_indent >= 0 && indent - self.list_indent >= 4 && indent < self.indent {
             return false;
         }
         let Some(mut marker) = self.parse_list_marker(first) else { return false };
-        if probe_only && self.parent == ParentBlock::Paragraph && indent >= self.indent {
-            // A paragraph is interrupted only by a list that begins with 1 and has something in its first item.
+        if mode == Mode::Probe && self.parent == ParentBlock::Paragraph && indent >= self.indent {
+            // Only a list that begins with 1 and a non-empty item can interrupt a paragraph.
             let is_empty = self.skip_spaces_and_tabs(marker.end) >= self.lines[first].end;
             if is_empty || marker.ordinal.is_some_and(|number| number != 1) {
                 return false;
             }
         }
-        if probe_only {
+        if mode == Mode::Probe {
             return true;
         }
 
@@ -52,7 +53,7 @@ impl BlockParser<'_> {
         let (delimiter, ordinal) = (marker.delimiter, marker.ordinal);
         let list_data =
             |start: u32| BlockData::List { ordered: ordinal.is_some(), start, marker: delimiter.into() };
-        self.push(NodeType::List, 1, Span::new(start, marker.end as u32)).data =
+        self.push(NodeType::List, Nesting::Open, Span::new(start, marker.end as u32)).data =
             list_data(ordinal.unwrap_or(1));
         let saved_parent = std::mem::replace(&mut self.parent, ParentBlock::Other);
         let mut is_tight = true;
@@ -76,7 +77,7 @@ impl BlockParser<'_> {
                 _ => break,
             }
         }
-        self.push(NodeType::List, -1, Span::empty(start)).data = list_data(1);
+        self.push(NodeType::List, Nesting::Close, Span::empty(start)).data = list_data(1);
         self.output.tokens[list].lines = Some([first as u32, line as u32]);
         self.next_line = line;
         self.parent = saved_parent;
@@ -100,13 +101,13 @@ impl BlockParser<'_> {
             content += 1;
         }
         let is_empty = content >= line.end;
-        // Of five spaces or more, one belongs to the marker and the others to the content.
+        // With five or more spaces, one belongs to the marker and the others to the content.
         let gap = if is_empty || column - marker_column > 4 { 1 } else { column - marker_column };
 
         let token = self.output.tokens.len();
         let task = self.parse_checkbox(content, line.end);
-        self.push(NodeType::Item, 1, Span::new(line.text_start() as u32, marker.end as u32)).data =
-            BlockData::Item { task };
+        self.push(NodeType::Item, Nesting::Open, Span::new(line.text_start() as u32, marker.end as u32))
+            .data = BlockData::Item { task };
         let saved_tight = std::mem::replace(&mut self.tight, true);
         let saved_list_indent = std::mem::replace(&mut self.list_indent, self.indent);
         self.indent = marker_column + gap;
@@ -124,7 +125,7 @@ impl BlockParser<'_> {
         self.list_indent = saved_list_indent;
         self.lines[line_index] = line;
         self.tight = saved_tight;
-        self.push(NodeType::Item, -1, Span::empty(line.text_start() as u32));
+        self.push(NodeType::Item, Nesting::Close, Span::empty(line.text_start() as u32));
         self.output.tokens[token].lines = Some([line_index as u32, self.next_line as u32]);
         tightness
     }
@@ -148,7 +149,7 @@ impl BlockParser<'_> {
         Some(Marker { end: line.text_start() + length, delimiter: text[length - 1], ordinal })
     }
 
-    /// The checkbox that an item's content begins with.
+    /// The checkbox at the beginning of an item's content.
     fn parse_checkbox(&self, content: usize, end: usize) -> Option<Task> {
         let text = self.bytes().get(content..end)?;
         let [b'[', mark @ (b' ' | b'x' | b'X'), b']', rest @ ..] = text else { return None };
@@ -157,7 +158,7 @@ impl BlockParser<'_> {
             .then(|| Task { checked: *mark != b' ', span: Span::new(content as u32, content as u32 + 3) })
     }
 
-    /// The paragraphs directly in the items of a tight list have no node of their own.
+    /// Removes the paragraph nodes directly in the items of a tight list.
     fn unwrap_tight_paragraphs(&mut self, list: usize) {
         let level = self.level + 2;
         let last = self.output.tokens.len().saturating_sub(2);
@@ -166,9 +167,9 @@ impl BlockParser<'_> {
         while index < last {
             let token = &mut self.output.tokens[index];
             index += 1;
-            if token.level == level && token.kind == NodeType::Paragraph && token.nesting > 0 {
+            if token.level == level && token.kind == NodeType::Paragraph && token.nesting == Nesting::Open {
                 token.hidden = true;
-                // Between the two stands the paragraph's text.
+                // The token between the two holds the paragraph's text.
                 self.output.tokens[index + 1].hidden = true;
                 index += 2;
             }

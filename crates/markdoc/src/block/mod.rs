@@ -1,12 +1,11 @@
 //! The first stage: lines become blocks.
 //!
-//! The stage walks through the lines and asks one rule after the other whether a block of its kind begins there. A
-//! rule that says yes writes tokens and says how many lines it took; quotes and lists call the walk again for what
-//! lies within them. The text within a block is not looked at yet: link definitions may follow later in the document,
-//! so the second stage (`inline`) starts when this one is through.
+//! For each line the stage tries one rule after another. A rule that matches emits tokens and advances past its lines;
+//! quotes and lists parse the blocks in them recursively. The text of a block is not parsed here, because link
+//! definitions may follow later in the document: the second stage (`inline`) runs after this one.
 //!
-//! The output is flat: a list of opening, closing and single tokens. The tree is made from it by `tree`, because a
-//! Markdoc tag may begin in one block and end in another.
+//! The output is a flat list of tokens that open a block, close one, or are complete. `tree` builds the tree from it,
+//! because a Markdoc tag may begin in one block and end in another.
 
 mod block_tag;
 mod leaf;
@@ -30,16 +29,17 @@ use crate::error::WarningId;
 use crate::limits::NESTING_MAX;
 use crate::node::NodeType;
 use crate::span::Span;
+use crate::stage::{Mode, Nesting};
 use crate::tag_close_index::TagCloseIndex;
 
-/// What a link definition says.
+/// The target of a link definition.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkDefinition {
     pub(crate) href: String,
     pub(crate) title: String,
 }
 
-/// What the first stage makes of a source.
+/// The output of the first stage.
 pub(crate) struct BlockOutput<'s> {
     pub(crate) tokens: Vec<Token<'s>>,
     pub(crate) definitions: HashMap<String, LinkDefinition>,
@@ -48,14 +48,14 @@ pub(crate) struct BlockOutput<'s> {
     pub(crate) steps: u64,
 }
 
-/// Which block the walk is in; a list may interrupt a paragraph under stricter rules than anything else.
+/// The block that contains the current one. The rules for a list that interrupts a paragraph are stricter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ParentBlock {
     Paragraph,
     Other,
 }
 
-/// The blocks that can end another one without a blank line between.
+/// The blocks that another block can end without a blank line.
 #[derive(Clone, Copy)]
 enum InterruptibleBlock {
     Paragraph,
@@ -65,31 +65,31 @@ enum InterruptibleBlock {
     List,
 }
 
-/// The walk through the lines.
+/// The state of the first stage.
 struct BlockParser<'s> {
     source: &'s str,
     options: &'s Options,
     lines: Vec<Line>,
-    /// The line that the next block begins at.
+    /// The line at which the next block begins.
     next_line: usize,
     /// The line after the last one that a paragraph may reach.
     line_max: usize,
     /// The column at which the content of the innermost list item begins.
     indent: i32,
-    /// The column at which the innermost list stands, or −1.
+    /// The column of the innermost list, or −1.
     list_indent: i32,
-    /// Whether the blocks of the current container follow on each other without blank lines.
+    /// Whether no blank line separates the blocks of the current container.
     tight: bool,
     parent: ParentBlock,
     level: i32,
     output: BlockOutput<'s>,
-    /// How many UTF-16 units of white space the source begins with; see `tag_line`.
+    /// White space at the beginning of the source, in UTF-16 units; see `is_alone_on_line`.
     leading_whitespace_utf16: usize,
     tag_close_index: OnceCell<TagCloseIndex>,
     comment_close_index: OnceCell<CommentCloseIndex>,
 }
 
-/// Reads the blocks of a normalised source.
+/// Parses the blocks of a normalised source.
 pub(crate) fn parse<'s>(source: &'s str, options: &'s Options) -> BlockOutput<'s> {
     let lines = lines::split(source);
     let line_max = lines.len() - 1;
@@ -124,8 +124,7 @@ pub(crate) fn parse<'s>(source: &'s str, options: &'s Options) -> BlockOutput<'s
 }
 
 impl<'s> BlockParser<'s> {
-    /// Reads the blocks of the lines from `start` to `end`, or until a line lies further left than this container's
-    /// content.
+    /// Parses the blocks of the lines from `start` to `end`, or until a line is left of this container's content.
     fn parse_blocks(&mut self, start: usize, end: usize) {
         let mut line = start;
         let mut has_blank_lines = false;
@@ -155,46 +154,44 @@ impl<'s> BlockParser<'s> {
         }
     }
 
-    /// Reads one block. The order is the order in which the kinds win over each other; a paragraph always fits.
+    /// Parses one block. The rules are tried in order of precedence; a paragraph always matches.
     fn parse_block(&mut self, line: usize, end: usize) {
         self.count_steps(1);
-        let _ = self.parse_comment(line, false)
-            || self.parse_table(line, end, false)
-            || self.parse_fence(line, end, false)
-            || self.parse_quote(line, end, false)
+        let _ = self.parse_comment(line, Mode::Emit)
+            || self.parse_table(line, end, Mode::Emit)
+            || self.parse_fence(line, end, Mode::Emit)
+            || self.parse_quote(line, end, Mode::Emit)
             || self.parse_front_matter(line, end)
-            || self.parse_thematic_break(line, false)
-            || self.parse_list(line, end, false)
+            || self.parse_thematic_break(line, Mode::Emit)
+            || self.parse_list(line, end, Mode::Emit)
             || self.parse_definition(line)
-            || self.parse_heading(line, false)
-            || self.parse_tag(line, false)
+            || self.parse_heading(line, Mode::Emit)
+            || self.parse_tag(line, Mode::Emit)
             || self.parse_paragraph(line);
     }
 
-    /// Whether a block begins at `line` that ends an `interrupted` one which reaches there.
+    /// Whether a block begins at `line` that ends the `interrupted` block.
     fn interrupts(&mut self, interrupted: InterruptibleBlock, line: usize, end: usize) -> bool {
         use InterruptibleBlock::{Definition, List, Paragraph, Quote};
         self.count_steps(1);
-        (matches!(interrupted, Paragraph) && self.parse_comment(line, true))
-            || (matches!(interrupted, Paragraph | Definition) && self.parse_table(line, end, true))
-            || self.parse_fence(line, end, true)
-            || self.parse_quote(line, end, true)
-            || self.parse_thematic_break(line, true)
+        (matches!(interrupted, Paragraph) && self.parse_comment(line, Mode::Probe))
+            || (matches!(interrupted, Paragraph | Definition) && self.parse_table(line, end, Mode::Probe))
+            || self.parse_fence(line, end, Mode::Probe)
+            || self.parse_quote(line, end, Mode::Probe)
+            || self.parse_thematic_break(line, Mode::Probe)
             || (!matches!(interrupted, List)
-                && (self.parse_list(line, end, true) || self.parse_heading(line, true)))
-            || (matches!(interrupted, Paragraph | Quote) && self.parse_tag(line, true))
+                && (self.parse_list(line, end, Mode::Probe) || self.parse_heading(line, Mode::Probe)))
+            || (matches!(interrupted, Paragraph | Quote) && self.parse_tag(line, Mode::Probe))
     }
 
-    /// The line after the last one that belongs to a paragraph which begins at `start`, looking no further than
-    /// `end`.
+    /// The line after the paragraph that begins at `start`, at most `end`.
     fn paragraph_end(&mut self, start: usize, end: usize, interrupted: InterruptibleBlock) -> usize {
         let line_max = self.line_max;
         let mut next = start + 1;
         while next < end && !self.is_blank_line(next) {
             self.count_steps(1);
             let indent = self.lines[next].indent;
-            // Further right it would be code, and further left than zero is what a quote has marked as its own
-            // already.
+            // Further right the line would be code. A negative indent means that a quote has claimed it.
             let may_interrupt = indent - self.indent <= 3 && indent >= 0;
             if may_interrupt && self.interrupts(interrupted, next, line_max) {
                 break;
@@ -204,13 +201,13 @@ impl<'s> BlockParser<'s> {
         next
     }
 
-    /// Whether the line is too far right to begin a block of its own, other than a paragraph or a tag.
+    /// Whether the line is indented too far to begin a block other than a paragraph or a tag.
     fn is_code_indented(&self, line: usize) -> bool {
         self.lines[line].indent - self.indent >= 4
     }
 
-    fn push(&mut self, kind: NodeType, nesting: i8, span: Span) -> &mut Token<'s> {
-        if nesting < 0 {
+    fn push(&mut self, kind: NodeType, nesting: Nesting, span: Span) -> &mut Token<'s> {
+        if nesting == Nesting::Close {
             self.level -= 1;
         }
         let token = Token {
@@ -222,7 +219,7 @@ impl<'s> BlockParser<'s> {
             span,
             data: BlockData::None,
         };
-        if nesting > 0 {
+        if nesting == Nesting::Open {
             self.level += 1;
         }
         let index = self.output.tokens.len();

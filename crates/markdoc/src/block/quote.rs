@@ -1,22 +1,23 @@
-//! Block quotes: lines that begin with `>`, and the lines of a paragraph that go on without one.
+//! Block quotes: lines that begin with `>`, and continuation lines of their paragraphs without one.
 
 use super::{BlockParser, InterruptibleBlock, Line, ParentBlock};
 use crate::node::NodeType;
 use crate::span::Span;
+use crate::stage::{Mode, Nesting};
 
 impl BlockParser<'_> {
     /// `> quote`
-    pub(super) fn parse_quote(&mut self, line: usize, end: usize, probe_only: bool) -> bool {
+    pub(super) fn parse_quote(&mut self, line: usize, end: usize, mode: Mode) -> bool {
         if self.first_byte(line) != Some(b'>') || self.is_code_indented(line) {
             return false;
         }
-        if probe_only {
+        if mode == Mode::Probe {
             return true;
         }
         let start = self.lines[line].text_start();
         let line_max = self.line_max;
         let saved_parent = std::mem::replace(&mut self.parent, ParentBlock::Other);
-        // What the lines were like before their markers were taken off.
+        // The lines before their markers were removed.
         let mut saved_lines: Vec<Line> = vec![self.lines[line]];
         let mut is_empty_quote_line = self.strip_quote_marker(line);
         let mut next = line + 1;
@@ -36,7 +37,7 @@ impl BlockParser<'_> {
                 break;
             }
             if self.interrupts(InterruptibleBlock::Quote, next, end) {
-                // Paragraphs look beyond the end of their container; here they must not.
+                // Keeps a paragraph from reading beyond the quote.
                 self.line_max = next;
                 if self.indent != 0 {
                     saved_lines.push(current);
@@ -44,7 +45,7 @@ impl BlockParser<'_> {
                 }
                 break;
             }
-            // The line can only go on with a paragraph.
+            // The line can only continue a paragraph.
             saved_lines.push(current);
             self.lines[next].indent = -1;
             next += 1;
@@ -52,9 +53,9 @@ impl BlockParser<'_> {
 
         let saved_indent = std::mem::replace(&mut self.indent, 0);
         let open = self.output.tokens.len();
-        self.push(NodeType::Blockquote, 1, Span::new(start as u32, start as u32 + 1));
+        self.push(NodeType::Blockquote, Nesting::Open, Span::new(start as u32, start as u32 + 1));
         self.parse_blocks(line, next);
-        self.push(NodeType::Blockquote, -1, Span::empty(start as u32));
+        self.push(NodeType::Blockquote, Nesting::Close, Span::empty(start as u32));
         self.line_max = line_max;
         self.parent = saved_parent;
         self.output.tokens[open].lines = Some([line as u32, self.next_line as u32]);
@@ -65,7 +66,7 @@ impl BlockParser<'_> {
         true
     }
 
-    /// Takes `>` and one space off a line; says whether nothing is left of it.
+    /// Removes `>` and one space from a line. Returns whether the line is then empty.
     fn strip_quote_marker(&mut self, index: usize) -> bool {
         let line = self.lines[index];
         let mut pos = line.text_start() + 1;
@@ -80,7 +81,7 @@ impl BlockParser<'_> {
                 content_column += 1;
             }
             Some(b'\t') => {
-                // A tab of one column is the space; a wider one is that space and some more.
+                // A tab of one column counts as the space. A wider one counts as the space and further spaces.
                 if (line.column + column) % 4 == 3 {
                     pos += 1;
                     column += 1;

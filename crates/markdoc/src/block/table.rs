@@ -7,10 +7,11 @@ use crate::limits::FILLED_CELLS_MAX;
 use crate::mapped_text::MappedText;
 use crate::node::NodeType;
 use crate::span::Span;
+use crate::stage::{Mode, Nesting};
 
 impl<'s> BlockParser<'s> {
     /// `| a | b |`, then `|---|---|`, then rows.
-    pub(super) fn parse_table(&mut self, line: usize, end: usize, probe_only: bool) -> bool {
+    pub(super) fn parse_table(&mut self, line: usize, end: usize, mode: Mode) -> bool {
         if line + 2 > end || self.lines[line + 1].indent < self.indent || self.is_code_indented(line + 1) {
             return false;
         }
@@ -26,18 +27,18 @@ impl<'s> BlockParser<'s> {
         if header.is_empty() || header.len() != alignments.len() {
             return false;
         }
-        if probe_only {
+        if mode == Mode::Probe {
             return true;
         }
 
         let saved_parent = std::mem::replace(&mut self.parent, ParentBlock::Other);
         let table = self.output.tokens.len();
         let header_span = self.row_span(line);
-        self.push(NodeType::Table, 1, header_span);
+        self.push(NodeType::Table, Nesting::Open, header_span);
         let lines = Some([line as u32, line as u32 + 1]);
-        self.push(NodeType::Thead, 1, header_span).lines = lines;
+        self.push(NodeType::Thead, Nesting::Open, header_span).lines = lines;
         self.push_row(NodeType::Th, line, header, &alignments);
-        self.push(NodeType::Thead, -1, header_span);
+        self.push(NodeType::Thead, Nesting::Close, header_span);
 
         let mut body = None;
         let mut filled = 0;
@@ -65,16 +66,16 @@ impl<'s> BlockParser<'s> {
             if body.is_none() {
                 body = Some(self.output.tokens.len());
                 let span = self.row_span(next);
-                self.push(NodeType::Tbody, 1, span);
+                self.push(NodeType::Tbody, Nesting::Open, span);
             }
             self.push_row(NodeType::Td, next, cells, &alignments);
             next += 1;
         }
         if let Some(body) = body {
-            self.push(NodeType::Tbody, -1, header_span);
+            self.push(NodeType::Tbody, Nesting::Close, header_span);
             self.output.tokens[body].lines = Some([line as u32 + 2, next as u32]);
         }
-        self.push(NodeType::Table, -1, header_span);
+        self.push(NodeType::Table, Nesting::Close, header_span);
         self.output.tokens[table].lines = Some([line as u32, next as u32]);
         self.parent = saved_parent;
         self.next_line = next;
@@ -89,22 +90,22 @@ impl<'s> BlockParser<'s> {
         alignments: &[Alignment],
     ) {
         let span = self.row_span(line);
-        self.push(NodeType::Tr, 1, span).lines = Some([line as u32, line as u32 + 1]);
+        self.push(NodeType::Tr, Nesting::Open, span).lines = Some([line as u32, line as u32 + 1]);
         for (text, alignment) in cells.into_iter().zip(alignments) {
             let text = text.trimmed();
             let span = super::leaf::text_span(&text);
-            self.push(cell, 1, span).data = BlockData::Cell(*alignment);
+            self.push(cell, Nesting::Open, span).data = BlockData::Cell(*alignment);
             self.push_inline(text, None);
-            self.push(cell, -1, span);
+            self.push(cell, Nesting::Close, span);
         }
-        self.push(NodeType::Tr, -1, span);
+        self.push(NodeType::Tr, Nesting::Close, span);
     }
 
     fn row_span(&self, line: usize) -> Span {
         Span::new(self.lines[line].text_start() as u32, self.lines[line].end as u32)
     }
 
-    /// The cells of a row: split at pipes that have no backslash before them. Pipes at both ends are optional.
+    /// The cells of a row, split at unescaped pipes. Pipes at both ends are optional.
     fn split_cells(&mut self, line: usize) -> Vec<MappedText<'s>> {
         let line_text = self.line_text(line);
         self.count_steps(line_text.len());
@@ -115,7 +116,7 @@ impl<'s> BlockParser<'s> {
         let mut start = 0;
         for (pipe, _) in row.match_indices('|') {
             let is_escaped = row[..pipe].ends_with('\\');
-            // The backslash before an escaped pipe is no part of the cell.
+            // The backslash of an escaped pipe is not part of the cell.
             let until = if is_escaped { pipe - 1 } else { pipe };
             if cell.len() == 0 && start == until {
                 cell = MappedText::borrowed("", offset + start);
@@ -142,7 +143,7 @@ impl<'s> BlockParser<'s> {
     }
 }
 
-/// A quick look at a line, before it is taken apart. A dash with a space after it is a list item.
+/// A cheap check before the row is split. A dash with a space after it is a list item.
 fn looks_like_delimiter_row(text: &str) -> bool {
     let is_delimiter_byte = |byte: u8| matches!(byte, b'|' | b'-' | b':');
     let [first, second, rest @ ..] = text.as_bytes() else { return false };
@@ -152,14 +153,14 @@ fn looks_like_delimiter_row(text: &str) -> bool {
         && rest.iter().all(|byte| is_delimiter_byte(*byte) || is_space_or_tab(*byte))
 }
 
-/// The alignments that the row below a header asks for; none if it is no such row.
+/// The alignments of the row below a header; `None` if it is not such a row.
 fn parse_alignments(row: &str) -> Option<Vec<Alignment>> {
     let columns = row.split('|').count();
     let mut alignments = Vec::new();
     for (number, column) in row.split('|').enumerate() {
         let mark = trim(column);
         if mark.is_empty() {
-            // Before the first pipe and after the last one; not between two.
+            // Empty before the first pipe or after the last one; not allowed between two.
             if number == 0 || number + 1 == columns {
                 continue;
             }

@@ -1,28 +1,29 @@
-//! What the first stage hands to the tree.
+//! The tokens that the first stage produces.
 
 use crate::mapped_text::MappedText;
 use crate::node::{NodeType, Task};
 use crate::span::Span;
+use crate::stage::Nesting;
 use crate::tag::{SyntaxError, TagSyntax};
 
-/// The beginning of a block, its end, or a block that is one piece.
+/// The beginning or the end of a block, or a block without children.
 #[derive(Debug)]
 pub(crate) struct Token<'s> {
     pub(crate) kind: NodeType,
-    /// 1 opens, −1 closes, 0 is one piece.
-    pub(crate) nesting: i8,
-    /// A paragraph of a tight list: its text stands in the item itself.
+    /// Whether it opens or closes a block, or is complete.
+    pub(crate) nesting: Nesting,
+    /// A paragraph of a tight list: its text is placed in the item itself.
     pub(crate) hidden: bool,
-    /// How deep it stands, to find the paragraphs of a list.
+    /// Its depth, used to find the paragraphs of a list.
     pub(crate) level: i32,
-    /// First line, and the line after the last one. Cells of a table have none of their own.
+    /// The first line, and the line after the last one. Table cells have no lines of their own.
     pub(crate) lines: Option<[u32; 2]>,
     /// Bytes of the normalised source.
     pub(crate) span: Span,
     pub(crate) data: BlockData<'s>,
 }
 
-/// What only some kinds of tokens have.
+/// Data of particular kinds of tokens.
 #[derive(Debug)]
 pub(crate) enum BlockData<'s> {
     None,
@@ -44,7 +45,7 @@ pub(crate) struct TagToken {
     pub(crate) syntax: Result<TagSyntax, SyntaxError>,
 }
 
-/// How a column of a table is aligned.
+/// The alignment of a table column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alignment {
     None,

@@ -1,4 +1,4 @@
-//! Emphasis and strikethrough: which of the marks in a text belong together.
+//! Emphasis and strikethrough: pairs opening and closing delimiters.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,16 @@ use super::InlineParser;
 use super::token::{InlineData, InlineToken};
 use crate::char_class::{is_flanking_punctuation, is_flanking_whitespace};
 use crate::node::NodeType;
+use crate::stage::Nesting;
 
-/// A mark that may begin or end emphasis. Each is a token of its own until it is known what it does.
+/// A delimiter that may begin or end emphasis. It is a token of its own until it is paired.
 #[derive(Clone, Debug)]
 pub(super) struct Delimiter {
     marker: u8,
-    /// How many marks stand together with it.
+    /// Length of its run of equal characters.
     run_len: usize,
     token: usize,
-    /// The delimiter that closes what this one opens.
+    /// The delimiter that closes this one.
     partner: Option<usize>,
     can_open: bool,
     can_close: bool,
@@ -56,7 +57,7 @@ impl InlineParser<'_> {
         }
         while pos < end {
             self.push_marker("~~", pos);
-            // Marks of strikethrough come in pairs; the rule about lengths is for emphasis only.
+            // Strikethrough delimiters come in pairs. The rule about lengths applies to emphasis only.
             self.push_delimiter(b'~', 0, &run);
             pos += 2;
         }
@@ -82,7 +83,7 @@ impl InlineParser<'_> {
         });
     }
 
-    /// Looks at the marks at the current place and at the characters around them.
+    /// Scans the run at the current position and the characters around it.
     fn scan_run(&mut self, may_split_words: bool) -> DelimiterRun {
         let start = self.pos;
         let marker = self.text.as_bytes()[start];
@@ -104,11 +105,11 @@ impl InlineParser<'_> {
         }
     }
 
-    /// Pairs the delimiters of every list and turns their tokens into what they mean.
+    /// Pairs the delimiters of every list and turns their tokens into emphasis.
     pub(super) fn resolve_delimiters(&mut self) {
         let mut stacks = std::mem::take(&mut self.delimiter_stacks);
-        // The list that is current at the end comes first, and once more if it belongs to a tag that was never
-        // closed: the second time, marks that found a partner may find another.
+        // The list that is current at the end comes first, and a second time if it belongs to an unclosed tag. The
+        // second pass may pair delimiters anew.
         let mut stack_order = vec![self.current_stack];
         stack_order.append(&mut self.opened_stacks);
         for index in &stack_order {
@@ -126,8 +127,8 @@ impl InlineParser<'_> {
         let mut odd_tildes = Vec::new();
         for delimiter in delimiters.iter().filter(|delimiter| delimiter.marker == b'~') {
             let Some(partner) = delimiter.partner.and_then(|index| delimiters.get(index)) else { continue };
-            self.retag(delimiter.token, NodeType::Strikethrough, 1, InlineData::None);
-            self.retag(partner.token, NodeType::Strikethrough, -1, InlineData::None);
+            self.retag(delimiter.token, NodeType::Strikethrough, Nesting::Open, InlineData::None);
+            self.retag(partner.token, NodeType::Strikethrough, Nesting::Close, InlineData::None);
             let before = partner.token.wrapping_sub(1);
             let is_odd_tilde = self.tokens.get(before).is_some_and(|token| {
                 token.kind == NodeType::Text && matches!(&token.data, InlineData::Text(text) if text == "~")
@@ -136,15 +137,17 @@ impl InlineParser<'_> {
                 odd_tildes.push(before);
             }
         }
-        // Of an odd number of tildes the odd one stands first; where the others close, it belongs behind them.
+        // The odd tilde of a run comes first. If the others close, it belongs behind them.
         while let Some(odd) = odd_tildes.pop() {
-            let closing = |token: &InlineToken| token.kind == NodeType::Strikethrough && token.nesting < 0;
+            let closing = |token: &InlineToken| {
+                token.kind == NodeType::Strikethrough && token.nesting == Nesting::Close
+            };
             let count = self.tokens[odd + 1..].iter().take_while(|token| closing(token)).count();
             self.steps += count as u64;
             let InlineToken { mut start, end, .. } = self.tokens[odd];
             self.tokens.swap(odd, odd + count);
-            // The original takes an escaped tilde for the odd one. It goes where the original has it, but no mark
-            // can stand for it: every place stays what it is.
+            // The npm package takes an escaped tilde for the odd one. The text moves as it does there, but the source
+            // positions of all tokens stay correct.
             if end - start > 1 {
                 continue;
             }
@@ -166,7 +169,7 @@ impl InlineParser<'_> {
             }
             let Some(partner) = open.partner else { continue };
             let close = &delimiters[partner];
-            // Two pairs right within each other are strong.
+            // Two directly nested pairs are strong emphasis.
             let outer = index.checked_sub(1).map(|outer_index| &delimiters[outer_index]).filter(|outer| {
                 outer.partner == Some(partner + 1)
                     && outer.marker == open.marker
@@ -181,8 +184,8 @@ impl InlineParser<'_> {
                 (false, b'*') => (NodeType::Em, "*"),
                 (false, _) => (NodeType::Em, "_"),
             };
-            self.retag(open.token, kind, 1, InlineData::Marker(marker));
-            self.retag(close.token, kind, -1, InlineData::Marker(marker));
+            self.retag(open.token, kind, Nesting::Open, InlineData::Marker(marker));
+            self.retag(close.token, kind, Nesting::Close, InlineData::Marker(marker));
             if let Some(outer) = outer {
                 let outer_close = close.token + 1;
                 self.tokens[open.token].start = self.tokens[outer.token].start;
@@ -194,7 +197,7 @@ impl InlineParser<'_> {
         }
     }
 
-    fn retag(&mut self, token: usize, kind: NodeType, nesting: i8, data: InlineData) {
+    fn retag(&mut self, token: usize, kind: NodeType, nesting: Nesting, data: InlineData) {
         let token = &mut self.tokens[token];
         token.kind = kind;
         token.nesting = nesting;
@@ -208,14 +211,13 @@ impl InlineParser<'_> {
     }
 }
 
-/// Finds a partner for every delimiter that can close; says how many steps that took.
+/// Finds the opener of every delimiter that can close. Returns the number of steps.
 ///
-/// Two things keep this linear: behind a failed search for one sort of closer, later searches of the same sort do not
-/// look again; and what lies within a found pair is jumped over.
+/// Two rules keep this linear: after a failed search, later searches of the same kind stop at the same point, and pairs
+/// that were found are skipped.
 fn match_delimiters(delimiters: &mut [Delimiter]) -> u64 {
     let mut steps = delimiters.len() as u64;
-    /// How far back a search may go, for each marker, whether the closer can also open, and its run's length modulo
-    /// three.
+    /// Where a search stops, by character, whether the closer can also open, and its run length modulo three.
     type OpenersBottom = HashMap<(u8, bool, usize), Option<usize>>;
     let mut openers_bottom: OpenersBottom = HashMap::new();
     let mut skip_distance: Vec<usize> = Vec::with_capacity(delimiters.len());
@@ -245,7 +247,7 @@ fn match_delimiters(delimiters: &mut [Delimiter]) -> u64 {
             let opener = &delimiters[opener_index];
             let fits = opener.marker == closer.marker && opener.can_open && opener.partner.is_none();
             if fits && !violates_rule_of_three(opener, &closer) {
-                // A run before the opener that cannot open need not be looked at again.
+                // A run before the opener that cannot open is skipped later.
                 let before = opener_index.checked_sub(1).filter(|before| !delimiters[*before].can_open);
                 let distance = before.map_or(0, |before| skip_distance[before] + 1);
                 skip_distance[closer_index] = closer_index - opener_index + distance;
@@ -253,7 +255,7 @@ fn match_delimiters(delimiters: &mut [Delimiter]) -> u64 {
                 delimiters[closer_index].can_open = false;
                 delimiters[opener_index].partner = Some(closer_index);
                 delimiters[opener_index].can_close = false;
-                // What follows is a new run.
+                // The next delimiter begins a new run.
                 last_token = None;
                 matched = true;
                 break;
@@ -267,7 +269,7 @@ fn match_delimiters(delimiters: &mut [Delimiter]) -> u64 {
     steps
 }
 
-/// CommonMark's rule of three: where one of two runs can both open and close, the sum of their lengths must not be a
+/// CommonMark's rule of three: if one of two runs can both open and close, the sum of their lengths must not be a
 /// multiple of three unless both are.
 fn violates_rule_of_three(opener: &Delimiter, closer: &Delimiter) -> bool {
     (opener.can_close || closer.can_open)

@@ -1,24 +1,25 @@
-//! Links and images: in place (`[text](destination "title")`) or by a definition elsewhere (`[text][label]`).
+//! Links and images: inline (`[text](destination "title")`) or by reference (`[text][label]`).
 
+use super::InlineParser;
 use super::token::InlineData;
-use super::{InlineParser, Mode};
 use crate::char_class::is_space_or_tab;
 use crate::link;
 use crate::node::NodeType;
+use crate::stage::{Mode, Nesting};
 
-/// Where a link leads, and where it ends in the text.
+/// The target of a link, and where the link ends in the text.
 struct LinkTarget {
     href: String,
     title: String,
     end: usize,
 }
 
-/// What came of reading `(destination "title")`.
+/// The result of parsing `(destination "title")`.
 enum InlineTarget {
     Target(LinkTarget),
-    /// Nothing but white space up to the end of the text.
+    /// Only white space up to the end of the text.
     Incomplete,
-    /// It failed at this place.
+    /// Parsing failed at this position.
     Failed(usize),
 }
 
@@ -34,7 +35,7 @@ impl InlineParser<'_> {
             match self.parse_inline_target(after, true) {
                 InlineTarget::Target(parsed) => target = Some(parsed),
                 InlineTarget::Incomplete => return false,
-                // The original goes on one byte behind the failure, where a label would be a surprise but counts.
+                // As in the npm package, parsing goes on one byte behind the failure, so a label there counts.
                 InlineTarget::Failed(failed_pos) => after = failed_pos + 1,
             }
         }
@@ -42,10 +43,10 @@ impl InlineParser<'_> {
         let Some(LinkTarget { href, title, end }) = target else { return false };
         if mode == Mode::Emit {
             let saved_limit = std::mem::replace(&mut self.limit, text_end);
-            self.push(NodeType::Link, 1, start, text_start, InlineData::Link { href, title });
+            self.push(NodeType::Link, Nesting::Open, start, text_start, InlineData::Link { href, title });
             self.pos = text_start;
             self.parse_until_limit();
-            self.push(NodeType::Link, -1, text_end, end, InlineData::None);
+            self.push(NodeType::Link, Nesting::Close, text_end, end, InlineData::None);
             self.limit = saved_limit;
         }
         self.pos = end;
@@ -71,15 +72,21 @@ impl InlineParser<'_> {
         };
         let Some(LinkTarget { href, title, end }) = target else { return false };
         if mode == Mode::Emit {
-            // The alternative text stays as it was written; an image has no nodes within it.
+            // The alternative text stays as written: an image has no child nodes.
             let alt = self.text.get(text_start..text_end).unwrap_or("").to_owned();
-            self.push(NodeType::Image, 0, start, end, InlineData::Image { alt, src: href, title });
+            self.push(
+                NodeType::Image,
+                Nesting::Leaf,
+                start,
+                end,
+                InlineData::Image { alt, src: href, title },
+            );
         }
         self.pos = end;
         true
     }
 
-    /// The place of the bracket that closes the one at `open`. The text of a link must not hold another link.
+    /// The bracket that closes the one at `open`. The text of a link must not contain another link.
     fn find_label_end(&mut self, open: usize, is_link_text: bool) -> Option<usize> {
         let saved_pos = self.pos;
         self.pos = open + 1;
@@ -108,8 +115,8 @@ impl InlineParser<'_> {
         end
     }
 
-    /// Reads `(destination "title")` at `open`. An image may have a title after a destination that fails; a link may
-    /// not.
+    /// Parses `(destination "title")` at `open`. After an invalid destination an image may still have a title; a link
+    /// may not.
     fn parse_inline_target(&mut self, open: usize, is_link: bool) -> InlineTarget {
         let mut pos = self.skip_whitespace(open + 1);
         if pos >= self.limit {
@@ -144,7 +151,7 @@ impl InlineParser<'_> {
         InlineTarget::Target(LinkTarget { href, title, end: pos + 1 })
     }
 
-    /// Reads `[label]` at `after`, or takes the text itself as label, and looks for its definition.
+    /// Parses `[label]` at `after`, or uses the text as label, and looks up its definition.
     fn resolve_reference(&mut self, text_start: usize, text_end: usize, after: usize) -> Option<LinkTarget> {
         let definitions = self.context.definitions;
         if definitions.is_empty() {

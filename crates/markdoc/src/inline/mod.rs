@@ -1,8 +1,8 @@
-//! The second stage: the text of a block becomes words, emphasis, links, code, and tags.
+//! The second stage: the text of a block becomes text, emphasis, links, code and tags.
 //!
-//! The stage goes through a text once and asks the rule of each character whether something begins there. What only
-//! might become emphasis is noted as a *delimiter*; when the text is through, `emphasis` decides which delimiters
-//! belong together. A tag has delimiters of its own, so emphasis never begins outside of a tag and ends within it.
+//! One pass over the text runs the rule of each special character. Characters that may become emphasis are recorded as
+//! *delimiters*; after the pass, the module `delimiter` pairs them. Every tag has its own delimiters, so emphasis never
+//! begins outside a tag and ends inside it.
 
 mod delimiter;
 mod links;
@@ -20,24 +20,25 @@ use crate::comment_close_index::CommentCloseIndex;
 use crate::limits::NESTING_MAX;
 use crate::mapped_text::MappedText;
 use crate::node::NodeType;
+use crate::stage::{Mode, Nesting};
 use crate::tag_close_index::TagCloseIndex;
 use delimiter::Delimiter;
 
-/// What every text of a document is read with.
+/// What all texts of a document share.
 pub(crate) struct InlineContext<'d> {
     pub(crate) definitions: &'d HashMap<String, LinkDefinition>,
     pub(crate) options: &'d Options,
 }
 
-/// What the second stage makes of one text.
+/// The output of the second stage for one text.
 pub(crate) struct InlineOutput {
     pub(crate) tokens: Vec<InlineToken>,
-    /// Where tags nest too deep to be read.
+    /// Where tags nest too deep.
     pub(crate) too_deep: Option<usize>,
     pub(crate) steps: u64,
 }
 
-/// Reads one text.
+/// Parses one text.
 pub(crate) fn parse(text: &MappedText<'_>, context: &InlineContext<'_>) -> InlineOutput {
     let mut parser = InlineParser {
         text: &text.text,
@@ -64,28 +65,28 @@ pub(crate) fn parse(text: &MappedText<'_>, context: &InlineContext<'_>) -> Inlin
     parser.finish()
 }
 
-/// The walk through one text.
+/// The state of the second stage.
 struct InlineParser<'t> {
     text: &'t str,
     context: &'t InlineContext<'t>,
     pos: usize,
-    /// The end of the text, or of the link text that is being read.
+    /// The end of the text, or of the current link text.
     limit: usize,
     level: i32,
-    /// Plain text that is not a token yet, and where it began.
+    /// Plain text that is not yet a token, and its start.
     text_buffer: String,
     text_buffer_start: usize,
     tokens: Vec<InlineToken>,
-    /// The delimiters: the first list is the text's own, each tag or link adds one.
+    /// The delimiters. The first list belongs to the text; each tag or link adds one.
     delimiter_stacks: Vec<Vec<Delimiter>>,
-    /// Which list is being filled.
+    /// The list that receives new delimiters.
     current_stack: usize,
     enclosing_stacks: Vec<usize>,
     /// The lists of all tags and links, in the order in which they were opened.
     opened_stacks: Vec<usize>,
-    /// Where the thing at a place ends, plus one; zero if that is not known yet.
+    /// For each position, the end of the element there plus one; zero if unknown.
     skip_cache: Vec<u32>,
-    /// The last place at which a run of so many backticks was seen.
+    /// For each length, the last position of a run of that many backticks.
     last_backtick_run: HashMap<usize, usize>,
     all_backticks_indexed: bool,
     tag_close_index: OnceCell<TagCloseIndex>,
@@ -94,15 +95,8 @@ struct InlineParser<'t> {
     steps: u64,
 }
 
-/// Whether a rule writes tokens, or only finds out where the thing ends.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Emit,
-    Probe,
-}
-
 impl InlineParser<'_> {
-    /// Reads up to `max`.
+    /// Parses up to `limit`.
     fn parse_until_limit(&mut self) {
         while self.pos < self.limit {
             if self.level >= NESTING_MAX {
@@ -120,8 +114,7 @@ impl InlineParser<'_> {
         self.flush_text();
     }
 
-    /// Goes over one thing without writing anything. What was found is remembered: brackets within brackets ask again
-    /// and again.
+    /// Skips one element without emitting tokens. The result is cached, because nested brackets ask repeatedly.
     fn skip_one(&mut self) {
         let start = self.pos;
         self.steps += 1;
@@ -146,7 +139,7 @@ impl InlineParser<'_> {
         self.skip_cache[start] = self.pos as u32 + 1;
     }
 
-    /// Asks the rule of the character at the current place. One that says yes has moved on.
+    /// Runs the rule of the current character. A rule that matches advances the position.
     fn parse_one(&mut self, mode: Mode) -> bool {
         self.steps += 1;
         match self.text.as_bytes()[self.pos] {
@@ -173,7 +166,7 @@ impl InlineParser<'_> {
         if pos < self.limit { self.text.as_bytes().get(pos).copied() } else { None }
     }
 
-    /// Keeps a part of the text as it is.
+    /// Adds a part of the text unchanged.
     fn push_text(&mut self, start: usize, end: usize) {
         if self.text_buffer.is_empty() {
             self.text_buffer_start = start;
@@ -182,7 +175,7 @@ impl InlineParser<'_> {
         self.text_buffer.push_str(part);
     }
 
-    /// Keeps `replacement` for what stands at `start`.
+    /// Adds `replacement` for the text at `start`.
     fn push_replacement(&mut self, start: usize, replacement: &str) {
         if self.text_buffer.is_empty() {
             self.text_buffer_start = start;
@@ -203,15 +196,15 @@ impl InlineParser<'_> {
         self.tokens.push(InlineToken::text(text.into(), start..end.max(start)));
     }
 
-    /// Writes a token that stands at `start..end`; pending text comes before it.
-    fn push(&mut self, kind: NodeType, nesting: i8, start: usize, end: usize, data: InlineData) {
+    /// Emits a token for `start..end`, after pending text.
+    fn push(&mut self, kind: NodeType, nesting: Nesting, start: usize, end: usize, data: InlineData) {
         self.flush_text_until(start);
-        if nesting < 0 {
+        if nesting == Nesting::Close {
             self.level -= 1;
-            // A tag that closes what is not open leaves the delimiters before it without a partner.
+            // A closing tag without an opening one leaves the delimiters before it unpaired.
             self.current_stack = self.enclosing_stacks.pop().unwrap_or_else(|| self.new_delimiter_stack());
         }
-        if nesting > 0 {
+        if nesting == Nesting::Open {
             self.level += 1;
             self.enclosing_stacks.push(self.current_stack);
             self.current_stack = self.new_delimiter_stack();

@@ -1,17 +1,17 @@
-//! The simple rules: plain text, line breaks, escapes, code, addresses in angle brackets, character references,
-//! comments, tags.
+//! The simple rules: plain text, line breaks, escapes, code, autolinks, character references, comments, tags.
 
+use super::InlineParser;
 use super::token::InlineData;
-use super::{InlineParser, Mode};
 use crate::char_class::{is_space_or_tab, trim};
 use crate::comment_close_index::CommentCloseIndex;
 use crate::entity;
 use crate::node::NodeType;
+use crate::stage::{Mode, Nesting};
 use crate::tag;
 use crate::tag_close_index::TagCloseIndex;
 use crate::{link, url};
 
-/// The bytes at which something other than plain text may begin.
+/// The bytes that may begin something other than plain text.
 const SPECIAL_BYTES: [bool; 256] = {
     let mut special = [false; 256];
     let bytes = b"\n!#$%&*+-:<=>@[\\]^_`{}~";
@@ -39,7 +39,7 @@ impl InlineParser<'_> {
         true
     }
 
-    /// The end of a line: hard if two spaces stand before it.
+    /// A line ending: a hard break if two spaces precede it.
     pub(super) fn parse_line_break(&mut self, mode: Mode) -> bool {
         let start = self.pos;
         if mode == Mode::Emit {
@@ -48,7 +48,7 @@ impl InlineParser<'_> {
             self.text_buffer.truncate(text_len);
             let kind = if spaces >= 2 { NodeType::Hardbreak } else { NodeType::Softbreak };
             let text_end = start.saturating_sub(spaces);
-            self.push(kind, 0, text_end, start + 1, InlineData::None);
+            self.push(kind, Nesting::Leaf, text_end, start + 1, InlineData::None);
         }
         self.pos = self.skip_spaces_and_tabs(start + 1);
         true
@@ -66,7 +66,7 @@ impl InlineParser<'_> {
             }
             Some(b'\n') => {
                 if mode == Mode::Emit {
-                    self.push(NodeType::Hardbreak, 0, start, start + 2, InlineData::None);
+                    self.push(NodeType::Hardbreak, Nesting::Leaf, start, start + 2, InlineData::None);
                 }
                 self.pos = self.skip_spaces_and_tabs(start + 2);
             }
@@ -85,7 +85,7 @@ impl InlineParser<'_> {
         from + rest.iter().take_while(|byte| is_space_or_tab(**byte)).count()
     }
 
-    /// Code between runs of equally many backticks.
+    /// Code between two runs of the same number of backticks.
     pub(super) fn parse_code(&mut self, mode: Mode) -> bool {
         let start = self.pos;
         let bytes = self.text.as_bytes();
@@ -102,7 +102,7 @@ impl InlineParser<'_> {
                 break;
             }
             let Some(offset) = self.text.get(close_end..).and_then(|rest| rest.find('`')) else {
-                // Every run up to the end has been seen now.
+                // All runs up to the end are now recorded.
                 self.steps += (self.text.len() - close_end) as u64;
                 self.all_backticks_indexed = true;
                 break;
@@ -114,7 +114,7 @@ impl InlineParser<'_> {
             if close_length == length {
                 if mode == Mode::Emit {
                     let text = normalize_code_text(self.text.get(content..close).unwrap_or(""));
-                    self.push(NodeType::Code, 0, start, close_end, InlineData::Text(text.into()));
+                    self.push(NodeType::Code, Nesting::Leaf, start, close_end, InlineData::Text(text.into()));
                 }
                 self.pos = close_end;
                 return true;
@@ -128,7 +128,7 @@ impl InlineParser<'_> {
         true
     }
 
-    /// `<https://example.org>` or `<somebody@example.org>`
+    /// `<https://example.org>` or `<name@example.org>`
     pub(super) fn parse_autolink(&mut self, mode: Mode) -> bool {
         let start = self.pos;
         let rest = self.text.get(start + 1..self.limit).unwrap_or("");
@@ -149,9 +149,15 @@ impl InlineParser<'_> {
         let end = start + length + 2;
         if mode == Mode::Emit {
             let text = url::display_href(address);
-            self.push(NodeType::Link, 1, start, start + 1, InlineData::Link { href, title: String::new() });
-            self.push(NodeType::Text, 0, start + 1, end - 1, InlineData::Text(text.into()));
-            self.push(NodeType::Link, -1, end - 1, end, InlineData::None);
+            self.push(
+                NodeType::Link,
+                Nesting::Open,
+                start,
+                start + 1,
+                InlineData::Link { href, title: String::new() },
+            );
+            self.push(NodeType::Text, Nesting::Leaf, start + 1, end - 1, InlineData::Text(text.into()));
+            self.push(NodeType::Link, Nesting::Close, end - 1, end, InlineData::None);
         }
         self.pos = end;
         true
@@ -177,7 +183,7 @@ impl InlineParser<'_> {
         true
     }
 
-    /// `<!-- … -->`, if the option is on.
+    /// `<!-- … -->`, if the option is set.
     pub(super) fn parse_comment(&mut self, mode: Mode) -> bool {
         let start = self.pos;
         let begins = self.text.get(start..).is_some_and(|rest| rest.starts_with("<!--"));
@@ -189,7 +195,7 @@ impl InlineParser<'_> {
         let end = close.offset + "-->".len();
         if mode == Mode::Emit {
             let content = trim(self.text.get(start + "<!--".len()..close.offset).unwrap_or("")).to_owned();
-            self.push(NodeType::Comment, 0, start, end, InlineData::Text(content.into()));
+            self.push(NodeType::Comment, Nesting::Leaf, start, end, InlineData::Text(content.into()));
         }
         self.pos = end;
         true
@@ -217,12 +223,12 @@ impl InlineParser<'_> {
     }
 }
 
-/// The text of a code span: on one line, and without one space on either side if both are there.
+/// The text of a code span: on one line, and without one space on each side if both are present.
 fn normalize_code_text(text: &str) -> String {
     let line = text.replace('\n', " ");
     let inner = line.strip_prefix(' ').and_then(|line| line.strip_suffix(' '));
     match inner {
-        // JavaScript's `.` stops at these two.
+        // JavaScript's `.` does not match these two characters.
         Some(inner) if !inner.is_empty() && !inner.contains(['\u{2028}', '\u{2029}']) => inner.to_owned(),
         _ => line,
     }

@@ -1,28 +1,30 @@
-//! What the second stage hands to the tree.
+//! The tokens that the second stage produces.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::node::NodeType;
+use crate::stage::Nesting;
 use crate::tag::{SyntaxError, TagSyntax};
 
-/// The beginning of something inline, its end, or something that is one piece. Places are bytes of the block's text.
+/// The beginning or the end of an inline element, or an element without children. Positions are bytes of the block's
+/// text.
 #[derive(Debug)]
 pub(crate) struct InlineToken {
     pub(crate) kind: NodeType,
-    /// 1 opens, −1 closes, 0 is one piece.
-    pub(crate) nesting: i8,
+    /// Whether it opens or closes an element, or is complete.
+    pub(crate) nesting: Nesting,
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) data: InlineData,
 }
 
-/// What only some kinds of tokens have.
+/// Data of particular kinds of tokens.
 #[derive(Debug)]
 pub(crate) enum InlineData {
     None,
     Text(Cow<'static, str>),
-    /// The marks around an `em` or `strong`.
+    /// The characters around an `em` or `strong`.
     Marker(&'static str),
     Link {
         href: String,
@@ -41,7 +43,7 @@ impl InlineToken {
     pub(crate) fn text(text: Cow<'static, str>, range: Range<usize>) -> InlineToken {
         InlineToken {
             kind: NodeType::Text,
-            nesting: 0,
+            nesting: Nesting::Leaf,
             start: range.start,
             end: range.end,
             data: InlineData::Text(text),
@@ -49,7 +51,7 @@ impl InlineToken {
     }
 }
 
-/// Joins pieces of text that follow on each other, and drops empty ones.
+/// Joins adjacent texts and removes empty ones.
 pub(super) fn merge_adjacent_text(tokens: Vec<InlineToken>) -> Vec<InlineToken> {
     let mut merged: Vec<InlineToken> = Vec::with_capacity(tokens.len());
     for token in tokens {

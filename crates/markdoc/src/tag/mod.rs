@@ -1,7 +1,7 @@
-//! The syntax between `{%` and `%}`: tags, annotations, variables, functions, and the values of attributes.
+//! The syntax between `{%` and `%}`: tags, annotations, variables, functions, and values.
 //!
-//! The rules are those of the original's grammar, in which the first alternative that fits is taken for good. So
-//! `f(1) x` is a function with rubbish after it, and not a tag named `f`. Nothing here knows about Markdown.
+//! The rules are those of the npm package's grammar, in which the first matching alternative is final. So `f(1) x` is a
+//! function with invalid text behind it, and not a tag named `f`. This module knows nothing about Markdown.
 
 mod value;
 
@@ -9,12 +9,13 @@ use crate::char_class::{is_identifier_byte, leading_whitespace_len, trim};
 use crate::error::excerpt;
 use crate::node::{Annotation, AnnotationKind, NodeType};
 use crate::span::Span;
+use crate::stage::Nesting;
 use crate::value::Value;
 
-/// What a pair of `{%` and `%}` holds.
+/// What is between `{%` and `%}`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum TagSyntax {
-    /// `$variable` or `function()`: a value that is shown in its place.
+    /// `$variable` or `function()`: a value that is rendered in its place.
     Interpolation(Value),
     /// `.class #id name=value`
     Annotation(Vec<Annotation>),
@@ -27,7 +28,7 @@ pub(crate) enum TagSyntax {
 }
 
 impl TagSyntax {
-    /// The attributes, if it is something that has any.
+    /// The attributes, if this kind of tag can have any.
     #[cfg(test)]
     pub(crate) fn attributes(&self) -> &[Annotation] {
         match self {
@@ -38,7 +39,7 @@ impl TagSyntax {
         }
     }
 
-    /// The same with other spans: `start` moves where something begins, `end` where it ends.
+    /// Converts the spans: `start` maps where something begins, `end` where it ends.
     pub(crate) fn map_spans(
         mut self,
         map_start: impl Fn(u32) -> u32,
@@ -58,7 +59,7 @@ impl TagSyntax {
     }
 }
 
-/// Why a text is no tag. Offsets are bytes of that text.
+/// Why a text is not a tag. Offsets are bytes of that text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SyntaxError {
     pub(crate) span: Span,
@@ -66,25 +67,25 @@ pub(crate) struct SyntaxError {
 }
 
 impl SyntaxError {
-    /// The same elsewhere.
+    /// Converts the offset.
     pub(crate) fn map_spans(mut self, map_offset: impl Fn(u32) -> u32) -> SyntaxError {
         self.span = Span::new(map_offset(self.span.start), map_offset(self.span.end));
         self
     }
 }
 
-/// What a tag becomes: the type of its node, and whether it opens (1), closes (−1) or is one piece (0).
-pub(crate) fn node_kind(syntax: &Result<TagSyntax, SyntaxError>) -> (NodeType, i8) {
+/// The type of node for a tag, and whether it opens, closes or is complete.
+pub(crate) fn node_kind(syntax: &Result<TagSyntax, SyntaxError>) -> (NodeType, Nesting) {
     match syntax {
-        Ok(TagSyntax::Open { .. }) => (NodeType::Tag, 1),
-        Ok(TagSyntax::Close { .. }) => (NodeType::Tag, -1),
-        Ok(TagSyntax::SelfClosing { .. } | TagSyntax::Annotation(_)) => (NodeType::Tag, 0),
-        Ok(TagSyntax::Interpolation(_)) => (NodeType::Text, 0),
-        Err(_) => (NodeType::Error, 0),
+        Ok(TagSyntax::Open { .. }) => (NodeType::Tag, Nesting::Open),
+        Ok(TagSyntax::Close { .. }) => (NodeType::Tag, Nesting::Close),
+        Ok(TagSyntax::SelfClosing { .. } | TagSyntax::Annotation(_)) => (NodeType::Tag, Nesting::Leaf),
+        Ok(TagSyntax::Interpolation(_)) => (NodeType::Text, Nesting::Leaf),
+        Err(_) => (NodeType::Error, Nesting::Leaf),
     }
 }
 
-/// Reads the tag whose `{%` is at `open` and whose `%}` is at `close`. Spans are bytes of `text`.
+/// Parses the tag whose `{%` is at `open` and whose `%}` is at `close`. Spans are bytes of `text`.
 pub(crate) fn parse_between(text: &str, open: usize, close: usize) -> Result<TagSyntax, SyntaxError> {
     let start = open + "{%".len();
     let inner = text.get(start..close).unwrap_or("");
@@ -95,7 +96,7 @@ pub(crate) fn parse_between(text: &str, open: usize, close: usize) -> Result<Tag
     }
 }
 
-/// Reads what stands between `{%` and `%}`, without the white space around it. Spans are bytes of `text`.
+/// Parses the trimmed text between `{%` and `%}`. Spans are bytes of `text`.
 fn parse(text: &str) -> Result<TagSyntax, SyntaxError> {
     let mut parser =
         TagParser { text, bytes: text.as_bytes(), pos: 0, depth: 0, error_offset: 0, expected: Vec::new() };
@@ -115,12 +116,12 @@ struct TagParser<'t> {
     bytes: &'t [u8],
     pos: usize,
     depth: usize,
-    /// The furthest place at which something else was expected: what an error is about.
+    /// The furthest position at which parsing failed: errors report it.
     error_offset: usize,
     expected: Vec<&'static str>,
 }
 
-/// Every method either reads something and stands behind it, or gives `None` and stands where it stood.
+/// Every method either parses something and advances behind it, or returns `None` and does not move.
 impl TagParser<'_> {
     fn parse_tag(&mut self) -> Option<TagSyntax> {
         if let Some(value) = self.parse_variable().or_else(|| self.parse_function()) {
@@ -140,7 +141,7 @@ impl TagParser<'_> {
         let start = self.pos;
         if let Some(value) = self.parse_value() {
             let span = self.span_from(start);
-            // One space and no more, as in the original: after two of them no attribute is found.
+            // Exactly one space, as in the npm package: after two spaces no attribute is recognised.
             if self.peek().is_some_and(is_tag_space) {
                 self.pos += 1;
             }
@@ -174,7 +175,7 @@ impl TagParser<'_> {
         Some(TagSyntax::Close { name: name.to_owned() })
     }
 
-    /// One attribute, then others with white space before each.
+    /// One attribute, then others, each after white space.
     fn parse_attributes(&mut self) -> Option<Vec<Annotation>> {
         let mut attributes = vec![self.parse_attribute()?];
         loop {
@@ -228,7 +229,7 @@ impl TagParser<'_> {
         Some((AnnotationKind::Attribute, name, value, value_start))
     }
 
-    /// A comma with white space before it.
+    /// A comma with optional white space before it.
     fn consume_comma(&mut self) -> bool {
         let start = self.pos;
         self.skip_spaces();
@@ -239,7 +240,7 @@ impl TagParser<'_> {
         matched
     }
 
-    /// Reads something behind white space; stands before that white space if there is nothing.
+    /// Parses an item behind white space. Does not move if there is none.
     fn skip_spaces_then<T>(&mut self, parse_item: impl Fn(&mut Self) -> Option<T>) -> Option<T> {
         let start = self.pos;
         self.skip_spaces();
@@ -310,7 +311,7 @@ impl TagParser<'_> {
         };
         let mut expected: Vec<&str> =
             self.expected.iter().copied().filter(|expectation| !found.ends_with(expectation)).collect();
-        // A value can be so many things that only the word helps.
+        // Many things can begin a value, so the message says only "a value".
         if expected.contains(&"a value") {
             expected = vec!["a value"];
         }

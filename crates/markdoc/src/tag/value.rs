@@ -1,12 +1,12 @@
-//! The values within a tag: words, numbers, strings, arrays, hashes, variables and functions.
+//! The values in a tag: literals, numbers, strings, arrays, hashes, variables and functions.
 
 use super::TagParser;
 use crate::attribute_map::AttributeMap;
 use crate::limits::VALUE_DEPTH_MAX;
 use crate::value::{Function, PathPart, Value, Variable};
 
-/// As in the parent module: every method either reads something and stands behind it, or gives `None` and stands where
-/// it stood.
+/// As in the parent module, every method either parses something and advances behind it, or returns `None` and does not
+/// move.
 impl TagParser<'_> {
     pub(super) fn parse_value(&mut self) -> Option<Value> {
         if self.depth >= VALUE_DEPTH_MAX {
@@ -19,7 +19,7 @@ impl TagParser<'_> {
             Some(b'[') => self.parse_array(),
             Some(b'{') => self.parse_hash(),
             Some(b'$' | b'@') => self.parse_variable(),
-            // A word comes before a function, and a number before both, even if more letters follow.
+            // A literal is tried before a function, and a number before both, even if more letters follow.
             _ => self
                 .parse_keyword()
                 .or_else(|| self.parse_number().map(Value::Number))
@@ -134,7 +134,7 @@ impl TagParser<'_> {
         self.pos += 1;
         let mut map = AttributeMap::new();
         let mut add = |(key, value): (String, Value)| {
-            // The name by which the tree marks variables and functions is not the author's to use.
+            // The tree marks variables and functions with this key, so authors cannot use it.
             if key != "$$mdtype" {
                 map.insert(key, value);
             }
@@ -205,7 +205,7 @@ impl TagParser<'_> {
                 break;
             }
             match self.skip_spaces_then(Self::parse_parameter) {
-                // Without a first parameter the others do not count, as in the original.
+                // As in the npm package, the other parameters count only if there is a first one.
                 Some(parameter) if has_first => add(parameter),
                 Some(_) => {}
                 None => {
@@ -252,7 +252,7 @@ impl TagParser<'_> {
             path.push(part);
         }
         if prefix == Some(b'@') {
-            // A path that is a plain list: the original reads it so, and gives it no meaning.
+            // The npm package parses a path that is a plain list, but gives it no meaning.
             let parts = path.into_iter().map(|part| match part {
                 PathPart::Name(name) => Value::String(name),
                 PathPart::Index(index) => Value::Number(index),

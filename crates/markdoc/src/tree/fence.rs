@@ -1,4 +1,4 @@
-//! Fences: their annotation, and the tags within them.
+//! Fences: their annotations, and the tags in them.
 
 use super::Builder;
 use super::fence_tags::{self, FencePart};
@@ -7,6 +7,7 @@ use crate::error::ErrorId;
 use crate::mapped_text::MappedText;
 use crate::node::{Node, NodeType};
 use crate::span::Span;
+use crate::stage::Nesting;
 use crate::tag::{self, TagSyntax};
 use crate::tag_close_index::TagCloseIndex;
 use crate::value::Value;
@@ -25,11 +26,13 @@ impl Builder<'_> {
             node.attributes.insert("language", Value::from(language));
         }
         let mut is_processed = true;
-        if let Some(start) = info.text.find("{%") {
+        if let Some(start) = info.text.find("{%").filter(|_| self.options.tags_in_fences) {
             is_processed = self.apply_fence_annotation(&mut node, info, start);
         }
-        self.add(node, 1, Some(lines), None);
-        if is_processed {
+        self.add(node, Nesting::Open, Some(lines), None);
+        if !self.options.tags_in_fences {
+            self.add_fence_part(FencePart::Text(0..content.text.len()), content);
+        } else if is_processed {
             for part in fence_tags::split(content, lines[0]) {
                 self.add_fence_part(part, content);
             }
@@ -37,12 +40,12 @@ impl Builder<'_> {
         self.pop();
     }
 
-    /// The tag in a fence's info string; says whether the fence's content is looked at for tags.
+    /// Parses the tag in a fence's info string. Returns whether tags in the fence's content are parsed.
     fn apply_fence_annotation(&mut self, node: &mut Node, info: &MappedText<'_>, start: usize) -> bool {
         let close = TagCloseIndex::new(&info.text).close_of(start);
         let end = close.map_or(info.len(), |close| close + "%}".len());
         let span = self.to_original_span(Span::new(info.source_offset(start), info.source_end_offset(end)));
-        // Without an end there is nothing in it, which is no tag.
+        // An unclosed tag is parsed as empty text, which is an error.
         let syntax = tag::parse_between(&info.text, start, close.unwrap_or(start));
         match self.with_source_spans(syntax, info) {
             Ok(syntax) => {
@@ -85,7 +88,7 @@ impl Builder<'_> {
                     content.source_end_offset(range.end),
                 ));
                 node.attributes = AttributeMap::from_entry("content", Value::from(text));
-                self.add(node, 0, None, None);
+                self.add(node, Nesting::Leaf, None, None);
             }
             FencePart::Tag { range, line, syntax } => {
                 let syntax = self.with_source_spans(syntax, content);

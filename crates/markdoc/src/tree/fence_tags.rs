@@ -1,4 +1,4 @@
-//! Tags within the content of a fence, which is otherwise taken as it is.
+//! Tags in the content of a fence, which is otherwise literal.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use crate::mapped_text::MappedText;
 use crate::tag::{self, SyntaxError, TagSyntax};
 use crate::tag_close_index::TagCloseIndex;
 
-/// A part of a fence's content. Places are bytes of the content.
+/// A part of a fence's content. Positions are bytes of the content.
 pub(crate) enum FencePart {
     Text(Range<usize>),
     Tag { range: Range<usize>, line: u32, syntax: Result<TagSyntax, SyntaxError> },
 }
 
-/// Takes the content of a fence apart that begins on the line after `fence_line`.
+/// Splits the content of a fence that begins on the line after `fence_line`.
 pub(crate) fn split(content: &MappedText<'_>, fence_line: u32) -> Vec<FencePart> {
     let text: &str = &content.text;
     let mut parts = Vec::new();
@@ -37,7 +37,7 @@ pub(crate) fn split(content: &MappedText<'_>, fence_line: u32) -> Vec<FencePart>
             continue;
         }
         let Some(close) = tag_closes.close_of(pos) else {
-            // The byte after it is not looked at either, as in the original: a line ending there does not count.
+            // As in the npm package, the byte after the tag is skipped: a line ending there does not count.
             if bytes.get(pos + 2) == Some(&b'\n') {
                 line_start = Some(pos + 2);
             }
@@ -46,7 +46,7 @@ pub(crate) fn split(content: &MappedText<'_>, fence_line: u32) -> Vec<FencePart>
         };
         let end = close + "%}".len();
         let syntax = tag::parse_between(text, pos, close);
-        // A tag alone on its line takes the line ending before it along.
+        // A tag alone on its line includes the preceding line ending.
         let text_end = line_start.filter(|start| is_alone_on_line(text, *start, pos, end)).unwrap_or(pos);
         parts.push(FencePart::Text(copied_until..text_end.max(copied_until)));
         parts.push(FencePart::Tag { range: pos..end, line, syntax });
@@ -60,14 +60,13 @@ pub(crate) fn split(content: &MappedText<'_>, fence_line: u32) -> Vec<FencePart>
     parts
 }
 
-/// Whether only white space stands between the line ending at `line_start` and a tag, and after the tag on its last
-/// line.
+/// Whether only white space is between the line ending at `line_start` and a tag, and after the tag on its last line.
 fn is_alone_on_line(text: &str, line_start: usize, start: usize, end: usize) -> bool {
     let before = text.get(line_start..start).unwrap_or("");
     let only_space_before = before.chars().rev().all(is_js_whitespace);
     let rest = text.get(end..).unwrap_or("");
     let after = rest.trim_start_matches(|c| is_js_whitespace(c) && c != '\n');
-    // On the last line without an ending, the original overlooks one UTF-16 unit.
+    // As in the npm package, one UTF-16 unit is ignored on a last line without line ending.
     let only_space_after = after.starts_with('\n') || (after.is_empty() && !rest.is_empty());
     let mut units = after.encode_utf16();
     let overlooked = units.next().is_some() && units.next().is_none() && !after.starts_with('\n');

@@ -1,8 +1,8 @@
 //! The third stage: tokens become the tree.
 //!
-//! Tokens open and close, and the tree follows them with a stack. A tag may open within a paragraph and close
-//! somewhere else, or never; then other elements are cut in two. The tree is still made of every token, in order,
-//! with an error on each piece.
+//! A stack follows the opening and closing tokens. A tag may open in a paragraph and close in another block, or never;
+//! then it cuts other elements in two. Every token still becomes a part of the tree, in order, with an error on each
+//! piece.
 
 mod fence;
 mod fence_tags;
@@ -19,11 +19,12 @@ use crate::mapped_text::MappedText;
 use crate::node::{Annotation, AnnotationKind, LineNumbers, LineRepr, Node, NodeType};
 use crate::source::NormalizedSource;
 use crate::span::{LineIndex, Span};
+use crate::stage::Nesting;
 use crate::tag::{SyntaxError, TagSyntax};
 use crate::value::Value;
 use crate::{FrontMatter, table_tag};
 
-/// What the third stage makes of the first one's output.
+/// The result of the third stage.
 pub(crate) struct Tree {
     pub(crate) root: Node,
     pub(crate) front_matter: Option<FrontMatter>,
@@ -70,12 +71,12 @@ struct Builder<'b> {
     line_index: &'b LineIndex,
     options: &'b Options,
     root: Node,
-    /// The open nodes below the root, each with the place in `finished` at which its children begin.
+    /// The open nodes below the root, each with the index in `completed` at which its children begin.
     stack: Vec<(Node, usize)>,
-    /// Nodes whose parent is still open. They move into it all at once, so that each node allocates once for its
+    /// Completed nodes whose parent is still open. They move into it together, so that each node allocates once for its
     /// children.
     completed: Vec<Node>,
-    /// What is open beyond the deepest node that the tree may have.
+    /// Open nodes beyond the maximum depth of the tree.
     overflow: Vec<(NodeType, Option<String>)>,
     pending_lines: Vec<PendingLines>,
     front_matter: Option<FrontMatter>,
@@ -83,13 +84,13 @@ struct Builder<'b> {
     steps: u64,
 }
 
-/// The lines of a node, which it shares with the nodes in it that have none of their own.
+/// The lines of a node. Nodes in it without lines of their own share them.
 struct PendingLines {
     first: [u32; 2],
     closing: Vec<u32>,
 }
 
-/// A node that annotations in the text belong to: its place on the stack, none for the root.
+/// The node that inline annotations apply to: its index on the stack, none for the root.
 #[derive(Clone, Copy)]
 struct InlineParent(Option<usize>);
 
@@ -114,7 +115,7 @@ impl Builder<'_> {
             }
             BlockData::List { ordered, start, marker } => {
                 node.attributes.insert("ordered", Value::Bool(ordered));
-                // 0 counts as not given, as in the original.
+                // As in the npm package, 0 counts as not given.
                 if ordered && start > 1 {
                     node.attributes.insert("start", Value::Number(f64::from(start)));
                 }
@@ -155,7 +156,7 @@ impl Builder<'_> {
         self.add(node, token.nesting, token.lines, None);
     }
 
-    /// The text of a block.
+    /// Adds the text of a block.
     fn add_inline_content(
         &mut self,
         node: Node,
@@ -164,7 +165,7 @@ impl Builder<'_> {
         context: &InlineContext<'_>,
     ) {
         let parent = InlineParent(self.stack.len().checked_sub(1));
-        self.add(node, 1, lines, None);
+        self.add(node, Nesting::Open, lines, None);
         let output = inline::parse(text, context);
         self.steps += output.steps;
         if let Some(pos) = output.too_deep {
@@ -214,7 +215,7 @@ impl Builder<'_> {
         self.add(node, token.nesting, None, Some(parent));
     }
 
-    /// A tag with spans of a block's text, with spans of the given source.
+    /// Converts the spans of a tag from a block's text to the source.
     fn with_source_spans(
         &self,
         syntax: Result<TagSyntax, SyntaxError>,
@@ -228,11 +229,11 @@ impl Builder<'_> {
         }
     }
 
-    /// Whatever stood between `{%` and `%}`.
+    /// Adds the tag between `{%` and `%}`.
     fn add_tag(
         &mut self,
         mut node: Node,
-        nesting: i8,
+        nesting: Nesting,
         syntax: Result<TagSyntax, SyntaxError>,
         lines: Option<[u32; 2]>,
         parent: Option<InlineParent>,
@@ -272,9 +273,15 @@ impl Builder<'_> {
         self.add(node, nesting, lines, parent);
     }
 
-    /// Opens a node, closes the innermost one, or adds a node that is one piece.
-    fn add(&mut self, mut node: Node, nesting: i8, lines: Option<[u32; 2]>, parent: Option<InlineParent>) {
-        if nesting < 0 {
+    /// Opens a node, closes the innermost one, or adds a complete node.
+    fn add(
+        &mut self,
+        mut node: Node,
+        nesting: Nesting,
+        lines: Option<[u32; 2]>,
+        parent: Option<InlineParent>,
+    ) {
+        if nesting == Nesting::Close {
             if self.is_open(node.kind, node.tag.as_deref()) {
                 self.close(&node, lines);
                 return;
@@ -294,7 +301,7 @@ impl Builder<'_> {
             }
             None => self.top().lines.clone(),
         };
-        if nesting <= 0 {
+        if nesting != Nesting::Open {
             self.attach(node);
         } else if self.stack.len() < TREE_DEPTH_MAX {
             self.stack.push((node, self.completed.len()));
@@ -333,7 +340,7 @@ impl Builder<'_> {
         self.pop();
     }
 
-    /// Takes the innermost open node off the stack, whatever it is.
+    /// Removes the innermost open node from the stack, of any type.
     fn pop(&mut self) {
         if self.overflow.pop().is_some() {
             return;
@@ -403,7 +410,7 @@ impl Builder<'_> {
         ParseError { id, message, span, position: self.line_index.position(span.start) }
     }
 
-    /// Warns of a span of the normalised source.
+    /// Adds a warning about a span of the normalised source.
     fn warn(&mut self, id: WarningId, span: Span) {
         let span = self.to_original_span(span);
         self.warnings.push(Warning { id, span, position: self.line_index.position(span.start) });
@@ -457,7 +464,7 @@ fn resolve_line_numbers(node: &mut Node, resolved_lines: &[LineRepr]) {
     }
 }
 
-/// Sets what annotations say; gives those that were set before.
+/// Applies annotations to a node. Returns the names that were set before.
 fn apply_annotations(node: &mut Node, annotations: Vec<Annotation>) -> Vec<(String, Span)> {
     let mut duplicates = Vec::new();
     for annotation in annotations {
@@ -472,7 +479,7 @@ fn apply_annotations(node: &mut Node, annotations: Vec<Annotation>) -> Vec<(Stri
                 Some(Value::Hash(classes)) => {
                     classes.insert(name.clone(), value.clone());
                 }
-                // A class that is a text or a variable stays as it is.
+                // A class that is a string or a variable stays as it is.
                 Some(class) if !class.is_falsy() => {}
                 _ => {
                     let classes = AttributeMap::from_iter([(name.clone(), value.clone())]);

@@ -92,7 +92,7 @@ fn plan_commands_read_and_change_plan() {
         fixture.run_failing(&["plan", "update", "WORK-001", "--status", "ready", "--if-hash", "0"]);
     assert_eq!(code, Some(5), "{stderr}");
     let (code, stderr) = fixture.run_failing(&["plan", "update", "WORK-01", "--status", "ready"]);
-    assert!(code == Some(3) && stderr.contains("hint: Nearest ids"), "{stderr}");
+    assert!(code == Some(3) && stderr.contains("hint: Did you mean"), "{stderr}");
 
     let body = fixture.project.path().join("body.md");
     std::fs::write(&body, "- [ ] It is cold\n").unwrap();
@@ -122,7 +122,7 @@ fn detect_contracts_and_reference_print_project() {
     assert_eq!(fixture.json(&["reference", "callout"])["name"], "hint");
     assert!(fixture.run(&["reference", "hint"]).contains("hint"));
     let (code, stderr) = fixture.run_failing(&["contracts", "--site", "nope"]);
-    assert!(code == Some(2) && stderr.contains("hint: There are: main"), "{stderr}");
+    assert!(code == Some(2) && stderr.contains("hint: Use one of main"), "{stderr}");
     let missing_folder = Path::new("/nowhere").to_str().unwrap();
     let output =
         fixture.instance.quad_command(&["refrakt", "detect", "--project", missing_folder]).output().unwrap();

@@ -1,7 +1,7 @@
-//! Front matter: what stands between two lines of three dashes at the top of a page, as YAML.
+//! Front matter: YAML between two lines of three dashes at the top of a page.
 //!
-//! Values are read by the core schema of YAML 1.2: dates and times stay texts, `yes` is a word. What cannot be read is reported
-//! with its place in the file, and the page then has no front matter at all rather than half of one.
+//! Values follow the core schema of YAML 1.2: dates and times are strings, and `yes` is a string. An error is reported
+//! with its position in the file, and the page then has no front matter at all.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,12 @@ use serde_json::{Map, Number, Value, json};
 
 use crate::limits::{FRONT_MATTER_BYTES_MAX, FRONT_MATTER_DEPTH_MAX, FRONT_MATTER_EXPANDED_SIZE_MAX};
 
-/// What keeps a page from being what it was meant to be.
+/// An error in a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Line of the file, from 1.
     pub line: usize,
-    /// Column, from 1, in characters.
+    /// Column, from 1.
     pub column: usize,
     /// One sentence.
     pub message: String,
@@ -36,25 +36,26 @@ impl Problem {
 /// The front matter of a page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FrontMatter {
-    /// Its values, in the order in which they are written.
+    /// The values, in the order of the file.
     pub values: Map<String, Value>,
-    /// Why it could not be read.
+    /// Why it could not be parsed.
     pub problem: Option<Problem>,
 }
 
 impl FrontMatter {
-    /// A text that is not empty.
+    /// A string value that is not empty.
     pub fn get_str(&self, key: &str) -> Option<&str> {
         self.values.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
     }
 
-    /// Whether the page is one that is not to be published yet.
+    /// Whether the page is a draft.
     pub fn is_draft(&self) -> bool {
         self.values.get("draft") == Some(&Value::Bool(true))
     }
 }
 
-/// A page's front matter, and the text below it. A text that does not begin with it, or never ends it, has none.
+/// A page's front matter, and the text below it. Without a first line of dashes, or without a closing one, there is
+/// none.
 pub fn parse_front_matter(text: &str) -> (FrontMatter, &str) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Some((yaml, body)) = split_front_matter(text) else { return (FrontMatter::default(), text) };
@@ -70,14 +71,14 @@ pub fn parse_front_matter(text: &str) -> (FrontMatter, &str) {
     (front_matter, body)
 }
 
-/// What stands between the dashes, and what stands below them.
+/// The YAML and the text below it.
 fn split_front_matter(text: &str) -> Option<(&str, &str)> {
     let is_fence = |line: &str| line.strip_suffix('\n').is_some_and(|line| line.trim_end() == "---");
     let opening = text.split_inclusive('\n').next().filter(|line| is_fence(line))?;
     let rest = text.get(opening.len()..)?;
     let mut end = 0;
     for line in rest.split_inclusive('\n') {
-        // The last line of a file may lack its end.
+        // The last line of a file may lack its newline.
         if is_fence(line) || line.trim_end() == "---" {
             return Some((rest.get(..end)?, rest.get(end + line.len()..)?));
         }
@@ -89,36 +90,38 @@ fn split_front_matter(text: &str) -> Option<(&str, &str)> {
 fn parse_yaml(yaml: &str) -> Result<Map<String, Value>, Problem> {
     let mut builder = ValueBuilder::default();
     for event in Parser::new_from_str(yaml) {
-        let (event, span) = event
-            .map_err(|error| problem_at(error.marker(), format!("this is no YAML: {}", error.info())))?;
+        let (event, span) =
+            event.map_err(|error| problem_at(error.marker(), format!("invalid YAML: {}", error.info())))?;
         builder.handle_event(event, span)?;
     }
     match builder.root {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(values)) => Ok(values),
-        Some(_) => {
-            Err(Problem { line: 2, column: 1, message: "front matter is a list of keys with values".into() })
-        }
+        Some(_) => Err(Problem {
+            line: 2,
+            column: 1,
+            message: "front matter must be a mapping of keys to values".into(),
+        }),
     }
 }
 
-/// The dashes above are a line of the file, and the parser counts columns from nought.
+/// Adds the line of dashes above the YAML. The parser counts columns from 0.
 fn problem_at(marker: &Marker, message: impl Into<String>) -> Problem {
     Problem { line: marker.line() + 1, column: marker.col() + 1, message: message.into() }
 }
 
-/// A value that is not complete yet, with the anchor that it can be called by (nought for none).
+/// A collection that is still open, with its anchor (0 for none).
 enum OpenCollection {
     Sequence(usize, Vec<Value>),
     Mapping(usize, Map<String, Value>, Option<String>),
 }
 
-/// The value that a stream of events describes.
+/// Builds the value from the events of the parser.
 #[derive(Default)]
 struct ValueBuilder {
     open_collections: Vec<OpenCollection>,
     root: Option<Value>,
-    /// Each with what it weighs and how deep it is.
+    /// The anchored values, each with its expanded size and depth.
     anchors: HashMap<usize, (Value, usize, usize)>,
     expanded_size: usize,
 }
@@ -126,9 +129,10 @@ struct ValueBuilder {
 impl ValueBuilder {
     fn handle_event(&mut self, event: Event<'_>, span: Span) -> Result<(), Problem> {
         match event {
-            Event::DocumentStart(_) if self.root.is_some() => {
-                Err(problem_at(&span.start, "front matter is one document, and this begins another"))
-            }
+            Event::DocumentStart(_) if self.root.is_some() => Err(problem_at(
+                &span.start,
+                "front matter must be one YAML document, and this begins another",
+            )),
             Event::Nothing
             | Event::StreamStart
             | Event::StreamEnd
@@ -156,7 +160,7 @@ impl ValueBuilder {
             },
             Event::Alias(anchor) => {
                 let Some((value, size, depth)) = self.anchors.get(&anchor).cloned() else {
-                    return Err(problem_at(&span.start, "this alias stands within what it stands for"));
+                    return Err(problem_at(&span.start, "this alias refers to a value that contains it"));
                 };
                 self.charge(size, depth, span)?;
                 self.insert_value(value, 0, span)
@@ -173,8 +177,9 @@ impl ValueBuilder {
     fn charge(&mut self, size: usize, depth: usize, span: Span) -> Result<(), Problem> {
         self.expanded_size = self.expanded_size.saturating_add(size);
         if self.expanded_size > FRONT_MATTER_EXPANDED_SIZE_MAX {
-            let message =
-                format!("with its aliases the front matter is more than {FRONT_MATTER_EXPANDED_SIZE_MAX}");
+            let message = format!(
+                "with its aliases expanded, the front matter is longer than {FRONT_MATTER_EXPANDED_SIZE_MAX}"
+            );
             return Err(problem_at(&span.start, format!("{message} bytes")));
         }
         if self.open_collections.len() + depth > FRONT_MATTER_DEPTH_MAX {
@@ -184,7 +189,7 @@ impl ValueBuilder {
         Ok(())
     }
 
-    /// Puts a complete value where it belongs.
+    /// Adds a complete value to the collection that contains it.
     fn insert_value(&mut self, value: Value, anchor: usize, span: Span) -> Result<(), Problem> {
         if anchor > 0 {
             let (size, depth) = value_size(&value);
@@ -197,10 +202,11 @@ impl ValueBuilder {
                     map.insert(key, value);
                 }
                 None => {
-                    let name = key_to_string(value)
-                        .ok_or_else(|| problem_at(&span.start, "a key must be a text, a number or a word"))?;
+                    let name = key_to_string(value).ok_or_else(|| {
+                        problem_at(&span.start, "a key must be a string, a number or a boolean")
+                    })?;
                     if map.contains_key(&name) {
-                        return Err(problem_at(&span.start, format!("the key {name} is there twice")));
+                        return Err(problem_at(&span.start, format!("the key {name} is duplicated")));
                     }
                     *key = Some(name);
                 }
@@ -221,7 +227,7 @@ fn key_to_string(value: Value) -> Option<String> {
     }
 }
 
-/// What a value weighs, and how deep it is. No deeper than the limit, since it was built within it.
+/// The expanded size and the depth of a value. Recursion is safe: the depth limit applied when the value was built.
 fn value_size(value: &Value) -> (usize, usize) {
     let sum_of_parts = |parts: &mut dyn Iterator<Item = &Value>| {
         parts.map(value_size).fold((1, 1), |(size, depth), (part_size, part_depth)| {
@@ -239,7 +245,7 @@ fn value_size(value: &Value) -> (usize, usize) {
     }
 }
 
-/// A scalar's value: quoted ones are texts, plain ones what they look like.
+/// The value of a scalar: a quoted scalar is a string, a plain one follows the core schema.
 fn parse_scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
     let is_text = tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
     if style != ScalarStyle::Plain || is_text {
@@ -253,7 +259,7 @@ fn parse_scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
     }
 }
 
-/// A number of the core schema. Infinity and what is no number have no spelling in JSON, and stay texts.
+/// A number of the core schema. Infinity and NaN have no form in JSON and stay strings.
 fn parse_number(text: &str) -> Option<Number> {
     let parse_radix = |digits: &str, radix| {
         let is_unsigned = !digits.starts_with('+') && !digits.starts_with('-');
@@ -267,7 +273,7 @@ fn parse_number(text: &str) -> Option<Number> {
     }
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let digits = unsigned.trim_start_matches('.');
-    // Rust would also take `inf`, `nan` and `infinity` for numbers.
+    // Rust would also parse `inf`, `nan` and `infinity`.
     if !digits.starts_with(|ch: char| ch.is_ascii_digit()) {
         return None;
     }
@@ -346,11 +352,8 @@ mod tests {
     #[test]
     fn front_matter_errors_have_line_and_column() {
         let (line, column, message) = problem_of("title: A\ntags: [a, b\nx: 1");
-        assert!(
-            line >= 3 && column >= 1 && message.starts_with("this is no YAML"),
-            "{line}:{column} {message}"
-        );
-        assert_eq!(problem_of("a: 1\nb: 2\na: 3"), (4, 1, "the key a is there twice".into()));
+        assert!(line >= 3 && column >= 1 && message.starts_with("invalid YAML"), "{line}:{column} {message}");
+        assert_eq!(problem_of("a: 1\nb: 2\na: 3"), (4, 1, "the key a is duplicated".into()));
         assert_eq!(problem_of("a: 1\n? [b]\n: 2").0, 3);
         assert_eq!(problem_of("- a").0, 2);
         assert_eq!(problem_of("just words").0, 2);

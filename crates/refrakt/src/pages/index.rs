@@ -1,5 +1,5 @@
-//! Which pages a site has. A page's front matter is read with the folder, since it may say at which address the page stands; the
-//! text below is looked into when somebody asks for the whole list, and once for each state of the file.
+//! The pages of a site. Front matter is parsed when the folder is read, because it may set the page's URL. The text
+//! below it is parsed when the whole list is requested, once for each state of the file.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
@@ -14,26 +14,26 @@ use super::front_matter::{FrontMatter, Problem, parse_front_matter};
 use super::{LAYOUT_FILE, route};
 use crate::limits::{MTIME_RESOLUTION, PAGES_MAX};
 use crate::plan::parse::{find_title, parse_ignoring_fences};
-use crate::project::dir_scan::DirScan;
 use crate::project::project_dir::{FileEntry, ProjectDir};
+use crate::project_cache::dir_scan::DirScan;
 
 /// A page, as its file was when it was read.
 #[derive(Debug)]
 pub struct Page {
     /// Path below the content folder.
     pub file: String,
-    /// The address, beginning with a slash.
+    /// The URL, with a leading slash.
     pub url: String,
-    /// What stands at its top.
+    /// The front matter.
     pub front_matter: FrontMatter,
-    /// What is wrong with it.
+    /// What is wrong with the page.
     pub problem: Option<Problem>,
-    /// Of its whole text; empty where that could not be read.
+    /// SHA-256 of the whole file; empty if the file could not be read.
     pub hash: Arc<str>,
     body: OnceLock<Arc<BodySummary>>,
 }
 
-/// What the text below the front matter says.
+/// What the index needs of the text below the front matter.
 #[derive(Debug, Default)]
 struct BodySummary {
     heading: Option<String>,
@@ -52,17 +52,17 @@ struct IndexedPage {
 #[derive(Debug, Default)]
 pub struct PageIndex {
     files: Vec<IndexedPage>,
-    /// Each with the form of its address that it is looked up by; in the order of these, then of files.
+    /// The pages with their normalized URLs, sorted by URL, then by file.
     by_url: Vec<(String, Arc<Page>)>,
-    /// Folders that have a layout, as the beginning of a path: empty, or ending with a slash.
+    /// Folders that have a layout, as path prefixes: empty, or with a trailing slash.
     layouts: HashSet<String>,
-    /// Whether there are more files than are looked at.
+    /// Whether the folder has more files than [`PAGES_MAX`].
     truncated: bool,
 }
 
 impl PageIndex {
-    /// The index of a folder, and the survey by which to tell whether it still holds. Files that the previous index knows with
-    /// the same size and time stamp are not read again.
+    /// The index of a folder, and the scan that tells whether it is still current. A file with the same size and
+    /// modification time as in `previous` is not read again.
     pub fn load(folder: &ProjectDir, previous: Option<&PageIndex>) -> io::Result<(PageIndex, DirScan)> {
         let (dir_scan, entries) = DirScan::scan(folder)?;
         let previous_pages: HashMap<&str, &IndexedPage> = previous
@@ -90,19 +90,19 @@ impl PageIndex {
         Ok((index, dir_scan))
     }
 
-    /// The page at an address, with or without the slashes around it.
+    /// The page at a URL, with or without slashes around it.
     pub fn find(&self, url: &str) -> Option<&Page> {
         let normalized = route::normalize_url(url);
         let index = self.by_url.partition_point(|(page_key, _)| *page_key < normalized);
         self.by_url.get(index).filter(|(page_key, _)| *page_key == normalized).map(|(_, page)| &**page)
     }
 
-    /// All pages, in the order of their addresses.
+    /// All pages, in the order of their URLs.
     pub fn pages(&self) -> impl Iterator<Item = &Arc<Page>> {
         self.by_url.iter().map(|(_, page)| page)
     }
 
-    /// The layout that is nearest to a page.
+    /// The layout nearest to a page.
     pub fn layout_of(&self, page: &Page) -> Option<String> {
         let mut path = page.file.as_str();
         loop {
@@ -117,7 +117,7 @@ impl PageIndex {
         }
     }
 
-    /// A hash over every file's name and text, and over the layouts.
+    /// A hash of every file's name and text, and of the layouts.
     pub fn fingerprint(&self) -> String {
         let mut hash_input = String::new();
         for file in &self.files {
@@ -129,7 +129,7 @@ impl PageIndex {
         sha256_hex(hash_input.as_bytes())
     }
 
-    /// What `refrakt://pages/index` says. Reads the texts of those pages that nobody has asked for yet.
+    /// The answer of `refrakt://pages/index`. Parses the texts that have not been parsed yet.
     pub fn to_json(
         &self,
         site: &str,
@@ -153,8 +153,7 @@ impl PageIndex {
         index.insert("contentDir".into(), content_dir.into());
         index.insert("pages".into(), entries.into());
         if self.truncated {
-            index
-                .insert("truncated".into(), format!("only the first {PAGES_MAX} files are looked at").into());
+            index.insert("truncated".into(), format!("only the first {PAGES_MAX} files are indexed").into());
         }
         index.into()
     }
@@ -183,8 +182,7 @@ impl PageIndex {
         entry.insert("runes".into(), runes.into_iter().collect());
         entry.insert("frontmatter".into(), page.front_matter.values.clone().into());
         let duplicate_problem = || {
-            duplicate_of
-                .map(|file| Problem::for_file(format!("{file} has the same address and is shown at it")))
+            duplicate_of.map(|file| Problem::for_file(format!("{file} has the same URL and is served at it")))
         };
         if let Some(problem) = page.problem.clone().or_else(duplicate_problem) {
             entry.insert("problem".into(), problem.to_json());
@@ -202,7 +200,7 @@ impl Page {
         };
         let slug_problem = || {
             let slug = front_matter.values.get("slug").filter(|slug| !slug.is_string() && !slug.is_null());
-            slug.map(|_| Problem::for_file("the slug is no text; write it in quotes"))
+            slug.map(|_| Problem::for_file("the slug must be a string; write it in quotes"))
         };
         let problem = front_matter.problem.clone().or_else(slug_problem);
         Page { file: file.to_owned(), url, front_matter, problem, hash, body: OnceLock::new() }
@@ -219,7 +217,7 @@ impl Page {
         }
         let text = folder.read_page(&self.file).ok().flatten().unwrap_or_default();
         let body = Arc::new(BodySummary::from_text(parse_front_matter(&text).1));
-        // A save in between is another state, which is read as one by whoever looks next.
+        // If the file changed in between, this is another state, and the next read parses it.
         if sha256_hex(text.as_bytes()) == *self.hash {
             let _ = self.body.set(body.clone());
         }
@@ -236,7 +234,7 @@ impl BodySummary {
 }
 
 impl IndexedPage {
-    /// Reads a file. If it says what it said before, what is known of it stays.
+    /// Reads a file. With the same hash as before, the previous page is reused.
     fn load(folder: &ProjectDir, entry: FileEntry, previous: Option<&IndexedPage>) -> IndexedPage {
         let read_at = SystemTime::now();
         let page = match folder.read_page(&entry.path) {
@@ -247,8 +245,8 @@ impl IndexedPage {
                     None => Arc::new(Page::parse(&entry.path, &text, hash)),
                 }
             }
-            // Gone between the listing and the reading.
-            Ok(None) => Arc::new(Page::unreadable(&entry.path, "the file is gone".into())),
+            // The file was deleted after it was listed.
+            Ok(None) => Arc::new(Page::unreadable(&entry.path, "the file was deleted".into())),
             Err(error) => {
                 Arc::new(Page::unreadable(&entry.path, format!("the file cannot be read: {error}")))
             }
@@ -256,7 +254,7 @@ impl IndexedPage {
         IndexedPage { entry, read_at, page }
     }
 
-    /// Whether what was read is still what the file holds.
+    /// Whether the file still holds what was read.
     fn is_current(&self, entry: &FileEntry) -> bool {
         let is_settled =
             self.read_at.duration_since(self.entry.modified).is_ok_and(|age| age > MTIME_RESOLUTION);

@@ -1,8 +1,8 @@
-//! The pages of a site: Markdown files below its content folder, each at an address of its own.
+//! The pages of a site: Markdown files below its content folder, each with its own URL.
 //!
-//! [`route`] says which address a file has, [`front_matter`] what stands at its top, [`index`] which pages there are, and
-//! [`page`] renders one. All of it is pure but for the reading of files, which a [`ProjectDir`](crate::project::folder::Folder)
-//! does. This module knows no addresses of ours, no tools and no database.
+//! [`route`] computes the URL of a file, [`front_matter`] parses its front matter, [`index`] lists the pages, and
+//! [`page`] renders one. Files are read only through a [`ProjectDir`](crate::project::project_dir::ProjectDir). This
+//! module knows nothing of `refrakt://` URIs, tools and the database.
 
 pub mod front_matter;
 pub mod index;
@@ -12,5 +12,5 @@ pub mod route;
 pub use front_matter::{FrontMatter, Problem};
 pub use index::{Page, PageIndex};
 
-/// The file that lays out the pages of its folder and of those below; it is no page itself.
+/// The layout of the pages in its folder and below. It is not a page itself.
 pub const LAYOUT_FILE: &str = "_layout.md";

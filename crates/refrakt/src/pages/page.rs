@@ -1,4 +1,4 @@
-//! One page, rendered: its text with the variables that a page has, by the runes of its site.
+//! Renders one page: its text, with the variables of a page and the runes of its site.
 
 use quad_runes::catalogue::Catalogue;
 use quad_runes::expand::{PageVariables, RenderContext, RenderError};
@@ -9,7 +9,7 @@ use super::front_matter::parse_front_matter;
 use super::index::Page;
 use crate::plan::parse::find_title;
 
-/// What `refrakt://pages/…` says of a page whose file holds this text now.
+/// The answer of `refrakt://pages/{url}` for a page whose file holds this text.
 pub fn render_page(catalogue: &Catalogue, page: &Page, text: &str) -> Result<Value, RenderError> {
     let (front_matter, body) = parse_front_matter(text);
     let draft = front_matter.is_draft();

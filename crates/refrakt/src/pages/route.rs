@@ -1,7 +1,7 @@
-//! A file's address: its path without ending, index files for their folder, numbers that only sort left out; or the slug that
-//! its front matter has.
+//! The URL of a file: its path without extension and without sort prefixes, an index file's folder, or the slug of its
+//! front matter.
 
-/// The address of a file, by its path below the content folder.
+/// The URL of a file, from its path below the content folder.
 pub fn url_of_file(path: &str) -> String {
     let path = path.strip_suffix(".md").unwrap_or(path);
     let mut parts: Vec<&str> = path.split('/').map(strip_sort_prefix).collect();
@@ -11,17 +11,17 @@ pub fn url_of_file(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// The address that a slug stands for.
+/// The URL of a slug.
 pub fn url_of_slug(slug: &str) -> String {
     if slug.starts_with('/') { slug.to_owned() } else { format!("/{slug}") }
 }
 
-/// The one form of an address by which pages are looked up: with a slash before it and none behind.
+/// The form in which URLs are compared: one leading slash, no trailing slash.
 pub fn normalize_url(url: &str) -> String {
     format!("/{}", url.trim_matches('/'))
 }
 
-/// `01-intro` is `intro`. A name of which nothing would be left stays.
+/// Removes a number that only sorts: `01-intro` is `intro`. A name that would become empty is kept.
 fn strip_sort_prefix(name: &str) -> &str {
     let rest = name.trim_start_matches(|ch: char| ch.is_ascii_digit());
     match rest.strip_prefix('-') {

@@ -1,15 +1,15 @@
-//! What is read from an entity's lines rather than from its tree: things to tick, and how it ended.
+//! Parts of an entity that are parsed by line and not from the tree: criteria and the resolution.
 //!
-//! Lines may end in `\n` or `\r\n`; both are read alike.
+//! Lines end in `\n` or `\r\n`.
 
 use super::entity::{Criterion, Resolution};
 
-/// The things to tick: list items that begin with a box. A box in a code block counts, as in the original.
+/// The criteria: list items that begin with a checkbox. A checkbox in a code block counts, as in the npm package.
 pub(crate) fn parse_criteria(text: &str) -> Vec<Criterion> {
     text.lines().filter_map(parse_criterion).collect()
 }
 
-/// The same, each with the place of the sign in its box.
+/// The criteria, each with the offset of the mark in its checkbox.
 pub(crate) fn checkbox_offsets(text: &str) -> Vec<(Criterion, usize)> {
     let mut checkboxes = Vec::new();
     let mut start = 0;
@@ -24,7 +24,7 @@ pub(crate) fn checkbox_offsets(text: &str) -> Vec<(Criterion, usize)> {
     checkboxes
 }
 
-/// `- [ ] text` or `- [x] text`, however far it is indented.
+/// `- [ ] text` or `- [x] text`, with any indentation.
 fn parse_criterion(line: &str) -> Option<Criterion> {
     let item = line.trim_start().strip_prefix('-')?;
     let after_dash = item.trim_start();
@@ -42,7 +42,7 @@ fn parse_criterion(line: &str) -> Option<Criterion> {
         .then(|| Criterion { text: trimmed.into(), checked })
 }
 
-/// The first section called Resolution, and how many there are.
+/// The first section called Resolution, and the number of such sections.
 pub(crate) fn parse_resolution(text: &str) -> (Option<Resolution>, usize) {
     let mut count = 0;
     let mut lines: Option<Vec<&str>> = None;
@@ -66,7 +66,7 @@ pub(crate) fn parse_resolution(text: &str) -> (Option<Resolution>, usize) {
     (lines.map(|lines| parse_resolution_fields(&lines)), count)
 }
 
-/// The text of a heading of level 1 or 2. Deeper ones belong to their section.
+/// The text of a heading of level 1 or 2. Deeper headings belong to their section.
 fn parse_heading(line: &str) -> Option<&str> {
     let text = line.strip_prefix("##").or_else(|| line.strip_prefix('#'))?;
     text.starts_with([' ', '\t']).then(|| text.trim())
@@ -95,14 +95,14 @@ fn parse_resolution_fields(lines: &[&str]) -> Resolution {
     resolution
 }
 
-/// Whether a line lies in a code block: a heading there is no heading.
+/// Tracks whether a line is inside a code block: a heading there is not a heading.
 #[derive(Default)]
 struct Fence {
     open: Option<(char, usize)>,
 }
 
 impl Fence {
-    /// Takes the next line; says whether it is part of a code block.
+    /// Consumes the next line. Returns whether it is part of a code block.
     fn is_code_line(&mut self, line: &str) -> bool {
         let text = line.trim_start();
         let marker = text.chars().next().filter(|ch| matches!(ch, '`' | '~'));

@@ -1,4 +1,4 @@
-//! All that somebody needs who starts on an entity: its text, what it carries out, what it rests on and waits for, what waits for it.
+//! The context of an entity: its text, its sources and decisions, what it depends on, and what depends on it.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::entity_type::EntityType;
 use super::index::PlanIndex;
 use crate::limits::CONTEXT_ENTITIES_MAX;
 
-/// The context of an entity. `read` gives the text of a file.
+/// The context of an entity. `read` returns the text of a file.
 pub fn build_context(
     index: &PlanIndex,
     entity: &Entity,
@@ -50,7 +50,7 @@ pub fn build_context(
     Value::Object(context)
 }
 
-/// An entity in a line.
+/// An entity without its text.
 fn summary(entity: &Entity) -> Value {
     json!({
         "id": entity.label(),
@@ -68,7 +68,7 @@ fn summaries(entities: Vec<&Entity>) -> Value {
 
 struct ContextBuilder<'a, 'r> {
     index: &'a PlanIndex,
-    /// Labels of what is shown in full.
+    /// Labels of the entities that are included in full.
     expanded: HashSet<&'a str>,
     read: &'r mut dyn FnMut(&str) -> Option<String>,
 }

@@ -1,16 +1,16 @@
-//! A new entity: its file's name and text.
+//! A new entity: its file name and text.
 
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
+use quad_markdoc::edit;
 
-use super::edit::quote_value;
 use super::entity_type::EntityType;
 use super::index::PlanIndex;
 use super::parse::{find_entity_tag, parse_file, parse_ignoring_fences};
 use crate::limits::FILE_STEM_BYTES_MAX;
 
-/// What a new entity is to be.
+/// A new entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEntity {
     /// Its type.
@@ -19,9 +19,9 @@ pub struct NewEntity {
     pub id: String,
     /// Its first heading.
     pub title: String,
-    /// Attributes beside the id, in order.
+    /// Attributes other than the id, in order.
     pub attributes: IndexMap<String, String>,
-    /// What follows the heading; the sections that every entity of the type needs, if nothing is given.
+    /// The text below the heading. Without it, the file gets the sections that the type requires.
     pub body: Option<String>,
 }
 
@@ -30,9 +30,9 @@ impl NewEntity {
     pub fn render(&self) -> String {
         let kind = self.kind;
         let identity = if kind == EntityType::Milestone { "name" } else { "id" };
-        let mut text = format!("{{% {kind} {identity}={}", quote_value(&self.id));
+        let mut text = format!("{{% {kind} {identity}={}", edit::quote(&self.id));
         for (name, value) in &self.attributes {
-            text.push_str(&format!(" {name}={}", quote_value(value)));
+            text.push_str(&format!(" {name}={}", edit::quote(value)));
         }
         text.push_str(&format!(" %}}\n# {}\n", self.title.trim()));
         let body = self.body.as_deref().map(str::trim).filter(|body| !body.is_empty());
@@ -44,11 +44,13 @@ impl NewEntity {
         text
     }
 
-    /// Whether its text is read as what it is meant to be: the whole file, and nothing wrong with it.
+    /// Whether parsing the text gives this entity, without an error and without anything after it.
     pub fn round_trips(&self) -> bool {
         let text = self.render();
         let parsed_file = parse_file("", &text);
-        let Some(parsed) = parsed_file.entity.filter(|_| parsed_file.faults.is_empty()) else { return false };
+        let Some(parsed) = parsed_file.entity.filter(|_| parsed_file.diagnostics.is_empty()) else {
+            return false;
+        };
         let closing = find_entity_tag(&text).and_then(|tag| tag.node.closing());
         let errors = parse_ignoring_fences(&text).is_none_or(|document| {
             document.errors().any(|(_, error)| error.id.level() == quad_markdoc::Level::Critical)
@@ -76,7 +78,7 @@ impl NewEntity {
     }
 }
 
-/// Sections without which an entity of the type would be found wanting as soon as it is worked on.
+/// The sections that an entity of the type needs in some status.
 fn default_body(kind: EntityType) -> String {
     let sections: &[&str] = match kind {
         EntityType::Work => &["## Acceptance Criteria"],
@@ -87,7 +89,7 @@ fn default_body(kind: EntityType) -> String {
     sections.join("\n\n")
 }
 
-/// The folder in which most entities of a type lie; where there are none, the usual one.
+/// The folder that holds most entities of a type, or the usual one if there are none.
 fn dir_for_type(kind: EntityType, index: &PlanIndex) -> String {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for entity in index.entities().filter(|entity| entity.kind == kind) {
@@ -108,7 +110,7 @@ fn default_dir(kind: EntityType) -> &'static str {
     }
 }
 
-/// Letters and digits in lower case, with one dash for whatever lies between, up to a length.
+/// The letters and digits of a text in lower case, with one dash for everything between them, up to a length.
 fn slug(text: &str) -> String {
     let mut slug = String::new();
     for ch in text.chars().flat_map(char::to_lowercase) {
@@ -139,7 +141,7 @@ mod tests {
         for kind in EntityType::ALL {
             let new = entity(kind, "X-1", "Say \"hello\" to `it`");
             let parsed_file = parse_file("a.md", &new.render());
-            assert_eq!(parsed_file.faults, [], "{kind}");
+            assert_eq!(parsed_file.diagnostics, [], "{kind}");
             let parsed = parsed_file.entity.unwrap();
             assert_eq!((parsed.kind, parsed.id(), parsed.status()), (kind, Some("X-1"), "draft"));
             assert_eq!(parsed.title.as_deref(), Some("Say \"hello\" to it"));

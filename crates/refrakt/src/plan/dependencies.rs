@@ -1,4 +1,4 @@
-//! Who waits for whom: the edges of *Blocked by* and *Blocks*, both ways.
+//! Dependencies between entities, from the sections *Blocked by* and *Blocks*.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,11 +6,11 @@ use super::entity::{Direction, Entity};
 use super::index::PlanIndex;
 use crate::limits::CYCLES_MAX;
 
-/// The edges of a plan, between places in its index. An id that leads nowhere is somebody's mistake, not a reason to wait, and
-/// makes no edge.
+/// The dependency graph of a plan. Nodes are positions in the index. A reference to an unknown id is a mistake that
+/// validation reports; it blocks nothing and makes no edge.
 pub(crate) struct Dependencies<'a> {
     index: &'a PlanIndex,
-    /// Place → places that it waits for, as *Blocked by* here or *Blocks* there says.
+    /// Position → positions that it depends on, from its own *Blocked by* and from *Blocks* of others.
     blocked_by: HashMap<usize, Vec<usize>>,
 }
 
@@ -38,20 +38,20 @@ impl<'a> Dependencies<'a> {
         self.blocked_by.get(&index).map_or(&[], Vec::as_slice)
     }
 
-    /// What an entity still waits for.
+    /// The dependencies of an entity that are not achieved yet.
     pub(crate) fn open_blockers(&self, entity: &Entity) -> Vec<&'a Entity> {
         let blockers = self.blockers(entity).into_iter();
         blockers.filter(|blocker| !blocker.kind.unblocks_dependents(blocker.status())).collect()
     }
 
-    /// What an entity waits for, achieved or not.
+    /// The dependencies of an entity, achieved or not.
     pub(crate) fn blockers(&self, entity: &Entity) -> Vec<&'a Entity> {
         let index = entity.id().and_then(|id| self.index.index_of(id));
         let blocker_indexes = index.map_or(&[][..], |index| self.blocker_indexes(index));
         blocker_indexes.iter().filter_map(|&index| self.index.entity_at(index)).collect()
     }
 
-    /// What waits for an entity, in the order of the files.
+    /// The entities that depend on an entity, in the order of the files.
     pub(crate) fn dependents(&self, entity: &Entity) -> Vec<&'a Entity> {
         let Some(index) = entity.id().and_then(|id| self.index.index_of(id)) else { return Vec::new() };
         let edges_to_entity =
@@ -61,15 +61,15 @@ impl<'a> Dependencies<'a> {
         indexes.into_iter().filter_map(|index| self.index.entity_at(index)).collect()
     }
 
-    /// The rings of tasks that wait for one another, each from where a walk in the order of the files enters it; no more than
-    /// [`CYCLES_MAX`].
+    /// The dependency cycles of tasks, at most [`CYCLES_MAX`]. Each starts where a traversal in the order of the files
+    /// enters it.
     pub(crate) fn cycles(&self) -> Vec<Vec<&'a str>> {
         let is_task = |index: usize| self.index.entity_at(index).is_some_and(|entity| entity.kind.is_task());
         let mut visited: HashSet<usize> = HashSet::new();
         let mut reported: HashSet<Vec<usize>> = HashSet::new();
         let mut cycles = Vec::new();
         for start in (0..self.index.files().len()).filter(|index| is_task(*index)) {
-            // The way from the start to here; for each step, how many of its edges have been followed.
+            // The current path; for each step, how many of its edges have been followed.
             let mut path: Vec<(usize, usize)> =
                 if visited.contains(&start) { Vec::new() } else { vec![(start, 0)] };
             let mut path_positions: HashMap<usize, usize> =

@@ -1,12 +1,15 @@
-//! What a change does to a text, as a unified diff: the form that people and agents read.
+//! A unified diff of a change to a file.
 
 use std::fmt::Write as _;
 
-/// Lines shown around a change.
+/// Unchanged lines around a change.
 const CONTEXT_LINES: usize = 3;
 
-/// The difference between two texts; empty where there is none. An edit here replaces lines or puts some in at one place, so lines
-/// are compared from both ends, and one by one where equally many lie between.
+/// The difference between two texts; empty if they are equal.
+///
+/// An update replaces lines or inserts lines at one place. So the common start and end are removed, and if equally many
+/// lines remain on both sides, they are compared one by one. Otherwise the remaining lines are one change. A general
+/// diff, as of the crate `similar`, would split that change at lines that happen to be equal, and give another text.
 pub fn unified_diff(file: &str, before: Option<&str>, after: &str) -> String {
     let old: Vec<&str> = before.unwrap_or_default().split_inclusive('\n').collect();
     let new: Vec<&str> = after.split_inclusive('\n').collect();
@@ -21,7 +24,7 @@ pub fn unified_diff(file: &str, before: Option<&str>, after: &str) -> String {
     diff
 }
 
-/// Lines of the old text that other lines of the new one replace: both as ranges.
+/// Lines of the old text and the lines that replace them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ChangedRange {
     old: std::ops::Range<usize>,
@@ -51,7 +54,7 @@ fn changed_ranges(old: &[&str], new: &[&str]) -> Vec<ChangedRange> {
     changes
 }
 
-/// Changes whose surroundings touch, with these surroundings.
+/// Changes with overlapping context, and that context.
 struct Hunk {
     old: std::ops::Range<usize>,
     new: std::ops::Range<usize>,
@@ -84,7 +87,7 @@ fn write_hunk(diff: &mut String, hunk: &Hunk, old: &[&str], new: &[&str]) {
         let first = if range.is_empty() { range.start } else { range.start + 1 };
         format!("{first},{}", range.len())
     };
-    // Writing to a text cannot fail.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(diff, "@@ -{} +{} @@", format_range(&hunk.old), format_range(&hunk.new));
     let mut old_index = hunk.old.start;
     let mut push_line = |prefix: char, text: &str| {

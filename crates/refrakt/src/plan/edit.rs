@@ -1,45 +1,59 @@
-//! Changing an entity in its text: attributes, ticks, how it ended. Every byte that is not meant stays as it is.
+//! Edits an entity in its text: attributes, criteria and the resolution. All other bytes stay as they are.
 //!
-//! Pure: a text and a wish give another text. What was wished for is checked against the outcome before anybody sees it.
+//! Pure functions: text and changes in, text out. The result is parsed again and compared with the changes before it is
+//! returned.
+
+use std::ops::Range;
 
 use indexmap::IndexMap;
 use quad_address::closest;
-use quad_markdoc::{Annotation, AnnotationKind, Node};
+use quad_markdoc::Node;
+use quad_markdoc::edit::{self, Edit};
 
 use super::checklist;
 use super::entity::{Criterion, Entity};
 use super::entity_type::EntityType;
 use super::parse::{EntityTag, find_entity_tag, parse_file};
+use crate::diagnostic::choices_hint;
 use crate::limits::ATTRIBUTE_CHARS_MAX;
 
-/// What is to become of an entity.
+/// The changes to an entity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntityChanges {
-    /// Attributes by name; `None` takes one away.
+    /// Attributes by name; `None` removes one.
     pub attributes: IndexMap<String, Option<String>>,
-    /// Boxes to tick.
+    /// Criteria to check.
     pub check: Vec<CriterionSelector>,
-    /// Boxes to clear.
+    /// Criteria to uncheck.
     pub uncheck: Vec<CriterionSelector>,
-    /// How it ended: the text of a new section.
+    /// The text of a new section Resolution.
     pub resolution: Option<String>,
 }
 
-/// Which of the things to tick.
+/// Selects a criterion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CriterionSelector {
-    /// Number so-and-so, from 1.
+    /// By number, from 1.
     Number(usize),
-    /// The one whose text this is, or else the only one that contains it.
+    /// By its whole text, or by a part that only one criterion contains.
     Text(String),
 }
 
-/// Why a wish cannot be carried out.
+/// Why the changes cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditError {
-    /// The file has no entity, or one without an end where an end is needed.
+    /// The file has no entity, or its tag has no closing tag where one is needed.
     NoEntity(&'static str),
-    /// An attribute that an entity of this type does not have, or that is not to be changed.
+    /// Entities of this type have no attribute of this name.
+    UnknownAttribute {
+        /// The name.
+        name: String,
+        /// The type of the entity.
+        kind: EntityType,
+        /// What to do.
+        hint: String,
+    },
+    /// The attribute exists, but it cannot be changed or not to this value.
     Attribute {
         /// Its name.
         name: String,
@@ -48,127 +62,96 @@ pub enum EditError {
         /// What to do.
         hint: String,
     },
-    /// No box, or more than one, is meant.
+    /// No criterion matches, or several do.
     Criterion {
-        /// What was asked for.
+        /// The selector.
         selector: String,
-        /// The things to tick that there are, or that could be meant.
+        /// All criteria if none matches, or those that match.
         candidates: Vec<String>,
-        /// Whether several could be meant.
+        /// Whether several match.
         ambiguous: bool,
     },
-    /// It says already how it ended.
+    /// The entity already has a resolution.
     AlreadyResolved,
-    /// The outcome would not be read as what was wished for: a text that was put in opens or closes a tag.
+    /// The result would not parse to the requested entity, because an inserted text opens or closes a tag.
     WouldNotParse,
 }
 
 impl EntityChanges {
-    /// Whether nothing is wished for.
+    /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         *self == EntityChanges::default()
     }
 
-    /// Carries them out. `today` is the date that a resolution gets.
+    /// Applies the changes. `today` is the date of a new resolution.
     pub fn apply(&self, text: &str, today: &str) -> Result<String, EditError> {
         let tag =
             find_entity_tag(text).ok_or(EditError::NoEntity("the file has no entity that can be read"))?;
         for (name, value) in &self.attributes {
             check_attribute(tag.kind, &tag.node, name, value.as_deref())?;
         }
-        let mut edits = self.attribute_edits(text, &tag)?;
-        edits.extend(self.checkbox_edits(text, &tag)?);
-        edits.extend(self.resolution_edit(text, &tag, today)?);
-        let edited = apply_edits(text, edits);
+        // Positions of the tag count from behind a byte order mark.
+        let (bom, source) = text.split_at(tag.offset);
+        let mut edits = self.attribute_edits(source, &tag)?;
+        edits.extend(self.checkbox_edits(source, &tag)?);
+        edits.extend(self.resolution_edit(source, &tag, today)?);
+        let edited = format!("{bom}{}", edit::apply(source, edits));
         if self.verify_result(&tag, text, &edited) { Ok(edited) } else { Err(EditError::WouldNotParse) }
     }
 
-    fn attribute_edits(&self, text: &str, tag: &EntityTag) -> Result<Vec<Edit>, EditError> {
-        let (node, offset) = (&tag.node, tag.offset);
-        let opening = node.opening().ok_or(EditError::NoEntity("the entity has no opening tag"))?;
+    fn attribute_edits(&self, source: &str, tag: &EntityTag) -> Result<Vec<Edit>, EditError> {
         let mut edits = Vec::new();
-        let mut added = String::new();
         for (name, value) in &self.attributes {
-            let written: Vec<&Annotation> = node
-                .annotations
-                .iter()
-                .filter(|annotation| annotation.kind == AnnotationKind::Attribute && annotation.name == *name)
-                .filter(|annotation| opening.contains(annotation.span))
-                .collect();
-            match (value, written.last()) {
-                (Some(value), None) => added.push_str(&format!(" {name}={}", quote_value(value))),
-                (Some(value), Some(last)) => {
-                    let is_named = last.span.slice(&text[offset..]).starts_with(name.as_str());
-                    let (span, replacement) = if is_named {
-                        (last.value_span, quote_value(value))
-                    } else {
-                        (last.span, format!("{name}={}", quote_value(value)))
-                    };
-                    edits.push(Edit {
-                        start: offset + span.start as usize,
-                        end: offset + span.end as usize,
-                        replacement,
-                    });
+            match value {
+                Some(value) => {
+                    let edit = edit::set_attribute(source, &tag.node, name, &edit::quote(value));
+                    edits.push(edit.ok_or(EditError::NoEntity("the entity has no opening tag"))?);
                 }
-                (None, _) => edits.extend(written.iter().map(|annotation| {
-                    let (start, end) =
-                        (offset + annotation.span.start as usize, offset + annotation.span.end as usize);
-                    let start_trimmed = text[..start].trim_end().len();
-                    Edit { start: start_trimmed, end, replacement: String::new() }
-                })),
+                None => edits.extend(edit::remove_attribute(source, &tag.node, name)),
             }
-        }
-        if !added.is_empty() {
-            let start = offset + opening.start as usize;
-            let written = opening.slice(&text[offset..]);
-            let inner = written.strip_suffix("%}").map(|inner| inner.strip_suffix('/').unwrap_or(inner));
-            let insert_at = start + inner.unwrap_or(written).trim_end().len();
-            edits.push(Edit { start: insert_at, end: insert_at, replacement: added });
         }
         Ok(edits)
     }
 
-    fn checkbox_edits(&self, text: &str, tag: &EntityTag) -> Result<Vec<Edit>, EditError> {
+    fn checkbox_edits(&self, source: &str, tag: &EntityTag) -> Result<Vec<Edit>, EditError> {
         if self.check.is_empty() && self.uncheck.is_empty() {
             return Ok(Vec::new());
         }
-        let (start, end) = body_range(text, tag);
-        let checkboxes = checklist::checkbox_offsets(&text[start..end]);
+        let body = body_range(source, tag);
+        let checkboxes = checklist::checkbox_offsets(&source[body.clone()]);
         let mut edits: Vec<Edit> = Vec::new();
         for (selectors, mark) in [(&self.check, "x"), (&self.uncheck, " ")] {
             for selector in selectors {
-                let offset = start + selector.resolve(&checkboxes)?;
+                let offset = body.start + selector.resolve(&checkboxes)?;
                 let is_already_set =
-                    text[offset..].starts_with(mark) || (mark == "x" && text[offset..].starts_with('X'));
-                if !is_already_set && !edits.iter().any(|edit| edit.start == offset) {
-                    edits.push(Edit { start: offset, end: offset + 1, replacement: mark.to_owned() });
+                    source[offset..].starts_with(mark) || (mark == "x" && source[offset..].starts_with('X'));
+                if !is_already_set && !edits.iter().any(|edit| edit.range.start == offset) {
+                    edits.push(Edit { range: offset..offset + 1, replacement: mark.to_owned() });
                 }
             }
         }
         Ok(edits)
     }
 
-    fn resolution_edit(&self, text: &str, tag: &EntityTag, today: &str) -> Result<Option<Edit>, EditError> {
+    fn resolution_edit(&self, source: &str, tag: &EntityTag, today: &str) -> Result<Option<Edit>, EditError> {
         let Some(resolution_text) = &self.resolution else { return Ok(None) };
         let closing = tag.node.closing();
         let closing =
             closing.ok_or(EditError::NoEntity("the entity has no closing tag to put a section before"))?;
-        let (start, end) = body_range(text, tag);
-        if checklist::parse_resolution(&text[start..end]).1 > 0 {
+        if checklist::parse_resolution(&source[body_range(source, tag)]).1 > 0 {
             return Err(EditError::AlreadyResolved);
         }
-        let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
-        let before = &text[..tag.offset + closing.start as usize];
+        let line_end = if source.contains("\r\n") { "\r\n" } else { "\n" };
+        let before = &source[..closing.start as usize];
         let gap = if before.ends_with('\n') { line_end.to_owned() } else { line_end.repeat(2) };
         let resolution_lines: Vec<&str> = resolution_text.trim().lines().map(str::trim_end).collect();
         let completed = format!("Completed: {today}");
         let lines = [&["## Resolution", ""][..], &[completed.as_str(), ""], &resolution_lines].concat();
         let section: String = lines.iter().flat_map(|line| [line, line_end]).collect();
-        let insert_at = before.len();
-        Ok(Some(Edit { start: insert_at, end: insert_at, replacement: format!("{gap}{section}") }))
+        Ok(Some(Edit::insert(before.len(), format!("{gap}{section}"))))
     }
 
-    /// Whether the outcome says what was wished for, and nothing else about the entity has changed.
+    /// Whether the result has the requested values and everything else is unchanged.
     fn verify_result(&self, tag: &EntityTag, before: &str, after: &str) -> bool {
         let (Some(old), Some(new)) = (parse_file("", before).entity, parse_file("", after).entity) else {
             return false;
@@ -181,7 +164,7 @@ impl EntityChanges {
             untouched.map(|(name, value)| (name.clone(), value.clone())).collect()
         };
         let changes_checkboxes = self.check.len() + self.uncheck.len() > 0;
-        // What follows the entity must follow it still: a text that closes the tag would end it early.
+        // The text behind the entity must stay behind it: an inserted closing tag would end the entity early.
         let tail_len = |text: &str, tag: &EntityTag| {
             tag.node.closing().map(|closing| text.len() - tag.offset - closing.end as usize)
         };
@@ -199,7 +182,7 @@ impl EntityChanges {
 }
 
 impl CriterionSelector {
-    /// The place of the sign in the box that is meant.
+    /// The offset of the mark in the checkbox of the selected criterion.
     fn resolve(&self, checkboxes: &[(Criterion, usize)]) -> Result<usize, EditError> {
         let texts_of = |items: &[&(Criterion, usize)]| {
             items.iter().map(|(criterion, _)| criterion.text.clone()).collect()
@@ -236,39 +219,39 @@ impl CriterionSelector {
     }
 }
 
-/// Whether an entity of a type may have such an attribute; for changes and for new entities alike.
+/// Checks that entities of this type have an attribute of this name.
+fn check_name(kind: EntityType, name: &str) -> Result<(), EditError> {
+    let names = kind.attribute_names();
+    if names.contains(&name) {
+        return Ok(());
+    }
+    let near = closest(name, names.iter().copied());
+    let hint = choices_hint(near, &names.join(", "));
+    Err(EditError::UnknownAttribute { name: name.to_owned(), kind, hint })
+}
+
+/// Checks that entities of this type may have this attribute with this value. For changes and for new entities.
 pub fn check_value(kind: EntityType, name: &str, value: &str) -> Result<(), EditError> {
+    check_name(kind, name)?;
     let attribute_error =
         |message: String, hint: String| EditError::Attribute { name: name.to_owned(), message, hint };
-    let names = kind.attribute_names();
-    if !names.contains(&name) {
-        let near = closest(name, names.iter().copied())
-            .map(|near| format!("did you mean {near}? "))
-            .unwrap_or_default();
-        let all = names.join(", ");
-        return Err(attribute_error(
-            format!("a {kind} has no attribute called {name}"),
-            format!("{near}it has {all}"),
-        ));
-    }
     let allowed = kind.allowed_values(name);
     if !allowed.is_empty() && !allowed.iter().any(|allowed_value| allowed_value == value) {
         let near = closest(value, allowed.iter().map(String::as_str));
-        let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
-        let message = format!("{value:?} is no {name} of a {kind}");
-        return Err(attribute_error(message, format!("{near}there are {}", allowed.join(", "))));
+        let message = format!("{value:?} is not a valid {name} of a {kind}");
+        return Err(attribute_error(message, choices_hint(near, &allowed.join(", "))));
     }
     if value.is_empty() || value.chars().count() > ATTRIBUTE_CHARS_MAX || value.contains(char::is_control) {
         let hint = format!("write one line of at most {ATTRIBUTE_CHARS_MAX} characters");
         return Err(attribute_error(
-            format!("the value of {name} is empty, too long or has control characters"),
+            format!("the value of {name} is empty, too long or contains control characters"),
             hint,
         ));
     }
     if value.contains("{%") || value.contains("%}") {
         return Err(attribute_error(
-            format!("the value of {name} holds the sign of a tag"),
-            "leave {% and %} out".into(),
+            format!("the value of {name} contains {{% or %}}"),
+            "remove {% and %}".into(),
         ));
     }
     Ok(())
@@ -277,50 +260,26 @@ pub fn check_value(kind: EntityType, name: &str, value: &str) -> Result<(), Edit
 fn check_attribute(kind: EntityType, node: &Node, name: &str, value: Option<&str>) -> Result<(), EditError> {
     let id_attribute = if kind == EntityType::Milestone { "name" } else { "id" };
     if name == id_attribute || name == "id" {
-        let hint = "make a new entity with plan.create, and point to it with supersedes".to_owned();
+        let hint = "create a new entity with plan.create, and set supersedes".to_owned();
         return Err(EditError::Attribute {
             name: name.to_owned(),
-            message: format!("the {name} of an entity stays"),
+            message: format!("the {name} of an entity cannot be changed"),
             hint,
         });
     }
     match value {
         Some(value) => check_value(kind, name, value),
-        // What is written may be taken away, known or not.
+        // An attribute that is written may be removed, known or not.
         None if node.annotation(name).is_some() => Ok(()),
-        None => check_value(kind, name, "x").or_else(|error| match error {
-            EditError::Attribute { ref message, .. } if message.contains("has no attribute") => Err(error),
-            _ => Ok(()),
-        }),
+        None => check_name(kind, name),
     }
 }
 
-/// What lies between the tags.
-fn body_range(text: &str, tag: &EntityTag) -> (usize, usize) {
+/// The byte range between the opening and the closing tag.
+fn body_range(source: &str, tag: &EntityTag) -> Range<usize> {
     let start = tag.node.opening().map_or(0, |opening| opening.end as usize);
-    let end = tag.node.closing().map_or(text.len() - tag.offset, |closing| closing.start as usize);
-    (tag.offset + start, tag.offset + end.max(start))
-}
-
-/// A string as Markdoc writes it.
-pub(crate) fn quote_value(value: &str) -> String {
-    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// Bytes that are replaced.
-struct Edit {
-    start: usize,
-    end: usize,
-    replacement: String,
-}
-
-fn apply_edits(text: &str, mut edits: Vec<Edit>) -> String {
-    edits.sort_by_key(|edit| std::cmp::Reverse((edit.start, edit.end)));
-    let mut edited = text.to_owned();
-    for edit in edits {
-        edited.replace_range(edit.start..edit.end, &edit.replacement);
-    }
-    edited
+    let end = tag.node.closing().map_or(source.len(), |closing| closing.start as usize);
+    start..end.max(start)
 }
 
 #[cfg(test)]
@@ -389,18 +348,30 @@ mod tests {
     #[test]
     fn invalid_attribute_values_are_rejected_with_suggestion() {
         let rejection_hint = |name: &str, value: Option<&str>| match apply(&attributes(&[(name, value)])) {
-            Err(EditError::Attribute { hint, .. }) => hint,
+            Err(EditError::Attribute { hint, .. } | EditError::UnknownAttribute { hint, .. }) => hint,
             other => panic!("{name}: {other:?}"),
         };
         assert!(rejection_hint("status", Some("redy")).contains("did you mean ready?"));
         assert!(rejection_hint("asignee", Some("me")).contains("did you mean assignee?"));
         assert!(rejection_hint("id", Some("WORK-2")).contains("plan.create"));
-        assert!(rejection_hint("nonsense", None).contains("it has"));
+        assert!(rejection_hint("nonsense", None).contains("use one of"));
         for bad in ["", "a\nb", "{% x %}"] {
             rejection_hint("assignee", Some(bad));
         }
         let quotes = apply(&attributes(&[("assignee", Some("a \"b\" \\c"))])).unwrap();
         assert_eq!(parse_file("", &quotes).entity.unwrap().attribute("assignee"), Some("a \"b\" \\c"));
+    }
+
+    #[test]
+    fn removing_unknown_attribute_fails_by_error_kind() {
+        let removed = |name: &str| apply(&attributes(&[(name, None)]));
+        assert!(
+            matches!(removed("nonsense"), Err(EditError::UnknownAttribute { ref name, .. }) if name == "nonsense")
+        );
+        assert_eq!(removed("assignee").unwrap(), TEXT, "a known attribute that is not written");
+        let unknown_but_written = "{% work id=\"W\" nonsense=\"x\" %}\n{% /work %}\n";
+        let edited = attributes(&[("nonsense", None)]).apply(unknown_but_written, "").unwrap();
+        assert_eq!(edited, "{% work id=\"W\" %}\n{% /work %}\n");
     }
 
     #[test]

@@ -1,52 +1,53 @@
-//! An entity of the plan, as its file says.
+//! An entity of the plan, as parsed from its file.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
 use super::entity_type::{DEFAULT_COMPLEXITY, DEFAULT_PRIORITY, EntityType};
+use crate::diagnostic::Diagnostic;
 
 /// One entity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entity {
     /// Path of its file below the plan folder.
     pub file: String,
-    /// What it is.
+    /// Its type.
     pub kind: EntityType,
-    /// Attributes as text, in the order in which they are written.
+    /// Attributes as text, in the order of the tag.
     pub attributes: IndexMap<String, String>,
     /// Text of its first heading of level 1.
     pub title: Option<String>,
-    /// Things to tick.
+    /// The acceptance criteria and other checkboxes.
     pub criteria: Vec<Criterion>,
     /// Ids that it refers to, each once.
     pub refs: Vec<String>,
-    /// The same with the known section that each stands in.
+    /// The references with the known section that contains them.
     pub scoped_refs: Vec<ScopedRef>,
-    /// What it waits for, and what waits for it.
+    /// Dependencies, in both directions.
     pub dependencies: Vec<Dependency>,
     /// Known sections that it has, in order.
     pub known_sections: Vec<&'static str>,
-    /// How it ended.
+    /// The first section Resolution.
     pub resolution: Option<Resolution>,
-    /// How many sections say how it ended; one at most is right.
+    /// How many sections Resolution it has. More than one is an issue.
     pub resolution_count: usize,
 }
 
-/// A thing to tick.
+/// A list item with a checkbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Criterion {
-    /// What is to be true.
+    /// Its text.
     pub text: String,
-    /// Whether it is.
+    /// Whether it is checked.
     pub checked: bool,
 }
 
-/// A reference and where it stands.
+/// A reference and its section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScopedRef {
-    /// Id that it leads to.
+    /// The id referred to.
     pub id: String,
-    /// Known section that it stands in.
+    /// The known section that contains it.
     pub section: Option<&'static str>,
 }
 
@@ -55,21 +56,21 @@ pub struct ScopedRef {
 pub struct Dependency {
     /// The other entity.
     pub id: String,
-    /// Who waits for whom.
+    /// Its direction.
     pub direction: Direction,
 }
 
-/// Who waits for whom.
+/// The direction of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// This entity waits for the other.
+    /// This entity depends on the other.
     BlockedBy,
-    /// The other waits for this one.
+    /// The other depends on this one.
     Blocks,
 }
 
 impl Direction {
-    /// The spelling in JSON.
+    /// The value in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Direction::BlockedBy => "blocked-by",
@@ -78,12 +79,12 @@ impl Direction {
     }
 }
 
-/// How an entity ended.
+/// How an entity was completed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolution {
-    /// `CompletionPage:`
+    /// `Completed:`
     pub date: Option<String>,
-    /// `ModelBranch:`
+    /// `Branch:`
     pub branch: Option<String>,
     /// `PR:`
     pub pr: Option<String>,
@@ -91,26 +92,13 @@ pub struct Resolution {
     pub body: String,
 }
 
-/// What one file holds.
+/// The result of parsing one file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedFile {
-    /// Its entity; none for files that are no part of the plan.
+    /// Its entity; `None` if the file is not part of the plan.
     pub entity: Option<Entity>,
-    /// What is wrong with its tags.
-    pub faults: Vec<Fault>,
-}
-
-/// A tag of the plan that cannot be read as it was meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// A stable word for it.
-    pub code: &'static str,
-    /// Line, counted from 1.
-    pub line: usize,
-    /// Column, counted from 1.
-    pub column: usize,
-    /// One sentence.
-    pub message: String,
+    /// Errors in its tags.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Entity {
@@ -120,38 +108,38 @@ impl Entity {
         keys.into_iter().find_map(|key| self.attribute(key))
     }
 
-    /// Its id, or its file where it has none.
+    /// Its id, or its file if it has no id.
     pub fn label(&self) -> &str {
         self.id().unwrap_or(&self.file)
     }
 
-    /// An attribute that is written and not empty.
+    /// An attribute that is set and not empty.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Its state; empty where none is written.
+    /// Its status; empty if not set.
     pub fn status(&self) -> &str {
         self.attribute("status").unwrap_or_default()
     }
 
-    /// Its priority, or what holds where none is written.
+    /// Its priority, or the default.
     pub fn priority(&self) -> &str {
         self.attribute("priority").unwrap_or(DEFAULT_PRIORITY)
     }
 
-    /// Its complexity, or what holds where none is written.
+    /// Its complexity, or the default.
     pub fn complexity(&self) -> &str {
         self.attribute("complexity").unwrap_or(DEFAULT_COMPLEXITY)
     }
 
-    /// The parts of an attribute that is a list with commas.
+    /// The parts of a comma-separated attribute.
     pub fn list(&self, name: &str) -> impl Iterator<Item = &str> {
         let text = self.attribute(name).unwrap_or_default();
         text.split(',').map(str::trim).filter(|part| !part.is_empty())
     }
 
-    /// The entity as JSON, in the original's shape.
+    /// The entity as JSON, in the form of the npm package.
     pub fn to_json(&self) -> Value {
         let mut entity = Map::new();
         entity.insert("file".into(), json!(self.file));

@@ -1,29 +1,29 @@
-//! The words of a plan: types of entities, their prefixes, their states and what those mean.
+//! The types of entities: their id prefixes, statuses, and what a status means.
 //!
-//! The states, priorities and known sections are those of the built-in plan package, so that they are written down once.
+//! Statuses, priorities and known sections come from the built-in plan package, so they are defined once.
 
 use quad_runes::catalogue::{ContentModel, Rune, builtin};
 
 /// A type of entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EntityType {
-    /// What is to be built, and why.
+    /// A specification.
     Spec,
-    /// A piece of work.
+    /// A work item.
     Work,
-    /// A fault.
+    /// A bug.
     Bug,
-    /// A choice that was made.
+    /// A decision that was made.
     Decision,
-    /// A goal.
+    /// A milestone.
     Milestone,
 }
 
-/// The name of the package that the plan's runes come from.
+/// The package that the plan's runes come from.
 pub const PLAN_PACKAGE: &str = "@refrakt-md/plan";
 
 impl EntityType {
-    /// All of them.
+    /// All types.
     pub const ALL: [EntityType; 5] =
         [EntityType::Spec, EntityType::Work, EntityType::Bug, EntityType::Decision, EntityType::Milestone];
 
@@ -38,12 +38,12 @@ impl EntityType {
         }
     }
 
-    /// The type of a tag; aliases of the runes are other tags.
+    /// The type of a tag. Aliases of the runes are not entity tags.
     pub fn from_tag(tag: &str) -> Option<EntityType> {
         EntityType::ALL.into_iter().find(|kind| kind.as_str() == tag)
     }
 
-    /// What its ids begin with; none for milestones, which have names.
+    /// The prefix of its ids; `None` for milestones, which have names.
     pub fn id_prefix(self) -> Option<&'static str> {
         match self {
             EntityType::Spec => Some("SPEC"),
@@ -54,12 +54,12 @@ impl EntityType {
         }
     }
 
-    /// Whether it is something to do: work or a bug.
+    /// Whether it is a task: a work item or a bug.
     pub fn is_task(self) -> bool {
         matches!(self, EntityType::Work | EntityType::Bug)
     }
 
-    /// The values that an attribute of this type may have; none where anything goes.
+    /// The allowed values of an attribute; empty if any value is allowed.
     pub fn allowed_values(self, attribute: &str) -> &'static [String] {
         let rune = plan_rune(self);
         rune.and_then(|rune| rune.attributes.get(attribute)).map_or(&[], |attribute| &attribute.matches)
@@ -70,12 +70,12 @@ impl EntityType {
         plan_rune(self).map_or_else(Vec::new, |rune| rune.attributes.keys().map(String::as_str).collect())
     }
 
-    /// The state in which a new one begins.
+    /// The status of a new entity.
     pub fn initial_status(self) -> Option<&'static str> {
         self.allowed_values("status").first().map(String::as_str)
     }
 
-    /// The state in which somebody can start.
+    /// The status in which work can start.
     pub fn actionable_status(self) -> Option<&'static str> {
         match self {
             EntityType::Work => Some("ready"),
@@ -84,7 +84,7 @@ impl EntityType {
         }
     }
 
-    /// Whether nothing more will happen to it in this state.
+    /// Whether an entity with this status is closed.
     pub fn is_terminal(self, status: &str) -> bool {
         match self {
             EntityType::Spec => {
@@ -97,7 +97,7 @@ impl EntityType {
         }
     }
 
-    /// Whether what waits for it may go on in this state.
+    /// Whether entities that depend on it may proceed.
     pub fn unblocks_dependents(self, status: &str) -> bool {
         match self {
             EntityType::Spec => ["accepted", "implemented", "shipped"].contains(&status),
@@ -107,7 +107,7 @@ impl EntityType {
         }
     }
 
-    /// The sections that an entity in this state must have.
+    /// The sections that an entity with this status must have.
     pub fn required_sections(self, status: &str) -> &'static [&'static str] {
         match self {
             EntityType::Work if ["ready", "in-progress", "review", "done"].contains(&status) => {
@@ -121,7 +121,7 @@ impl EntityType {
         }
     }
 
-    /// The known section that a heading opens, whatever its case.
+    /// The known section that a heading opens. Case does not matter.
     pub fn known_section(self, heading: &str) -> Option<&'static str> {
         let Some(ContentModel::Sections(sections)) = plan_rune(self).and_then(|rune| rune.content.as_ref())
         else {
@@ -143,29 +143,29 @@ impl std::fmt::Display for EntityType {
     }
 }
 
-/// Whether work or a bug in this state is finished. The word counts, whichever type it stands on.
+/// Whether a task with this status is finished. The same for every type.
 pub fn is_done(status: &str) -> bool {
     status == "done" || status == "fixed"
 }
 
-/// Known section whose references must be achieved first.
+/// The known section whose references must be achieved first.
 pub const BLOCKED_BY: &str = "Blocked by";
 
-/// Known section whose references wait for this entity.
+/// The known section whose references wait for this entity.
 pub const BLOCKS: &str = "Blocks";
 
-/// What an item has that says no priority.
+/// The priority of an item that sets none.
 pub const DEFAULT_PRIORITY: &str = "medium";
 
-/// What an item has that says no complexity.
+/// The complexity of an item that sets none.
 pub const DEFAULT_COMPLEXITY: &str = "unknown";
 
-/// Place of a priority in the order of work; a word that is none counts as no priority said.
+/// The rank of a priority in the order of work. An unknown priority ranks as the default.
 pub fn priority_rank(priority: &str) -> usize {
     rank("priority", priority).or_else(|| rank("priority", DEFAULT_PRIORITY)).unwrap_or(usize::MAX)
 }
 
-/// Place of a complexity in the order of work: the simple first, the unknown last.
+/// The rank of a complexity in the order of work: simple first, unknown last.
 pub fn complexity_rank(complexity: &str) -> usize {
     rank("complexity", complexity).or_else(|| rank("complexity", DEFAULT_COMPLEXITY)).unwrap_or(usize::MAX)
 }

@@ -6,18 +6,19 @@ use super::entity::Entity;
 use super::entity_type::EntityType;
 use super::index::PlanIndex;
 
-/// The next free id of a type, and the highest that is taken.
+/// The next free id of a type, and the highest that is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextId {
     /// The type.
     pub kind: EntityType,
-    /// The id to take.
+    /// The next free id.
     pub next: String,
-    /// The highest taken.
+    /// The highest id in use.
     pub highest: Option<String>,
 }
 
-/// The next free id; none for milestones, which have names. Every entity counts, whatever its type: an id is taken once.
+/// The next free id; `None` for milestones, which have names. Entities of every type count, because an id is unique in
+/// the plan.
 pub fn next_id(index: &PlanIndex, kind: EntityType) -> Option<NextId> {
     let prefix = kind.id_prefix()?;
     let number = |id: &str| id.strip_prefix(prefix)?.strip_prefix('-')?.parse::<u64>().ok();

@@ -1,4 +1,4 @@
-//! The entities of a whole plan, and how one is found.
+//! The index of a whole plan, and lookup in it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use super::entity::{Entity, ParsedFile};
 use super::entity_type::EntityType;
 use crate::project::project_dir::FileEntry;
 
-/// Every file of a plan with what it holds, in depth-first byte order.
+/// The files of a plan with their entities, depth first, the entries of each folder in byte order.
 #[derive(Clone, Debug, Default)]
 pub struct PlanIndex {
     files: Vec<IndexedFile>,
-    /// Id → place of the first entity that has it.
+    /// Id → position of the first entity with it.
     by_id: HashMap<String, usize>,
-    /// By type and the tag's id.
+    /// By type and the id in the tag.
     by_tag_id: PreferredLookup,
-    /// By type and the file's own name.
+    /// By type and the file name without extension.
     by_file_stem: PreferredLookup,
-    /// Places in the order of a listing.
+    /// Positions in the order of a listing.
     listing: Vec<usize>,
 }
 
@@ -29,38 +29,39 @@ pub struct PlanIndex {
 #[derive(Clone, Debug)]
 pub(crate) struct IndexedFile {
     pub entry: FileEntry,
-    /// When it was read; a change in the two seconds before cannot be told from its time stamp.
+    /// When it was read. A change within [`MTIME_RESOLUTION`](crate::limits::MTIME_RESOLUTION) before cannot be seen in
+    /// the modification time.
     pub read_at: SystemTime,
     pub parsed: Arc<ParsedFile>,
-    /// SHA-256 of its text, in hexadecimal; empty where it could not be read.
+    /// SHA-256 of its text, in hexadecimal; empty if it could not be read.
     pub hash: Arc<str>,
 }
 
-/// Which entities an index shows.
+/// Which entities a listing contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexFilter {
     /// Of this type.
     pub kind: Option<EntityType>,
-    /// In this state.
+    /// With this status.
     pub status: Option<String>,
     /// Of this milestone.
     pub milestone: Option<String>,
     /// With this tag.
     pub tag: Option<String>,
-    /// Of this person.
+    /// Of this assignee.
     pub assignee: Option<String>,
 }
 
-/// An id that no entity of the type has.
+/// The type has no entity with this id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntityNotFound {
-    /// The type that was asked for.
+    /// The requested type.
     pub kind: EntityType,
-    /// The id that was asked for.
+    /// The requested id.
     pub id: String,
-    /// The type that has an entity of that id.
+    /// Another type that has an entity with this id.
     pub other_type: Option<EntityType>,
-    /// Up to three ids that it resembles.
+    /// Up to three similar ids.
     pub nearest: Vec<String>,
 }
 
@@ -118,7 +119,7 @@ impl PlanIndex {
         self.files.iter().filter_map(|file| file.parsed.entity.as_ref())
     }
 
-    /// The first entity of an id, whatever its type.
+    /// The first entity with an id, of any type.
     pub fn entity(&self, id: &str) -> Option<&Entity> {
         self.by_id
             .get(id)
@@ -126,23 +127,23 @@ impl PlanIndex {
             .and_then(|file| file.parsed.entity.as_ref())
     }
 
-    /// The place of the first entity of an id among the files.
+    /// The position of the first entity with an id.
     pub(crate) fn index_of(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()
     }
 
-    /// The entity at a place.
+    /// The entity at a position.
     pub(crate) fn entity_at(&self, index: usize) -> Option<&Entity> {
         self.files.get(index).and_then(|file| file.parsed.entity.as_ref())
     }
 
-    /// Whether an id leads anywhere.
+    /// Whether an entity has this id.
     pub fn contains_id(&self, id: &str) -> bool {
         self.by_id.contains_key(id)
     }
 
-    /// The entity of a type by its id: first below `<type>s/`, then below `<type>/`, then anywhere; by the tag's id, or else
-    /// by the exact name of the file.
+    /// The entity of a type by its id: first below `<type>s/`, then below `<type>/`, then anywhere; by the id in the
+    /// tag, or else by the exact name of the file.
     pub fn find(&self, kind: EntityType, id: &str) -> Result<&Entity, EntityNotFound> {
         let of_type = || self.entities().filter(|entity| entity.kind == kind);
         let index = self.by_tag_id.get(kind, id).or_else(|| self.by_file_stem.get(kind, id));
@@ -157,7 +158,7 @@ impl PlanIndex {
         })
     }
 
-    /// The list of entities that have an id: the files of a folder first, then its folders from the last to the first.
+    /// The entities that have an id: the files of a folder first, then its subfolders in reverse order.
     pub fn to_json(&self, filter: &IndexFilter) -> Value {
         let in_listing_order =
             self.listing.iter().filter_map(|&index| self.files[index].parsed.entity.as_ref());
@@ -188,8 +189,8 @@ impl IndexFilter {
     }
 }
 
-/// Of each type and name the place of the entity that lies nearest to where its type belongs: below `<type>s/`, below `<type>/`,
-/// anywhere; of several the first.
+/// For each type and name, the position of the entity that is nearest to the usual folder of its type: below
+/// `<type>s/`, below `<type>/`, anywhere. Among equals the first wins.
 #[derive(Clone, Debug, Default)]
 struct PreferredLookup(HashMap<EntityType, HashMap<String, (u8, usize)>>);
 
@@ -222,7 +223,7 @@ fn file_stem(file: &str) -> &str {
     name.strip_suffix(".md").unwrap_or(name)
 }
 
-/// The original's order of a listing: in each folder the files by name, then the folders by name backwards.
+/// The listing order of the npm package: in each folder the files by name, then the subfolders by name, reversed.
 fn npm_listing_order(a: &str, b: &str) -> std::cmp::Ordering {
     let (mut a, mut b) = (a.split('/').peekable(), b.split('/').peekable());
     loop {

@@ -1,4 +1,4 @@
-//! Reading a plan folder into an index, again and again: what has not changed is not read twice.
+//! Reads a plan folder into an index. Files that have not changed are not read again.
 
 use std::collections::HashMap;
 use std::io;
@@ -7,20 +7,17 @@ use std::time::SystemTime;
 
 use quad_core::canonical::sha256_hex;
 
-use super::entity::{Fault, ParsedFile};
+use super::entity::ParsedFile;
 use super::index::{IndexedFile, PlanIndex};
 use super::parse::parse_file;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::limits::MTIME_RESOLUTION;
-use crate::project::dir_scan::DirScan;
 use crate::project::project_dir::{FileEntry, ProjectDir};
+use crate::project_cache::dir_scan::DirScan;
 
-/// The index of a folder. Files that the previous index knows with the same size and time stamp are taken from there.
-pub fn load(folder: &ProjectDir, previous: Option<&PlanIndex>) -> io::Result<PlanIndex> {
-    Ok(load_with_scan(folder, previous)?.0)
-}
-
-/// The same, and the survey by which to tell whether it still holds.
-pub fn load_with_scan(folder: &ProjectDir, previous: Option<&PlanIndex>) -> io::Result<(PlanIndex, DirScan)> {
+/// The index of a folder, and the scan that tells whether it is still current. A file with the same size and
+/// modification time as in `previous` is not read again.
+pub fn load(folder: &ProjectDir, previous: Option<&PlanIndex>) -> io::Result<(PlanIndex, DirScan)> {
     let (dir_scan, entries) = DirScan::scan(folder)?;
     let previous_files: HashMap<&str, &IndexedFile> = previous
         .into_iter()
@@ -34,7 +31,7 @@ pub fn load_with_scan(folder: &ProjectDir, previous: Option<&PlanIndex>) -> io::
     Ok((PlanIndex::new(files.collect()), dir_scan))
 }
 
-/// Reads a file. If it says what it said before, nothing is scanned again.
+/// Reads a file. With the same hash as before, the previous result is reused.
 fn load_file(folder: &ProjectDir, entry: FileEntry, previous: Option<&IndexedFile>) -> IndexedFile {
     let read_at = SystemTime::now();
     let (parsed, hash) = match folder.read_plan_file(&entry.path) {
@@ -45,19 +42,26 @@ fn load_file(folder: &ProjectDir, entry: FileEntry, previous: Option<&IndexedFil
                 None => (Arc::new(parse_file(&entry.path, &text)), hash),
             }
         }
-        // Gone between the listing and the reading.
+        // The file was deleted after it was listed.
         Ok(None) => (Arc::default(), Arc::from("")),
         Err(error) => {
             let message = format!("the file cannot be read: {error}");
-            let faults = vec![Fault { code: "unreadable-file", line: 1, column: 1, message }];
-            (Arc::new(ParsedFile { entity: None, faults }), Arc::from(""))
+            let diagnostic = Diagnostic {
+                severity: Severity::Error,
+                code: "unreadable-file",
+                file: entry.path.clone(),
+                line: 1,
+                column: 1,
+                message,
+            };
+            (Arc::new(ParsedFile { entity: None, diagnostics: vec![diagnostic] }), Arc::from(""))
         }
     };
     IndexedFile { entry, read_at, parsed, hash }
 }
 
 impl IndexedFile {
-    /// Whether what was read is still what the file holds.
+    /// Whether the file still holds what was read.
     fn is_current(&self, entry: &FileEntry) -> bool {
         let is_settled =
             self.read_at.duration_since(self.entry.modified).is_ok_and(|age| age > MTIME_RESOLUTION);
@@ -90,9 +94,9 @@ mod tests {
             fs::write(path, work(id)).unwrap();
             set_mtime_age(path, 60);
         }
-        let first = load(&folder, None).unwrap();
+        let first = load(&folder, None).unwrap().0;
         fs::write(&new, work("C")).unwrap();
-        let second = load(&folder, Some(&first)).unwrap();
+        let second = load(&folder, Some(&first)).unwrap().0;
         assert!(second.contains_id("A") && second.contains_id("C") && !second.contains_id("B"));
         let parsed_file = |index: &PlanIndex, path: &str| {
             index.files().iter().find(|file| file.entry.path == path).unwrap().parsed.clone()
@@ -107,10 +111,10 @@ mod tests {
         let path = root.path().join("a.md");
         fs::write(&path, work("A")).unwrap();
         let stamp = fs::metadata(&path).unwrap().modified().unwrap();
-        let first = load(&folder, None).unwrap();
+        let first = load(&folder, None).unwrap().0;
         fs::write(&path, work("B")).unwrap();
         fs::File::options().write(true).open(&path).unwrap().set_modified(stamp).unwrap();
-        assert!(load(&folder, Some(&first)).unwrap().contains_id("B"), "same size, same stamp, other text");
+        assert!(load(&folder, Some(&first)).unwrap().0.contains_id("B"), "same size, same stamp, other text");
     }
 
     #[test]
@@ -119,8 +123,8 @@ mod tests {
         fs::write(root.path().join("a.md"), work("A")).unwrap();
         let big = usize::try_from(crate::limits::PLAN_FILE_BYTES_MAX).unwrap() + 1;
         fs::write(root.path().join("big.md"), vec![b' '; big]).unwrap();
-        let index = load(&ProjectDir::new(root.path()), None).unwrap();
+        let index = load(&ProjectDir::new(root.path()), None).unwrap().0;
         assert!(index.contains_id("A"));
-        assert_eq!(index.files()[1].parsed.faults[0].code, "unreadable-file");
+        assert_eq!(index.files()[1].parsed.diagnostics[0].code, "unreadable-file");
     }
 }

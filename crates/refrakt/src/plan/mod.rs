@@ -1,10 +1,9 @@
-//! The plan: Markdown files with one entity each (a specification, a piece of work, a bug, a decision, a milestone), and what
-//! can be said about all of them together.
+//! The plan: Markdown files with one entity each (a specification, a work item, a bug, a decision, a milestone).
 //!
-//! [`scan`](scan::scan) turns one file's text into an [`Entity`]; [`PlanIndex`] holds those of a whole folder; [`status`],
-//! [`next`], [`context`], [`validate`] and [`ids`] are questions to it. Only [`load`] looks at a folder, through
-//! [`ProjectDir`](crate::project::folder::Folder). [`edit`] and [`create`] say what a changed or a new file holds; nothing here
-//! writes it.
+//! [`parse_file`](parse::parse_file) turns one file's text into an [`Entity`]. [`PlanIndex`] holds the entities of a
+//! folder. [`status`], [`next`], [`context`], [`validate`] and [`ids`] answer questions about the index. Only [`load`]
+//! reads a folder, through [`ProjectDir`](crate::project::project_dir::ProjectDir). [`edit`] and [`create`] compute the
+//! new text of a file; nothing in this module writes it.
 
 mod checklist;
 pub mod context;
@@ -22,7 +21,7 @@ pub mod parse;
 pub mod status;
 pub mod validate;
 
-pub use entity::{Criterion, Dependency, Direction, Entity, Fault, ParsedFile, Resolution, ScopedRef};
+pub use entity::{Criterion, Dependency, Direction, Entity, ParsedFile, Resolution, ScopedRef};
 pub use entity_type::EntityType;
 pub use index::{EntityNotFound, IndexFilter, PlanIndex};
-pub use load::{load, load_with_scan};
+pub use load::load;

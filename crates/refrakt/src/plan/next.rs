@@ -1,4 +1,4 @@
-//! What to work on next: tasks that can be started, the most important and then the simplest first.
+//! What to work on next: tasks that can be started, by priority and then by complexity.
 
 use serde_json::{Value, json};
 
@@ -7,21 +7,21 @@ use super::entity::Entity;
 use super::entity_type::{EntityType, complexity_rank, priority_rank};
 use super::index::PlanIndex;
 
-/// Which tasks are wanted.
+/// Which tasks are requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NextFilter {
     /// Of this milestone.
     pub milestone: Option<String>,
     /// With this tag.
     pub tag: Option<String>,
-    /// Of this person.
+    /// Of this assignee.
     pub assignee: Option<String>,
     /// Of this type.
     pub kind: Option<EntityType>,
 }
 
-/// The tasks that can be started: their state says so, and nothing that they wait for is open. Both the plan's status and
-/// its list of next tasks come from here, so that they agree.
+/// The tasks that can be started: their status allows it, and nothing that they depend on is open. The plan's status
+/// and the list of next tasks both use this, so they agree.
 pub fn ready_tasks<'a>(index: &'a PlanIndex) -> Vec<&'a Entity> {
     let dependencies = Dependencies::new(index);
     let mut tasks: Vec<&'a Entity> = index
@@ -35,7 +35,7 @@ pub fn ready_tasks<'a>(index: &'a PlanIndex) -> Vec<&'a Entity> {
     tasks
 }
 
-/// The next tasks that a filter admits.
+/// The next tasks that match a filter.
 pub fn next_tasks<'a>(index: &'a PlanIndex, filter: &NextFilter, count: usize) -> Vec<&'a Entity> {
     ready_tasks(index).into_iter().filter(|entity| filter.matches(entity)).take(count).collect()
 }

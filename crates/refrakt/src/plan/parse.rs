@@ -1,27 +1,28 @@
-//! One file's text → its entity.
+//! Parses one file into its entity.
 //!
-//! The first tag of the plan at the top of the document is the entity. Tags in code blocks are examples: Markdoc would read
-//! them, so they are hidden from it first, byte for byte, and every position stays true.
+//! The first entity tag at the top level of the document is the entity. Tags in code blocks are examples and are not
+//! parsed as tags.
 
 use std::collections::HashSet;
 
 use indexmap::IndexMap;
-use quad_markdoc::{Document, ErrorId, Node, NodeType, Value};
+use quad_markdoc::{Document, ErrorId, Node, NodeType, Options, Value};
 
 use super::checklist;
-use super::entity::{Dependency, Direction, Entity, Fault, ParsedFile, ScopedRef};
+use super::entity::{Dependency, Direction, Entity, ParsedFile, ScopedRef};
 use super::entity_type::{BLOCKED_BY, BLOCKS, EntityType};
+use crate::diagnostic::{Diagnostic, Severity};
 use quad_runes::catalogue::line_and_column;
 
-/// Reads one file.
+/// Parses one file.
 pub fn parse_file(file: &str, text: &str) -> ParsedFile {
-    // A byte order mark is no text, and would keep the first tag from standing alone on its line.
+    // A byte order mark would keep the first tag from standing alone on its line.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if !text.contains("{%") {
         return ParsedFile::default();
     }
     let Some(document) = parse_ignoring_fences(text) else { return ParsedFile::default() };
-    let mut faults = Vec::new();
+    let mut diagnostics = Vec::new();
     let mut entity = None;
     for node in &document.root.children {
         let Some(kind) =
@@ -30,14 +31,21 @@ pub fn parse_file(file: &str, text: &str) -> ParsedFile {
             continue;
         };
         let Some(opening) = node.opening() else {
-            faults.push(broken_opening_fault(text, node, kind));
+            diagnostics.push(broken_opening_diagnostic(file, text, node, kind));
             continue;
         };
         let unclosed = node.errors.iter().any(|error| error.id == ErrorId::MissingClosing);
         if unclosed {
             let (line, column) = line_and_column(text, opening.start as usize);
             let message = format!("this {kind} is never closed; end it with {{% /{kind} %}}");
-            faults.push(Fault { code: "unclosed-tag", line, column, message });
+            diagnostics.push(Diagnostic {
+                severity: Severity::Warning,
+                code: "unclosed-tag",
+                file: file.to_owned(),
+                line,
+                column,
+                message,
+            });
         }
         let end = node
             .closing()
@@ -46,18 +54,18 @@ pub fn parse_file(file: &str, text: &str) -> ParsedFile {
         entity = Some(build_entity(file, kind, node, inner));
         break;
     }
-    ParsedFile { entity, faults }
+    ParsedFile { entity, diagnostics }
 }
 
-/// The tag of a file's entity, with the bytes that each part of it was written with.
+/// The tag of a file's entity, with the source positions of its parts.
 pub(crate) struct EntityTag {
     pub kind: EntityType,
     pub node: Node,
-    /// How many bytes stand before the text that the positions count from: a byte order mark has three.
+    /// Length of the byte order mark, in bytes: the positions of `node` count from behind it.
     pub offset: usize,
 }
 
-/// Finds the tag that [`scan`] reads, for those who change it.
+/// Finds the tag that [`parse_file`] reads, for edits.
 pub(crate) fn find_entity_tag(text: &str) -> Option<EntityTag> {
     let without_bom = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_entity = |node: &Node| node.kind == NodeType::Tag && node.opening().is_some();
@@ -67,42 +75,21 @@ pub(crate) fn find_entity_tag(text: &str) -> Option<EntityTag> {
     Some(EntityTag { kind, node, offset: text.len() - without_bom.len() })
 }
 
-/// Parses a text with the tags in its code blocks hidden. Every position stays that of the text.
+/// Parses a text without the tags in its code blocks, which are examples.
 pub(crate) fn parse_ignoring_fences(text: &str) -> Option<Document> {
-    let document = quad_markdoc::parse(text).ok()?;
-    let mut bytes = Vec::new();
-    for fence in document.root.descendants().filter(|node| node.kind == NodeType::Fence) {
-        // By lines: a tag in the fence that is never closed would stretch its span to the end of the document.
-        let [first, after, ..] = fence.lines[..] else { continue };
-        let start = document.lines.line_start(first).map_or(text.len(), |start| start as usize);
-        let end = document.lines.line_start(after).map_or(text.len(), |start| start as usize);
-        let Some(code) = text.get(start..end) else { continue };
-        for (offset, _) in code.match_indices("{%") {
-            if bytes.is_empty() {
-                bytes = text.as_bytes().to_vec();
-            }
-            // One sign for another of the same length: nothing moves.
-            if let Some(byte) = bytes.get_mut(start + offset + 1) {
-                *byte = b'#';
-            }
-        }
-    }
-    if bytes.is_empty() {
-        return Some(document);
-    }
-    let hidden = String::from_utf8(bytes).ok()?;
-    quad_markdoc::parse(&hidden).ok()
+    let options = Options { tags_in_fences: false, ..Options::default() };
+    quad_markdoc::parse_with(text, &options).ok()
 }
 
-/// A closing tag without its opening one: the last thing before it that looks like one is what cannot be read.
-fn broken_opening_fault(text: &str, closing_tag: &Node, kind: EntityType) -> Fault {
+/// A closing tag without an opening one: reports the last text before it that looks like the opening tag.
+fn broken_opening_diagnostic(file: &str, text: &str, closing_tag: &Node, kind: EntityType) -> Diagnostic {
     let before = text.get(..closing_tag.span.start as usize).unwrap_or(text);
     let mut openings = before.rmatch_indices("{%");
     let looks_like = |at: usize| before[at + 2..].trim_start().starts_with(kind.as_str());
     let offset = openings.find(|(at, _)| looks_like(*at)).map_or(before.len(), |(at, _)| at);
     let (line, column) = line_and_column(text, offset);
     let message = format!("the opening tag of this {kind} cannot be read; check its quotes and attributes");
-    Fault { code: "broken-tag", line, column, message }
+    Diagnostic { severity: Severity::Error, code: "broken-tag", file: file.to_owned(), line, column, message }
 }
 
 fn build_entity(file: &str, kind: EntityType, node: &Node, inner: &str) -> Entity {
@@ -138,7 +125,7 @@ fn build_entity(file: &str, kind: EntityType, node: &Node, inner: &str) -> Entit
     entity
 }
 
-/// References that were met: the id alone (`None`), and with the section that it stood in.
+/// References seen so far: by id (`None`), and by id and section.
 type SeenRefs<'a> = HashSet<(&'a str, Option<Option<&'static str>>)>;
 
 impl Entity {
@@ -164,7 +151,7 @@ impl Entity {
     }
 }
 
-/// Attributes as text. A value that only a renderer knows (a variable, a call) or that is none counts as not written.
+/// Attributes as text. A value that is known only when rendering (a variable, a function) or is null counts as not set.
 fn attribute_texts(node: &Node) -> IndexMap<String, String> {
     let written = node.attributes.iter();
     written.filter_map(|(name, value)| Some((name.to_owned(), scalar_to_string(value)?))).collect()
@@ -194,7 +181,7 @@ pub(crate) fn find_title(node: &Node) -> Option<String> {
     Some(plain_text(heading).trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// The words of a node: its texts and its code.
+/// The text and the inline code of a node.
 fn plain_text(node: &Node) -> String {
     let mut text = String::new();
     for part in node.descendants() {
@@ -264,7 +251,7 @@ mod tests {
             let text = format!("{fence}\n\n{{% work id=\"WORK-1\" %}}\n# T\n\n{fence}\n{{% /work %}}\n");
             let parsed = parse_file("a.md", &text);
             assert_eq!(parsed.entity.as_ref().and_then(Entity::id), Some("WORK-1"), "{text}");
-            assert_eq!(parsed.faults, [], "{text}");
+            assert_eq!(parsed.diagnostics, [], "{text}");
         }
         assert_eq!(parse_file("a.md", "```\n{% work id=\"WORK-1\" %}\n{% /work %}\n```\n").entity, None);
     }
@@ -295,18 +282,22 @@ mod tests {
     }
 
     #[test]
-    fn unclosed_entity_keeps_criteria_and_reports_fault() {
+    fn unclosed_entity_keeps_criteria_and_reports_diagnostic() {
         let parsed = parse_file("a.md", "x\n\n{% work id=\"W\" %}\n# T\n\n- [ ] a\n");
         assert_eq!(parsed.entity.unwrap().criteria.len(), 1);
-        assert_eq!((parsed.faults[0].code, parsed.faults[0].line), ("unclosed-tag", 3));
+        assert_eq!((parsed.diagnostics[0].code, parsed.diagnostics[0].line), ("unclosed-tag", 3));
     }
 
     #[test]
-    fn broken_opening_tag_reports_fault_without_entity() {
+    fn broken_opening_tag_reports_diagnostic_without_entity() {
         for opening in ["{% work id=\"W\" status=\"ready %}", "{% work id=\"W\" status=ready %}"] {
             let parsed = parse_file("a.md", &format!("x\n\n{opening}\n# T\n{{% /work %}}\n"));
             assert_eq!(parsed.entity, None, "{opening}");
-            assert_eq!((parsed.faults[0].code, parsed.faults[0].line), ("broken-tag", 3), "{opening}");
+            assert_eq!(
+                (parsed.diagnostics[0].code, parsed.diagnostics[0].line),
+                ("broken-tag", 3),
+                "{opening}"
+            );
         }
     }
 

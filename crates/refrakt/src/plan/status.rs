@@ -1,4 +1,5 @@
-//! How the plan stands: counts, the current milestone, what is blocked, ready and done, how far each specification is.
+//! The status of the plan: counts, the current milestone, blocked, ready and finished tasks, progress of
+//! specifications.
 
 use std::collections::HashMap;
 
@@ -10,13 +11,13 @@ use super::entity_type::{EntityType, is_done};
 use super::index::PlanIndex;
 use super::next::ready_tasks;
 
-/// Most ready tasks that a status shows; the list of next tasks shows all.
+/// Most ready tasks in the status. The list of next tasks contains all.
 pub const READY_SHOWN_MAX: usize = 5;
 
-/// Most finished tasks that a status shows, the latest first.
+/// Most finished tasks in the status, latest first.
 pub const DONE_SHOWN_MAX: usize = 10;
 
-/// How the plan stands. With a milestone, its progress is shown instead of the current one's.
+/// The status of the plan. A named milestone replaces the current one.
 pub fn plan_status(index: &PlanIndex, milestone: Option<&str>) -> Value {
     let mut status = Map::new();
     if let Some(progress) = milestone_progress(index, milestone) {
@@ -50,13 +51,13 @@ fn title_or_empty(entity: &Entity) -> &str {
     entity.title.as_deref().unwrap_or_default()
 }
 
-/// Work first, then bugs: the order in which tasks are listed.
+/// Work items first, then bugs: the order of all task lists.
 fn tasks(index: &PlanIndex) -> impl Iterator<Item = &Entity> {
     let tasks_of_kind = |kind: EntityType| index.entities().filter(move |entity| entity.kind == kind);
     tasks_of_kind(EntityType::Work).chain(tasks_of_kind(EntityType::Bug))
 }
 
-/// Progress of a milestone by name, or of the first that is active.
+/// The progress of a milestone by name, or of the first active one.
 pub fn milestone_progress(index: &PlanIndex, name: Option<&str>) -> Option<Value> {
     let mut milestones = index.entities().filter(|entity| entity.kind == EntityType::Milestone);
     let milestone = milestones.find(|entity| match name {
@@ -86,7 +87,7 @@ fn count_by_status(index: &PlanIndex, kind: EntityType) -> Value {
     json!({ "total": by_status.values().sum::<usize>(), "byStatus": by_status })
 }
 
-/// Tasks whose state says that they are blocked, with what they refer to that is not achieved.
+/// Tasks with the status blocked, with the references that are not achieved.
 fn blocked_tasks(index: &PlanIndex) -> Value {
     tasks(index)
         .filter(|task| task.status() == "blocked")
@@ -104,7 +105,7 @@ fn blocked_tasks(index: &PlanIndex) -> Value {
         .collect()
 }
 
-/// Finished tasks that say how they ended, the latest first; those without a date last.
+/// Finished tasks with a resolution, latest first, those without a date last.
 fn done_tasks(index: &PlanIndex) -> Value {
     let mut tasks_done: Vec<_> = tasks(index)
         .filter(|task| is_done(task.status()))
@@ -125,7 +126,7 @@ fn done_tasks(index: &PlanIndex) -> Value {
     entries.collect()
 }
 
-/// Specifications that tasks carry out, with those tasks and their pull requests.
+/// Specifications that have tasks, with the tasks and their pull requests.
 fn spec_rollups(index: &PlanIndex) -> Value {
     let mut by_spec: HashMap<&str, Vec<&Entity>> = HashMap::new();
     for task in tasks(index) {

@@ -1,4 +1,4 @@
-//! What is wrong with a plan: one rule a function, in the order in which they are reported.
+//! Validation of a plan: one function per rule, in the order in which issues are reported.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,61 +8,40 @@ use super::dependencies::Dependencies;
 use super::entity::Entity;
 use super::entity_type::{EntityType, is_done};
 use super::index::PlanIndex;
+use crate::diagnostic::Severity;
 
-/// How bad an issue is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
-    /// The plan says something that cannot be.
-    Error,
-    /// It says something that is probably not meant.
-    Warning,
-    /// It could say more.
-    Info,
-}
-
-impl Severity {
-    /// The spelling in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Info => "info",
-        }
-    }
-}
-
-/// One thing that is wrong.
+/// One issue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
-    /// How bad it is.
+    /// How serious it is.
     pub severity: Severity,
-    /// A stable word for it.
+    /// A stable code; the key `type` in JSON.
     pub kind: &'static str,
-    /// The entity that it is about: its id, or its file.
+    /// The entity concerned: its id, or its file.
     pub source: String,
     /// The file.
     pub file: String,
-    /// Line and column, where the issue is at one place.
+    /// Line and column, if the issue has a position.
     pub position: Option<(usize, usize)>,
-    /// The other thing that it is about.
+    /// The other entity or value concerned.
     pub target: Option<String>,
     /// One sentence.
     pub message: String,
 }
 
-/// Everything that is wrong with a plan.
+/// The result of a validation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validation {
-    /// How many entities were looked at.
+    /// How many entities were checked.
     pub scanned: usize,
-    /// What was found.
+    /// The issues.
     pub issues: Vec<Issue>,
 }
 
-/// Looks for everything that is wrong. Strictly, a warning is an error.
+/// Checks a plan. With `strict`, a warning is an error.
 pub fn validate(index: &PlanIndex, strict: bool) -> Validation {
     let mut validator = Validator { index, issues: Vec::new() };
-    validator.check_faults();
+    validator.check_files();
     validator.check_references();
     validator.check_duplicate_ids();
     validator.check_values();
@@ -90,7 +69,7 @@ impl Validation {
         self.issues.iter().filter(|issue| issue.severity == severity).count()
     }
 
-    /// What a command that validates ends with: 1 where there is an error.
+    /// The exit code of a command that validates: 1 if there is an error.
     pub fn exit_code(&self) -> u8 {
         u8::from(self.count(Severity::Error) > 0)
     }
@@ -162,21 +141,20 @@ impl Validator<'_> {
         self.add(Severity::Warning, kind, entity, target, message);
     }
 
-    /// Tags and files that cannot be read as they were meant.
-    fn check_faults(&mut self) {
+    /// Tags and files that cannot be parsed.
+    fn check_files(&mut self) {
         for file in self.index.files() {
             let source = file.parsed.entity.as_ref().map_or(&file.entry.path, |entity| &entity.file);
             let label = file.parsed.entity.as_ref().map_or(source.as_str(), Entity::label);
-            for fault in &file.parsed.faults {
-                let is_unclosed = fault.code == "unclosed-tag";
+            for diagnostic in &file.parsed.diagnostics {
                 self.issues.push(Issue {
-                    severity: if is_unclosed { Severity::Warning } else { Severity::Error },
-                    kind: fault.code,
+                    severity: diagnostic.severity,
+                    kind: diagnostic.code,
                     source: label.to_owned(),
-                    file: file.entry.path.clone(),
-                    position: Some((fault.line, fault.column)),
+                    file: diagnostic.file.clone(),
+                    position: Some((diagnostic.line, diagnostic.column)),
                     target: None,
-                    message: fault.message.clone(),
+                    message: diagnostic.message.clone(),
                 });
             }
         }
@@ -198,7 +176,7 @@ impl Validator<'_> {
             let Some(first) = self.index.entity(id).filter(|first| !std::ptr::eq(*first, entity)) else {
                 continue;
             };
-            let message = format!("{id} is taken: {} defines it first", first.file);
+            let message = format!("{id} is already defined in {}", first.file);
             self.error("duplicate-id", entity, Some(&first.file), message);
         }
     }
@@ -243,13 +221,12 @@ impl Validator<'_> {
             if entity.kind == EntityType::Spec {
                 match entity.attribute("released-in").map(str::trim).filter(|release| !release.is_empty()) {
                     None if entity.status() == "shipped" => {
-                        let message =
-                            format!("{label} has shipped, but released-in does not say with which version");
+                        let message = format!("{label} has shipped, but released-in is not set");
                         self.error("shipped-without-release", entity, None, message);
                     }
                     Some(release) if !is_version(release) => {
                         let message = format!(
-                            "{label} was released in {release:?}, which is no version such as v1.2.3"
+                            "{label} was released in {release:?}, which is not a version such as v1.2.3"
                         );
                         self.error("invalid-released-in", entity, Some(release), message);
                     }
@@ -264,13 +241,11 @@ impl Validator<'_> {
             let label = entity.label();
             match entity.attribute("supersedes").map(str::trim).filter(|id| !id.is_empty()) {
                 None if entity.status() == "superseded" => {
-                    let message =
-                        format!("{label} gave way to something else, but supersedes does not say to what");
+                    let message = format!("{label} is superseded, but supersedes is not set");
                     self.warn("superseded-without-target", entity, None, message);
                 }
                 Some(id) if !self.index.contains_id(id) => {
-                    let message =
-                        format!("{label} says that it supersedes {id:?}, which no file of the plan defines");
+                    let message = format!("{label} supersedes {id:?}, which no file of the plan defines");
                     self.warn("broken-supersedes", entity, Some(id), message);
                 }
                 _ => {}
@@ -307,8 +282,7 @@ impl Validator<'_> {
     fn check_cycles(&mut self) {
         for cycle in Dependencies::new(self.index).cycles() {
             let Some(entity) = cycle.first().and_then(|id| self.index.entity(id)) else { continue };
-            let message =
-                format!("these wait for one another in a ring: {} → {}", cycle.join(" → "), entity.label());
+            let message = format!("dependency cycle: {} → {}", cycle.join(" → "), entity.label());
             self.error("circular-dependency", entity, None, message);
         }
     }
@@ -348,7 +322,7 @@ impl Validator<'_> {
             let name = milestone.id().unwrap_or_default();
             for task in open.get(name).into_iter().flatten() {
                 let (label, status) = (task.label(), task.status());
-                let message = format!("the milestone {name} is complete, yet its {label} is {status}");
+                let message = format!("the milestone {name} is complete, but its {label} is {status}");
                 self.warn("complete-milestone-open-item", milestone, Some(label), message);
             }
         }
@@ -358,16 +332,16 @@ impl Validator<'_> {
         for entity in self.index.entities().filter(|entity| entity.kind.is_task()) {
             let (label, status) = (entity.label(), entity.status());
             if is_done(status) && entity.resolution.is_none() {
-                let message = format!("{label} is {status}, but no section Resolution says how it ended");
+                let message = format!("{label} is {status}, but has no section Resolution");
                 self.add(Severity::Info, "done-without-resolution", entity, None, message);
             }
             if entity.resolution.is_some() && !entity.kind.is_terminal(status) {
-                let message = format!("{label} says how it ended, yet its status is {status:?}");
+                let message = format!("{label} has a resolution, but its status is {status:?}");
                 self.warn("resolution-not-done", entity, None, message);
             }
             if entity.resolution_count > 1 {
                 let count = entity.resolution_count;
-                let message = format!("{label} says {count} times how it ended; keep one section Resolution");
+                let message = format!("{label} has {count} sections called Resolution; keep one");
                 self.warn("multiple-resolutions", entity, None, message);
             }
         }
@@ -383,7 +357,7 @@ impl Validator<'_> {
             match id_prefix_of_file(name) {
                 Some(other) => {
                     let message =
-                        format!("the file of {id} is named after {other}; give it the name of its own id");
+                        format!("the file of {id} is named after {other}; rename it to begin with {id}-");
                     self.warn("filename-id-mismatch", entity, None, message);
                 }
                 None => {
@@ -395,7 +369,7 @@ impl Validator<'_> {
     }
 }
 
-/// `WORK-019-types.md` → `WORK-019`; none for a name that begins with no id.
+/// `WORK-019-types.md` → `WORK-019`; `None` if the name does not begin with an id.
 fn id_prefix_of_file(name: &str) -> Option<&str> {
     let prefixes = EntityType::ALL.into_iter().filter_map(EntityType::id_prefix);
     let rest = prefixes.filter_map(|prefix| name.strip_prefix(prefix)?.strip_prefix('-')).next()?;
@@ -414,7 +388,7 @@ fn is_pull_request(text: &str) -> bool {
     })
 }
 
-/// `v1.2.3` or `1.2.3`, with what semantic versions may add.
+/// `v1.2.3` or `1.2.3`, with an optional pre-release and build part.
 fn is_version(text: &str) -> bool {
     let text = text.strip_prefix('v').unwrap_or(text);
     let plain = text.split(['-', '+']).next().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Writing files of the project, each whole or not at all.
+//! Atomic writes of project files.
 //!
-//! A new text is written beside its place and put to disk; only then, in one step, does it take the place of the old one. Whoever
-//! reads meanwhile has the old text or the new. One process at a time writes: the plan folder itself is the lock. Editors do not
-//! know of the lock, so the old text is compared once more right before it is replaced.
+//! A new text is written to a temporary file beside the target and synced, then renamed over the target. A concurrent
+//! reader sees the old or the new text. One process at a time writes: the lock is a file lock on the plan folder.
+//! Editors do not take the lock, so the old text is compared once more right before the rename.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
@@ -17,22 +17,22 @@ use super::project_dir::ProjectDir;
 /// How long to wait for another process that writes.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// How often to look whether it has finished.
+/// How often to try the lock.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The right to write below a folder, until it is dropped or the process ends.
+/// An exclusive lock on a folder, held until it is dropped or the process ends.
 #[derive(Debug)]
 pub struct WriteLock {
     _folder: File,
 }
 
 impl WriteLock {
-    /// Waits for the right to write. `None` if another process keeps it.
+    /// Waits for the lock. `None` if another process keeps it for 5 seconds.
     pub fn acquire(folder: &ProjectDir) -> io::Result<Option<WriteLock>> {
         WriteLock::acquire_within(folder, LOCK_WAIT_MAX)
     }
 
-    /// The right to write, if nobody has it this moment.
+    /// Takes the lock if it is free.
     pub fn try_acquire(folder: &ProjectDir) -> io::Result<Option<WriteLock>> {
         WriteLock::acquire_within(folder, Duration::ZERO)
     }
@@ -51,26 +51,26 @@ impl WriteLock {
     }
 }
 
-/// A text on disk that waits to take its place.
+/// A text in a temporary file, ready to replace its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StagedFile {
-    /// Where it belongs, below the folder.
+    /// The target, relative to the folder.
     pub file: String,
-    /// Where it waits.
+    /// The temporary file.
     pub temp_path: PathBuf,
-    /// SHA-256 of the text that it replaces; none for a file that is new.
+    /// SHA-256 of the text that it replaces; `None` for a new file.
     pub before_hash: Option<String>,
-    /// SHA-256 of it.
+    /// SHA-256 of the new text.
     pub after_hash: String,
     target: PathBuf,
 }
 
-/// Why a text did not take its place.
+/// Why a file was not replaced.
 #[derive(Debug)]
 pub enum CommitError {
-    /// The file is no longer what it was: somebody saved it meanwhile, or made one of that name.
+    /// The target has changed since it was read, or was created in the meantime.
     Changed,
-    /// The file system refused.
+    /// The file system returned an error.
     Failed(io::Error),
 }
 
@@ -83,7 +83,7 @@ impl From<io::Error> for CommitError {
     }
 }
 
-/// Writes a text beside its place, through to the disk. `before` is the hash of what it replaces.
+/// Writes and syncs a temporary file beside the target. `before_hash` is the hash of the text that it replaces.
 pub fn stage(
     folder: &ProjectDir,
     file: &str,
@@ -97,12 +97,12 @@ pub fn stage(
     if before_hash.is_none() {
         fs::create_dir_all(parent)?;
     }
-    // A folder that is a link would lead out.
+    // A folder that is a symbolic link could lead out of the project.
     if !parent.canonicalize()?.starts_with(folder.root().canonicalize()?) {
         return Err(outside_error());
     }
     let name = target.file_name().and_then(|name| name.to_str()).ok_or_else(outside_error)?;
-    // Hidden, and no Markdown by its name, so that nothing takes it for a part of the plan.
+    // Hidden and without a Markdown extension, so that no listing takes it for a part of the plan.
     let unique = quad_core::id::ulid().map_err(io::Error::other)?;
     let temp_path = parent.join(format!(".{name}.{unique}.tmp"));
     let mut temp_file = File::options().write(true).create_new(true).open(&temp_path)?;
@@ -121,7 +121,7 @@ pub fn stage(
 }
 
 impl StagedFile {
-    /// Takes its place.
+    /// Replaces the target.
     pub fn commit(&self) -> Result<(), CommitError> {
         match &self.before_hash {
             Some(before_hash) => {
@@ -131,25 +131,25 @@ impl StagedFile {
                 fs::rename(&self.temp_path, &self.target)?;
             }
             None => {
-                // Unlike a renaming, a second name never takes the place of a file that is there.
+                // Unlike a rename, a hard link never replaces an existing file.
                 fs::hard_link(&self.temp_path, &self.target)?;
                 let _ = fs::remove_file(&self.temp_path);
             }
         }
-        // The new name is on disk only when its folder is.
+        // The new name is durable only after the folder is synced.
         if let Some(folder) = self.target.parent().and_then(|parent| File::open(parent).ok()) {
             let _ = folder.sync_all();
         }
         Ok(())
     }
 
-    /// Gives up. What waits is taken away.
+    /// Removes the temporary file.
     pub fn discard(&self) {
         let _ = fs::remove_file(&self.temp_path);
     }
 }
 
-/// SHA-256 of a file, in hexadecimal; none where there is no file.
+/// SHA-256 of a file, in hexadecimal; `None` if there is no such file.
 pub fn file_hash(path: &Path) -> io::Result<Option<String>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(sha256_hex(&bytes))),

@@ -1,33 +1,36 @@
-//! `refrakt.config.json`: three shapes, one meaning.
+//! Parses `refrakt.config.json`, which has three shapes.
 //!
-//! Several sites stand under `sites`, one under `site`, and old files have one site's keys at the top. What is wrong is
-//! reported with line and column; what is right keeps working.
+//! Several sites are under `sites`, one under `site`, and old files have the keys of one site at the top. Errors are
+//! reported with line and column; the valid parts are used.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::json_position::key_position;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::limits::{PLUGINS_MAX, SITES_MAX};
 use quad_runes::catalogue::{RunePreferences, line_and_column};
 
-/// What a configuration says.
+/// A parsed configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
-    /// How it was written.
+    /// Whether the file is a JSON object. Otherwise the configuration is empty and has one problem.
+    pub is_usable: bool,
+    /// Its shape.
     pub shape: ConfigShape,
     /// The sites by name, in the order of the file.
     pub sites: IndexMap<String, SiteConfig>,
-    /// `plan.dir`, if it was said.
+    /// `plan.dir`, if set.
     pub plan_dir: Option<String>,
     /// Plugins named at the top.
     pub plugins: Vec<String>,
-    /// Whether any list of plugins was written, which then is the whole truth.
+    /// Whether the file has any list of plugins. If so, dependencies are not searched for plugins.
     pub has_plugin_list: bool,
-    /// What is wrong or old.
-    pub problems: Vec<ConfigProblem>,
+    /// Errors and deprecated parts.
+    pub problems: Vec<Diagnostic>,
 }
 
-/// How a configuration was written.
+/// The shape of a configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConfigShape {
     /// No site at all.
@@ -37,7 +40,7 @@ pub enum ConfigShape {
     Plural,
     /// `site`.
     Singular,
-    /// One site's keys at the top.
+    /// The keys of one site at the top.
     Flat,
 }
 
@@ -48,28 +51,13 @@ pub struct SiteConfig {
     pub plugins: Vec<String>,
     /// Preferences and aliases.
     pub rules: RunePreferences,
-    /// Runes of the project's own that are code: name → module.
+    /// Runes of the project that are code: name and module.
     pub local_runes: Vec<(String, String)>,
-    /// Folder of the pages, relative to the configuration.
+    /// Content folder, relative to the configuration.
     pub content_dir: Option<String>,
 }
 
-/// Something wrong or old in a configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigProblem {
-    /// File that it is in, relative to the project.
-    pub file: String,
-    /// Line, counted from 1.
-    pub line: usize,
-    /// Column, counted from 1.
-    pub column: usize,
-    /// One sentence.
-    pub message: String,
-    /// Whether something was ignored because of it; otherwise it is advice.
-    pub is_error: bool,
-}
-
-/// Keys of a site. Any of these at the top makes a flat configuration; a plan and plugins alone do not.
+/// Keys of a site. Any of these at the top makes the shape flat; a plan or plugins alone do not.
 const SITE_KEYS: [&str; 12] = [
     "contentDir",
     "theme",
@@ -85,36 +73,33 @@ const SITE_KEYS: [&str; 12] = [
     "siteName",
 ];
 
-/// The name of a site that has none.
+/// The name of a site without a name.
 pub const DEFAULT_SITE_NAME: &str = "main";
 
 impl Config {
-    /// Reads a configuration. A text that is no JSON object gives an empty configuration with one problem.
+    /// Parses a configuration.
     pub fn parse(file: &str, text: &str) -> Config {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut parser = ConfigParser { file, text, config: Config::default() };
         match serde_json::from_str::<Value>(text) {
-            Ok(Value::Object(root)) => parser.parse_root(&root),
+            Ok(Value::Object(root)) => {
+                parser.config.is_usable = true;
+                parser.parse_root(&root);
+            }
             Ok(_) => parser.add_error(&[], "the configuration must be a JSON object".into()),
             Err(error) => {
-                // The reader's own place in words is dropped: line and column are fields of their own.
+                // serde_json appends the position, which has fields of its own here.
                 let message = error.to_string();
                 let message = message.split(" at line ").next().unwrap_or_default().to_owned();
                 let (line, column) = (error.line().max(1), error.column().max(1));
-                let problem = ConfigProblem { file: file.into(), line, column, message, is_error: true };
+                let problem = config_error(file, line, column, message);
                 parser.config.problems.push(problem);
             }
         }
         parser.config
     }
 
-    /// Whether the text could be used at all.
-    pub fn is_readable(text: &str) -> bool {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        serde_json::from_str::<Map<String, Value>>(text).is_ok()
-    }
-
-    /// Every plugin that is named anywhere, each once: the top's first, then site by site.
+    /// Every plugin that is named anywhere, each once: those at the top first, then site by site.
     pub fn all_plugins(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         let candidates = self.plugins.iter().chain(self.sites.values().flat_map(|site| &site.plugins));
@@ -126,13 +111,19 @@ impl Config {
         names
     }
 
-    /// The plugins that `detect` shows for the project as a whole: those of the only site, or those named at the top.
+    /// The plugins that `detect` shows for the project: those of the only site, or those named at the top.
     pub fn listed_plugins(&self) -> &[String] {
         match self.sites.first() {
             Some((_, site)) if self.sites.len() == 1 => &site.plugins,
             _ => &self.plugins,
         }
     }
+}
+
+/// An error in the configuration file.
+pub(super) fn config_error(file: &str, line: usize, column: usize, message: String) -> Diagnostic {
+    let file = file.to_owned();
+    Diagnostic { severity: Severity::Error, code: "invalid-config", file, line, column, message }
 }
 
 struct ConfigParser<'a> {
@@ -142,15 +133,15 @@ struct ConfigParser<'a> {
 }
 
 impl ConfigParser<'_> {
-    fn add_problem(&mut self, path: &[&str], message: String, is_error: bool) {
+    fn add_problem(&mut self, path: &[&str], message: String, severity: Severity) {
         let (line, column) =
             if path.is_empty() { line_and_column(self.text, 0) } else { key_position(self.text, path) };
-        let problem = ConfigProblem { file: self.file.into(), line, column, message, is_error };
-        self.config.problems.push(problem);
+        let error = config_error(self.file, line, column, message);
+        self.config.problems.push(Diagnostic { severity, ..error });
     }
 
     fn add_error(&mut self, path: &[&str], message: String) {
-        self.add_problem(path, message, true);
+        self.add_problem(path, message, Severity::Error);
     }
 
     fn parse_root(&mut self, root: &Map<String, Value>) {
@@ -188,8 +179,8 @@ impl ConfigParser<'_> {
                 self.config.shape = ConfigShape::Flat;
                 self.add_problem(
                     &[key],
-                    "keys of a site at the top are an old form; put them under `site`".into(),
-                    false,
+                    "keys of a site at the top are deprecated; move them under `site`".into(),
+                    Severity::Warning,
                 );
                 self.parse_site(DEFAULT_SITE_NAME, &Value::Object(root.clone()), &[]);
             }
@@ -199,7 +190,7 @@ impl ConfigParser<'_> {
         }
     }
 
-    /// The only site also has what is named at the top.
+    /// If there is only one site, it also gets the plugins named at the top.
     fn inherit_plugins(&mut self) {
         let inherited = self.config.plugins.clone();
         if let Some(site) = self.config.sites.get_mut(DEFAULT_SITE_NAME) {
@@ -230,14 +221,18 @@ impl ConfigParser<'_> {
         self.config.sites.insert(name.to_owned(), config);
     }
 
-    /// `plugins`, then what the older `packages` adds.
+    /// The values of `plugins`, then those of the older key `packages`.
     fn parse_plugins(&mut self, object: &Map<String, Value>, path: &[&str]) -> Vec<String> {
         let mut plugins: Vec<String> = Vec::new();
         for key in ["plugins", "packages"] {
             let key_path = [path, &[key]].concat();
             let Some(value) = object.get(key).filter(|value| !value.is_null()) else { continue };
             if key == "packages" {
-                self.add_problem(&key_path, "`packages` is the old name of `plugins`".into(), false);
+                self.add_problem(
+                    &key_path,
+                    "`packages` is the old name of `plugins`".into(),
+                    Severity::Warning,
+                );
             }
             let Some(names) = value.as_array() else {
                 self.add_error(&key_path, format!("`{key}` must be a list of package names"));
@@ -267,7 +262,7 @@ impl ConfigParser<'_> {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) if !text.trim().is_empty() => Some(text.clone()),
             Some(_) => {
-                self.add_error(&[path, &[key]].concat(), format!("`{key}` must be a text"));
+                self.add_error(&[path, &[key]].concat(), format!("`{key}` must be a string"));
                 None
             }
         }
@@ -289,7 +284,7 @@ impl ConfigParser<'_> {
                 Some(value) => pairs.push((name.clone(), value.to_owned())),
                 None => {
                     let entry_path = [key_path.as_slice(), &[name.as_str()]].concat();
-                    self.add_error(&entry_path, format!("`runes.{key}.{name}` must be a text"));
+                    self.add_error(&entry_path, format!("`runes.{key}.{name}` must be a string"));
                 }
             }
         }
@@ -297,7 +292,7 @@ impl ConfigParser<'_> {
     }
 }
 
-/// Whether a name is that of an npm package, and so is safe as a path below `node_modules`.
+/// Whether a name is a valid npm package name, and so safe as a path below `node_modules`.
 pub(crate) fn is_package_name(name: &str) -> bool {
     let is_valid_part = |part: &str| {
         !part.is_empty()
@@ -345,14 +340,14 @@ mod tests {
         }
         assert!(plural.problems.is_empty() && singular.problems.is_empty());
         assert_eq!(flat.problems.len(), 1);
-        assert!(!flat.problems[0].is_error);
+        assert_eq!(flat.problems[0].severity, Severity::Warning);
     }
 
     #[test]
     fn config_with_only_plan_has_no_site() {
         let config = parse(r#"{"plan": {"dir": "docs/planning"}, "plugins": ["@refrakt-md/plan"]}"#);
         assert_eq!((config.sites.len(), config.plan_dir.as_deref()), (0, Some("docs/planning")));
-        assert_eq!(parse("{}"), Config::default());
+        assert_eq!(parse("{}"), Config { is_usable: true, ..Config::default() });
     }
 
     #[test]
@@ -387,9 +382,9 @@ mod tests {
         assert_eq!(
             problems(&config),
             [
-                (2, 11, "`dir` must be a text"),
+                (2, 11, "`dir` must be a string"),
                 (4, 12, "\"../b\" is not the name of a package"),
-                (4, 59, "`runes.prefer.x` must be a text"),
+                (4, 59, "`runes.prefer.x` must be a string"),
                 (5, 3, "site blog must be an object"),
             ]
         );

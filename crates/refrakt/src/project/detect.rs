@@ -1,55 +1,57 @@
-//! Detection: looking at a folder once and saying what project it is.
+//! Detects what project a folder is.
 //!
-//! Reading only. A broken configuration, a broken description of runes or a missing package is reported beside what works.
+//! Reads only. A broken configuration, a broken rune description or a missing package is reported as a problem, and the
+//! rest is used.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::config::{Config, ConfigProblem, is_package_name};
-use super::fs_dependencies::FsDependencies;
+use super::config::{Config, config_error, is_package_name};
 use super::plugin::{Plugin, PluginRunes, PluginSource};
 use super::project_dir::ProjectDir;
 use super::site::{self, Site, SiteError};
 use super::{CONFIG_FILE, PLAN_DIR};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::limits::PLUGINS_MAX;
+use crate::project_cache::fs_dependencies::FsDependencies;
 use quad_runes::catalogue::{CORE, Catalogue, LOCAL, Package, RUNES_FILE, builtin};
 
-/// What a folder is, at one moment.
+/// The project in a folder, at one time.
 #[derive(Clone, Debug)]
 pub struct Project {
     /// The folder.
     pub root: String,
-    /// The configuration, where there is one that can be used.
+    /// The configuration, if there is a usable one.
     pub config: Option<Config>,
-    /// The plan folder, where one is configured or there.
+    /// The plan folder, if it is configured or exists.
     pub plan: Option<PlanDir>,
     /// The sites with their runes.
     pub sites: Vec<Site>,
-    /// Plugins that the configuration names or the dependencies hold.
+    /// Plugins that the configuration names, or that are found in the dependencies.
     pub plugins: Vec<Plugin>,
-    /// What is wrong, in any file.
-    pub problems: Vec<ConfigProblem>,
+    /// Problems of all files.
+    pub problems: Vec<Diagnostic>,
 }
 
-/// Where the plan lies.
+/// The plan folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanDir {
     /// Path below the project's folder.
     pub dir: String,
-    /// Whether it is there.
+    /// Whether it exists.
     pub exists: bool,
-    /// Markdown files below it.
+    /// How many Markdown files are below it.
     pub file_count: usize,
 }
 
-/// Looks at a folder.
+/// Detects the project in a folder.
 pub fn detect(root: &Path) -> Project {
     detect_in(root, &ProjectDir::new(root))
 }
 
-/// Looks at a folder and notes what was looked at.
+/// Detects the project in a folder and records every path that the result depends on.
 pub fn detect_recording(root: &Path) -> (Project, FsDependencies) {
     let dependencies = FsDependencies::new();
     (detect_in(root, &ProjectDir::recording(root, dependencies.clone())), dependencies)
@@ -67,43 +69,31 @@ fn detect_in(root: &Path, folder: &ProjectDir) -> Project {
     Project { root: root.display().to_string(), config, plan, sites, plugins, problems }
 }
 
-/// The configuration, if it can be used; its problems in any case.
-fn read_config(folder: &ProjectDir, problems: &mut Vec<ConfigProblem>) -> Option<Config> {
+/// The configuration, if it is usable. Its problems are added in any case.
+fn read_config(folder: &ProjectDir, problems: &mut Vec<Diagnostic>) -> Option<Config> {
     let text = match folder.read_small_file(CONFIG_FILE) {
         Ok(text) => text?,
         Err(error) => {
             let message = format!("the file cannot be read: {error}");
-            problems.push(ConfigProblem {
-                file: CONFIG_FILE.into(),
-                line: 1,
-                column: 1,
-                message,
-                is_error: true,
-            });
+            problems.push(config_error(CONFIG_FILE, 1, 1, message));
             return None;
         }
     };
     let mut config = Config::parse(CONFIG_FILE, &text);
     problems.append(&mut config.problems);
-    Config::is_readable(&text).then_some(config)
+    config.is_usable.then_some(config)
 }
 
 fn find_plan(
     folder: &ProjectDir,
     config: Option<&Config>,
-    problems: &mut Vec<ConfigProblem>,
+    problems: &mut Vec<Diagnostic>,
 ) -> Option<PlanDir> {
     let configured = config.and_then(|config| config.plan_dir.as_deref());
     let dir = configured.unwrap_or(PLAN_DIR);
     let Some(path) = folder.join_checked(dir) else {
         let message = format!("the plan folder {dir} lies outside the project and is not read");
-        problems.push(ConfigProblem {
-            file: CONFIG_FILE.into(),
-            line: 1,
-            column: 1,
-            message,
-            is_error: true,
-        });
+        problems.push(config_error(CONFIG_FILE, 1, 1, message));
         return None;
     };
     let exists = folder.has_dir(dir);
@@ -116,18 +106,20 @@ fn find_plan(
     Some(PlanDir { dir: dir.join("/"), exists, file_count })
 }
 
-/// The description of runes in a folder below the project's; none where there is no such file.
-fn read_runes(folder: &ProjectDir, package_dir: &str, name: &str) -> Option<Result<Package, ConfigProblem>> {
+/// The rune description of a folder below the project; `None` if there is no such file.
+fn read_runes(folder: &ProjectDir, package_dir: &str, name: &str) -> Option<Result<Package, Diagnostic>> {
     let file =
         if package_dir.is_empty() { RUNES_FILE.to_owned() } else { format!("{package_dir}/{RUNES_FILE}") };
-    let problem =
-        |line, column, message| ConfigProblem { file: file.clone(), line, column, message, is_error: true };
+    let problem = |line, column, message| Diagnostic {
+        code: "invalid-runes",
+        ..config_error(&file, line, column, message)
+    };
     let source = match folder.read_small_file(&file) {
         Ok(source) => source?,
         Err(error) => return Some(Err(problem(1, 1, format!("the file cannot be read: {error}")))),
     };
     let package = Package::parse(&file, &source, name).map(|mut package| {
-        // The folder decides whose runes these are, not what the file calls itself: nobody may pass for another package.
+        // The folder name decides: a package may not claim the name of another one.
         if package.name != name {
             package.name = name.to_owned();
             package.runes.values_mut().for_each(|rune| rune.package = name.to_owned());
@@ -140,7 +132,7 @@ fn read_runes(folder: &ProjectDir, package_dir: &str, name: &str) -> Option<Resu
     )
 }
 
-/// The plugins: those that the configuration names, or else those among the dependencies that bring runes.
+/// The plugins: those that the configuration names, or else the dependencies that contain runes.
 fn find_plugins(folder: &ProjectDir, config: Option<&Config>) -> Vec<Plugin> {
     let (names, source): (Vec<String>, PluginSource) = match config {
         Some(config) if config.has_plugin_list => {
@@ -160,7 +152,7 @@ fn find_plugins(folder: &ProjectDir, config: Option<&Config>) -> Vec<Plugin> {
     });
     match source {
         PluginSource::Config => plugins.collect(),
-        // Most dependencies have nothing to do with runes.
+        // Most dependencies contain no runes.
         PluginSource::DependencyScan => plugins.filter(|plugin| plugin.package().is_some()).collect(),
     }
 }
@@ -171,7 +163,7 @@ fn installed_version(folder: &ProjectDir, package_dir: &str) -> Option<String> {
     manifest["version"].as_str().map(str::to_owned)
 }
 
-/// Names of the dependencies, and of the official packages that lie in `node_modules`.
+/// Names of the dependencies, and of the official packages in `node_modules`.
 fn dependency_names(folder: &ProjectDir) -> Vec<String> {
     let manifest = folder.read_small_file("package.json").ok().flatten();
     let manifest: Value = manifest.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
@@ -213,19 +205,19 @@ fn build_site(
 }
 
 impl Project {
-    /// The site that a caller means: the one it names, or the only one.
+    /// The site that a caller selects: by name, or the only one.
     pub fn site(&self, name: Option<&str>) -> Result<&Site, SiteError> {
         site::select_site(&self.sites, name)
     }
 
-    /// The plan folder, where it is there.
+    /// The plan folder, if it exists.
     pub fn plan_dir(&self) -> Option<ProjectDir> {
         let plan = self.plan.as_ref().filter(|plan| plan.exists)?;
         ProjectDir::new(&self.root).join_checked(&plan.dir).map(ProjectDir::new)
     }
 
-    /// What `refrakt://detect` says. The first five keys are the original's; what it has no word for follows where there is
-    /// something to say.
+    /// The answer of `refrakt://detect`. The first five keys are those of the npm package; ours follow, each only if it
+    /// has a value.
     pub fn to_json(&self) -> Value {
         let absolute_path = |path: &str| Path::new(&self.root).join(path).display().to_string();
         let plan = self
@@ -246,8 +238,10 @@ impl Project {
         detected.insert("site".into(), json!(site));
         detected.insert("plugins".into(), json!(commands));
         detected.insert("configSource".into(), json!(source));
-        if let Some(error) =
-            self.problems.iter().find(|problem| problem.is_error && problem.file == CONFIG_FILE)
+        if let Some(error) = self
+            .problems
+            .iter()
+            .find(|problem| problem.severity == Severity::Error && problem.file == CONFIG_FILE)
         {
             let config_error =
                 json!({ "message": error.message, "line": error.line, "column": error.column });
@@ -269,7 +263,7 @@ impl Project {
                 "file": problem.file,
                 "line": problem.line,
                 "column": problem.column,
-                "severity": if problem.is_error { "error" } else { "warning" },
+                "severity": problem.severity.as_str(),
                 "message": problem.message,
             })
         });
@@ -439,8 +433,8 @@ mod tests {
         let (_root, project) = detect_files(&[(CONFIG_FILE, r#"{"sites": {"main": {}, "blog": {}}}"#)]);
         assert_eq!(project.site(Some("blog")).unwrap().name, "blog");
         let hint = |name: Option<&str>| project.site(name).unwrap_err().hint();
-        assert_eq!(hint(None), "say which: ?site=main or ?site=blog");
-        assert_eq!(hint(Some("maim")), "did you mean main? There are: main, blog");
-        assert_eq!(hint(Some("zzzzz")), "there are: main, blog");
+        assert_eq!(hint(None), "select one: ?site=main or ?site=blog");
+        assert_eq!(hint(Some("maim")), "did you mean main? Use one of main, blog");
+        assert_eq!(hint(Some("zzzzz")), "use one of main, blog");
     }
 }

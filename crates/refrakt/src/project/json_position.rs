@@ -1,8 +1,9 @@
-//! Where a key stands in a JSON text: serde_json tells only where the syntax breaks, people want to know where a wrong value is.
+//! Finds the position of a key in a JSON text. serde_json reports positions of syntax errors only, and an invalid value
+//! needs one too.
 
 use quad_runes::catalogue::line_and_column;
 
-/// Line and column of the key at the end of a path, or of the deepest part of it that is there. The text must be JSON.
+/// Line and column of the key at the end of a path, or of its deepest existing part. The text must be valid JSON.
 pub(crate) fn key_position(text: &str, path: &[&str]) -> (usize, usize) {
     let mut scanner = Scanner { text, pos: 0 };
     let mut key_offset = 0;
@@ -16,7 +17,8 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// Walks into the object at the cursor along the path. Returns once the path is used up or leads nowhere.
+    /// Follows the path into the object at the cursor. Returns at the end of the path, or where the path does not
+    /// exist.
     fn seek_key(&mut self, path: &[&str], key_offset: &mut usize) {
         let Some((expected_key, rest)) = path.split_first() else { return };
         self.skip_whitespace();
@@ -57,7 +59,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The string at the cursor as it is written, escapes included.
+    /// The string at the cursor as written, escapes included.
     fn scan_string(&mut self) -> Option<&'a str> {
         let start = self.pos + 1;
         if !self.consume(b'"') {
@@ -76,7 +78,7 @@ impl<'a> Scanner<'a> {
         None
     }
 
-    /// Passes over one value. Nesting is counted, not recursed into.
+    /// Skips one value. Counts the nesting instead of recursing.
     fn skip_value(&mut self) {
         let mut depth = 0usize;
         loop {

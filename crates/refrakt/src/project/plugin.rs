@@ -1,4 +1,4 @@
-//! A plugin of the project: which version is installed, and whether its runes are known here.
+//! A plugin of the project: its installed version, and whether its runes are known.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use quad_runes::catalogue::{CORE, Package, RUNES_FILE, builtin};
 pub enum PluginSource {
     /// Named in the configuration.
     Config,
-    /// Found among the dependencies, since the configuration names none.
+    /// Found in the dependencies, because the configuration names no plugins.
     DependencyScan,
 }
 
 impl PluginSource {
-    /// The spelling in `detect`.
+    /// The value in `detect`.
     pub fn as_str(self) -> &'static str {
         match self {
             PluginSource::Config => "config",
@@ -30,28 +30,28 @@ impl PluginSource {
 pub struct Plugin {
     /// Name of the package.
     pub name: String,
-    /// Version in `node_modules`; none where it is not installed.
+    /// Version in `node_modules`; `None` if it is not installed.
     pub installed: Option<String>,
     /// Where it was found.
     pub source: PluginSource,
-    /// What is known of its runes.
+    /// Its runes.
     pub runes: PluginRunes,
 }
 
-/// What is known of a plugin's runes.
+/// What is known about a plugin's runes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PluginRunes {
-    /// Built in: one of the nine official ones.
+    /// Built in: one of the nine official packages.
     BuiltIn(Arc<Package>),
     /// Described by a file in the package.
     Described(Arc<Package>),
-    /// Code, which is never run here: its runes are unknown, for this reason.
+    /// Code, which is never executed: the runes are unknown for this reason.
     Opaque(String),
 }
 
 impl Plugin {
-    /// A plugin, out of what lies in its folder. `described` is its own description, if there is one: a package, or what is
-    /// wrong with the file.
+    /// A plugin from the contents of its folder. `described` is the package's own rune description, or the problem in
+    /// it.
     pub(crate) fn new(
         name: &str,
         source: PluginSource,
@@ -72,7 +72,7 @@ impl Plugin {
         Plugin { name: name.to_owned(), installed, source, runes }
     }
 
-    /// The package, where it is known.
+    /// The package, if it is known.
     pub fn package(&self) -> Option<&Arc<Package>> {
         match &self.runes {
             PluginRunes::BuiltIn(package) | PluginRunes::Described(package) => Some(package),
@@ -80,7 +80,7 @@ impl Plugin {
         }
     }
 
-    /// The entry in `detect` for a plugin with commands; none for one that brings only runes.
+    /// The entry in `detect` for a plugin with commands; `None` for one with runes only.
     pub(crate) fn command_entry(&self) -> Option<Value> {
         let package = self.package()?;
         let commands: Vec<Value> = package
@@ -98,7 +98,7 @@ impl Plugin {
         }))
     }
 
-    /// The entry in `detect` that says what is known of the runes.
+    /// The entry in `detect` about the runes of the plugin.
     pub(crate) fn runes_entry(&self) -> Value {
         let mut entry = Map::new();
         entry.insert("name".into(), json!(self.name));

@@ -1,7 +1,8 @@
-//! The project's folder, to be read. Whether what was read still holds is asked of [`FsDependencies`] and of a
-//! [`DirScan`](super::survey::Survey); writing is the business of [`writing`](super::writing) alone.
+//! Reads a project's folder. The paths that were read are recorded in an [`FsDependencies`]; a
+//! [`DirScan`](crate::project_cache::dir_scan::DirScan) tells whether a listing is still current. Only
+//! [`atomic_write`](super::atomic_write) writes.
 //!
-//! Links are not followed out of the folder: a folder that is a link is passed over, as the original does.
+//! Symbolic links to folders are skipped in listings, as the npm package does, so no listing leaves the folder.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -9,49 +10,49 @@ use std::path::{Component, Path, PathBuf};
 use std::thread;
 use std::time::SystemTime;
 
-use super::fs_dependencies::FsDependencies;
-use super::watch::Watch;
 use crate::limits::{
     CONFIG_FILE_BYTES_MAX, PAGE_FILE_BYTES_MAX, PLAN_DEPTH_MAX, PLAN_FILE_BYTES_MAX, PLAN_FILES_MAX,
     READ_RETRIES_MAX, SAVE_SETTLE_TIME, TRUNCATED_FILE_GRACE,
 };
+use crate::project_cache::fs_dependencies::FsDependencies;
+use crate::project_cache::inotify::Watch;
 
 /// A folder that may be read.
 #[derive(Clone, Debug)]
 pub struct ProjectDir {
     root: PathBuf,
     dependencies: Option<FsDependencies>,
-    /// Whether a walk passes over folders whose name begins with a dot.
+    /// Whether a listing skips folders whose name begins with a dot.
     ignore_hidden: bool,
 }
 
-/// Why a folder below another cannot be had.
+/// Why a subfolder cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirError {
-    /// It is not there.
+    /// It does not exist.
     Missing,
-    /// Its path or a link on the way to it leads out.
+    /// Its path, or a symbolic link in it, leads out of the project.
     Outside,
 }
 
-/// A Markdown file, as the file system knows it.
+/// A Markdown file in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileEntry {
-    /// Path below the folder that was listed, with `/` between its parts.
+    /// Path below the listed folder, with `/` as separator.
     pub path: String,
     /// Size in bytes.
     pub size: u64,
-    /// Time of the last change.
+    /// Modification time.
     pub modified: SystemTime,
 }
 
 impl ProjectDir {
-    /// A folder by its path.
+    /// A folder.
     pub fn new(root: impl Into<PathBuf>) -> ProjectDir {
         ProjectDir { root: root.into(), dependencies: None, ignore_hidden: false }
     }
 
-    /// The same, and what is looked at is noted down.
+    /// A folder whose reads are recorded in `dependencies`.
     pub fn recording(root: impl Into<PathBuf>, dependencies: FsDependencies) -> ProjectDir {
         ProjectDir { root: root.into(), dependencies: Some(dependencies), ignore_hidden: false }
     }
@@ -61,7 +62,7 @@ impl ProjectDir {
         &self.root
     }
 
-    /// A path below the folder; none for one that leads out of it.
+    /// A path below the folder; `None` if it leads out of it.
     pub fn join_checked(&self, relative: &str) -> Option<PathBuf> {
         let mut path = self.root.clone();
         for part in Path::new(relative).components() {
@@ -74,7 +75,7 @@ impl ProjectDir {
         Some(path)
     }
 
-    /// A folder below this one whose hidden folders are passed over; links may lead to it from within, never out.
+    /// A subfolder whose hidden folders are skipped. Its path may contain symbolic links that stay within the project.
     pub fn subdir_checked(&self, relative: &str) -> Result<ProjectDir, DirError> {
         let path = self.join_checked(relative).ok_or(DirError::Outside)?;
         let canonicalize = |path: &Path| path.canonicalize().map_err(|_| DirError::Missing);
@@ -88,7 +89,7 @@ impl ProjectDir {
         Ok(ProjectDir { root, dependencies: None, ignore_hidden: true })
     }
 
-    /// Whether a path below the folder is a folder itself.
+    /// Whether a path below the folder is a folder.
     pub fn has_dir(&self, relative: &str) -> bool {
         let Some(path) = self.join_checked(relative) else { return false };
         let exists = path.is_dir();
@@ -98,10 +99,10 @@ impl ProjectDir {
         exists
     }
 
-    /// A small text file; none where there is no such file.
+    /// A small text file; `None` if there is no such file.
     pub fn read_small_file(&self, relative: &str) -> io::Result<Option<String>> {
         let Some(path) = self.join_checked(relative) else { return Ok(None) };
-        // Before the reading: a save in between is then seen as one that came later.
+        // The stamp is taken before the read: a save in between then shows as a later change.
         let stamp = self.dependencies.as_ref().map(|dependencies| (dependencies, FileStamp::read(&path)));
         let text = read_stable(&path, CONFIG_FILE_BYTES_MAX);
         if let Some((dependencies, stamp)) = stamp {
@@ -110,19 +111,19 @@ impl ProjectDir {
         text
     }
 
-    /// A plan file; none where there is no such file.
+    /// A plan file; `None` if there is no such file.
     pub fn read_plan_file(&self, relative: &str) -> io::Result<Option<String>> {
         let Some(path) = self.join_checked(relative) else { return Ok(None) };
         read_stable(&path, PLAN_FILE_BYTES_MAX)
     }
 
-    /// A page; none where there is no such file.
+    /// A page; `None` if there is no such file.
     pub fn read_page(&self, relative: &str) -> io::Result<Option<String>> {
         let Some(path) = self.join_checked(relative) else { return Ok(None) };
         read_stable(&path, PAGE_FILE_BYTES_MAX)
     }
 
-    /// Names of the folders directly below a path, sorted; none where there is no such path.
+    /// Names of the folders directly below a path, sorted; empty if there is no such path.
     pub fn dir_names(&self, relative: &str) -> Vec<String> {
         let Some(path) = self.join_checked(relative) else { return Vec::new() };
         if let Some(dependencies) = &self.dependencies {
@@ -138,33 +139,23 @@ impl ProjectDir {
         names
     }
 
-    /// Every Markdown file below the folder, depth first, the entries of each folder in byte order.
-    pub fn markdown_files(&self) -> io::Result<Vec<FileEntry>> {
-        Ok(self.list()?.files)
-    }
-
-    /// The same, and every folder that they lie in with its time of change: while that stays, no entry comes or goes.
-    fn list(&self) -> io::Result<DirListing> {
-        let mut listing = DirListing { ignore_hidden: self.ignore_hidden, ..DirListing::default() };
-        listing.visit_dir(&self.root, "", 0)?;
-        Ok(listing)
-    }
-
-    /// The same, and each folder is listened to from before it is listed.
-    pub(super) fn list_and_watch(&self) -> io::Result<DirListing> {
+    /// Every Markdown file below the folder, depth first, the entries of each folder in byte order; and every folder with
+    /// its modification time, which changes whenever an entry is added or removed. Each folder is watched before it is
+    /// listed, so that no change is missed.
+    pub(crate) fn list_and_watch(&self) -> io::Result<DirListing> {
         let mut listing =
             DirListing { ignore_hidden: self.ignore_hidden, watch: Watch::new(), ..DirListing::default() };
         listing.visit_dir(&self.root, "", 0)?;
         Ok(listing)
     }
 
-    /// How many Markdown files lie below the folder. Cheaper than to list them: the files themselves are not looked at.
+    /// The number of Markdown files below the folder. Cheaper than a listing, because it does not stat the files.
     pub fn markdown_count(&self) -> usize {
         count_markdown_files(&self.root, 0, PLAN_FILES_MAX)
     }
 }
 
-/// What tells one state of a file from another without reading it.
+/// Tells two states of a file apart without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileStamp {
     pub size: u64,
@@ -172,7 +163,7 @@ pub(crate) struct FileStamp {
 }
 
 impl FileStamp {
-    /// The stamp of what lies at a path; none where nothing does.
+    /// The stamp of a path; `None` if it does not exist.
     pub(crate) fn read(path: &Path) -> Option<FileStamp> {
         fs::metadata(path).ok().map(|metadata| FileStamp::from(&metadata))
     }
@@ -184,14 +175,14 @@ impl From<&fs::Metadata> for FileStamp {
     }
 }
 
-/// What a walk through a folder meets.
+/// The result of a listing.
 #[derive(Default)]
 pub(crate) struct DirListing {
     pub files: Vec<FileEntry>,
-    /// Each with its time of change.
+    /// The folders with their modification times.
     pub dirs: Vec<(PathBuf, SystemTime)>,
-    /// What listens to all of these folders, if something does.
-    pub(super) watch: Option<Watch>,
+    /// A watch on all of these folders, if all of them could be watched.
+    pub(crate) watch: Option<Watch>,
     ignore_hidden: bool,
 }
 
@@ -201,7 +192,7 @@ impl DirListing {
             return Ok(());
         }
         self.watch = self.watch.take().filter(|watch| watch.add(dir));
-        // Before the listing, for the same reason as with a file.
+        // Read before the listing: an entry that is added in between then shows as a later change.
         let modified = fs::metadata(dir)?.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let mut entries: Vec<(String, fs::DirEntry)> = fs::read_dir(dir)?
             .filter_map(Result::ok)
@@ -216,7 +207,7 @@ impl DirListing {
                 if self.ignore_hidden && name.starts_with('.') {
                     continue;
                 }
-                // A folder that vanishes meanwhile is no reason to show nothing.
+                // A folder that was deleted in the meantime does not fail the listing.
                 let _ = self.visit_dir(&entry.path(), &path, depth + 1);
             } else if kind.is_file() && name.ends_with(".md") && self.files.len() < PLAN_FILES_MAX {
                 let Ok(metadata) = entry.metadata() else { continue };
@@ -245,15 +236,15 @@ fn count_markdown_files(dir: &Path, depth: usize, limit: usize) -> usize {
     total
 }
 
-/// A whole text file. Most editors put a new file in the place of the old one; some empty the old one and fill it again, so a
-/// file that changes while it is read, or did so this very moment, is read again.
+/// Reads a whole text file. Most editors replace a file by rename; some truncate it and write it again. A file that
+/// changes during the read, or changed immediately before it, is read again.
 fn read_stable(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
     for _ in 0..READ_RETRIES_MAX {
         let before = FileStamp::read(path);
         let text = read_once(path, bytes_max)?;
         let is_settled = |stamp: FileStamp| {
             let age_min = if stamp.size == 0 { TRUNCATED_FILE_GRACE } else { SAVE_SETTLE_TIME };
-            // A time in the future says nothing.
+            // A modification time in the future proves nothing.
             stamp.modified.elapsed().map_or(true, |age| age >= age_min)
         };
         if before == FileStamp::read(path) && before.is_none_or(is_settled) {
@@ -264,7 +255,7 @@ fn read_stable(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
     read_once(path, bytes_max)
 }
 
-/// A whole text file in one go. Bytes that are no UTF-8 are replaced.
+/// Reads a whole text file once. Invalid UTF-8 is replaced.
 fn read_once(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -309,7 +300,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "x").unwrap();
         }
-        let files = ProjectDir::new(root.path()).markdown_files().unwrap();
+        let files = ProjectDir::new(root.path()).list_and_watch().unwrap().files;
         let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, [".hidden.md", "C.md", "a/B/x.md", "a/z.md", "b.md"]);
         assert_eq!(ProjectDir::new(root.path()).markdown_count(), paths.len());

@@ -1,4 +1,4 @@
-//! A site of the project and its runes, and which site a caller means.
+//! A site of the project with its runes, and the selection of a site.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use quad_runes::catalogue::{Catalogue, MergeProblem, Rune, UnknownRune};
 /// A site.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// Name of the site; `main` where the configuration gives none.
+    /// Its name; `main` if the configuration gives none.
     pub name: String,
-    /// As configured.
+    /// Its configuration.
     pub config: SiteConfig,
     /// Its runes.
     pub catalogue: Arc<Catalogue>,
-    /// What its rules or packages get wrong.
+    /// Problems in its rules or packages.
     pub problems: Vec<MergeProblem>,
     /// Plugins and local runes that are code: name and reason.
     pub opaque: Vec<(String, String)>,
 }
 
 impl Site {
-    /// The rune of a name or an alias; an unknown one with what to do about it.
+    /// The rune with a name or an alias, or the error and a hint.
     pub fn rune(&self, name: &str) -> Result<&Rune, (UnknownRune, String)> {
         self.catalogue.rune(name).map_err(|unknown| {
             let mut hint = unknown.hint();
@@ -38,23 +38,23 @@ impl Site {
     }
 }
 
-/// Why no site could be chosen.
+/// Why no site is selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SiteError {
-    /// The project has none.
+    /// The project has no site.
     Missing,
-    /// It has several, and the caller named none.
+    /// The project has several sites and the caller named none.
     Ambiguous {
         /// Their names.
         sites: Vec<String>,
     },
-    /// It has none of that name.
+    /// The project has no site with this name.
     Unknown {
-        /// The name.
+        /// The requested name.
         name: String,
-        /// The names there are.
+        /// The existing names.
         sites: Vec<String>,
-        /// The one that was probably meant.
+        /// The most similar name.
         nearest: Option<String>,
     },
 }
@@ -80,17 +80,17 @@ impl SiteError {
             SiteError::Missing => "declare a `site` or `sites` in refrakt.config.json".into(),
             SiteError::Ambiguous { sites } => {
                 let choices: Vec<String> = sites.iter().map(|site| format!("?site={site}")).collect();
-                format!("say which: {}", choices.join(" or "))
+                format!("select one: {}", choices.join(" or "))
             }
             SiteError::Unknown { nearest: Some(nearest), sites, .. } => {
-                format!("did you mean {nearest}? There are: {}", sites.join(", "))
+                format!("did you mean {nearest}? Use one of {}", sites.join(", "))
             }
-            SiteError::Unknown { nearest: None, sites, .. } => format!("there are: {}", sites.join(", ")),
+            SiteError::Unknown { nearest: None, sites, .. } => format!("use one of {}", sites.join(", ")),
         }
     }
 }
 
-/// The site that a caller means: the one it names, or the only one.
+/// The site that the caller selects: by name, or the only one.
 pub(crate) fn select_site<'a>(sites: &'a [Site], name: Option<&str>) -> Result<&'a Site, SiteError> {
     let names = || sites.iter().map(|site| site.name.clone()).collect::<Vec<_>>();
     match (name, sites) {

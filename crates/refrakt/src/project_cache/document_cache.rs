@@ -1,4 +1,4 @@
-//! Documents that were worked out from one state of the project, so that the next reader of that state need not wait.
+//! Documents built from one generation of the project, so that other reads of it need not build them again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Debug, Default)]
 pub struct DocumentCache(Arc<Mutex<HashMap<String, Arc<str>>>>);
 
-/// Names are chosen by callers where a filter is part of them, so a state keeps only so many.
+/// Names contain filters that callers choose, so the number of documents is limited.
 const DOCUMENTS_MAX: usize = 64;
 
 impl DocumentCache {
-    /// The document of that name, made now if nobody has made it yet.
+    /// The document with this name. Builds it if it is not cached.
     pub fn get_or_insert_with<E>(
         &self,
         name: &str,
@@ -20,7 +20,7 @@ impl DocumentCache {
         if let Some(cached) = self.documents().get(name) {
             return Ok(cached.clone());
         }
-        // Not under the lock: a long document must not keep the short ones waiting.
+        // Not under the lock, so that a long document does not block short ones.
         let document: Arc<str> = build()?.into();
         let mut documents = self.documents();
         if documents.len() < DOCUMENTS_MAX {

@@ -1,11 +1,35 @@
-//! The project as it is now: detected once and read once, and looked at again whenever somebody asks.
+//! The current state of the project, and the detection of its changes.
 //!
-//! No answer waits for a notice from the file system, or relies on one. Whoever asks gets an answer that was checked against the folder after the
-//! question was put: by the stamps of all that it rests on, and by reading again what they do not vouch for. Each state has a number;
-//! equal numbers mean equal contents. This module knows no database and no protocol.
+//! ```text
+//! read:   cache_key_part ──► FsDependencies (stat) and DirScan (inotify, else stat)
+//!                              │ unchanged           │ changed
+//!                              ▼                     ▼
+//!                            same generation       parse again: other contents, new generation
+//!                              └──────────┬──────────┘
+//!                                         ▼
+//!                            generation = part of the cache key of the answer
+//!
+//! poll:   ChangePoller ──► FolderSnapshot ──► diff ──► one commit with tags ──► subscribers
+//! ```
+//!
+//! A read never relies on the poller: every answer is checked against the folder after the request arrived. Equal
+//! generations mean equal contents, and a generation is never reused.
+//!
+//! - [`fs_dependencies`]: the files that configuration and plugins were read from.
+//! - [`dir_scan`]: the listing of a plan folder or content folder.
+//! - `inotify`: proves that no watched folder had a change.
+//! - `change_poller`, `page_change_poller`: publish changes of other programs. They are the only parts that know the
+//!   database.
+//! - [`document_cache`](DocumentCache): answers that were built from one generation.
 
+pub(crate) mod change_poller;
+pub mod dir_scan;
 mod document_cache;
+pub mod fs_dependencies;
+pub(crate) mod inotify;
+mod page_change_poller;
 mod pages;
+mod project_tags;
 
 use std::collections::HashMap;
 use std::io;
@@ -15,74 +39,86 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quad_core::canonical::sha256_hex;
 
-use crate::plan::{PlanIndex, load_with_scan};
+use crate::diagnostic::Severity;
+use crate::plan::{self, PlanIndex};
 use crate::project::detect::detect_recording;
-use crate::project::dir_scan::DirScan;
-use crate::project::fs_dependencies::FsDependencies;
 use crate::project::project_dir::ProjectDir;
 use crate::project::{CONFIG_FILE, Project};
 
+pub(crate) use change_poller::ChangePoller;
+use dir_scan::DirScan;
 pub use document_cache::DocumentCache;
+use fs_dependencies::FsDependencies;
 pub(crate) use pages::RescannedDir;
 pub use pages::{PagesError, PagesSnapshot};
+pub(crate) use project_tags::ProjectTags;
 
-/// A project's folder and what is known of it.
+/// A project's folder and its cached state.
 #[derive(Debug)]
 pub struct ProjectCache {
     root: PathBuf,
+    tags: ProjectTags,
     project: Mutex<Option<Arc<ProjectSnapshot>>>,
     plan: Mutex<Option<Arc<PlanSnapshot>>>,
-    /// Content folders that were asked for, as the configuration spells them.
+    /// Content folders that were read, keyed as the configuration spells them.
     pages: Mutex<HashMap<String, pages::Slot>>,
     generation_counter: AtomicU64,
 }
 
-/// What is known of files without looking at them.
+/// The state of cached files, as far as it is known without reading the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CachedState {
-    /// Nobody has read them yet.
+    /// The files have not been read yet.
     NotLoaded,
-    /// They are in the state of this number.
+    /// The files are at this generation.
     Current(u64),
-    /// They have to be looked at, or somebody does so just now.
+    /// The files must be checked, or another thread is checking them.
     Unknown,
 }
 
-/// What the project is.
+/// Which optional parts a project has. `resources/list` shows a resource only where its part exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ProjectParts {
+    pub sites: bool,
+    pub plan: bool,
+}
+
+/// The detected project.
 #[derive(Debug)]
 pub struct ProjectSnapshot {
     /// The project.
     pub project: Project,
-    /// Which state of the configuration this is.
+    /// The generation of the configuration.
     pub generation: u64,
-    /// What was worked out from it.
+    /// Documents built from this generation.
     pub documents: DocumentCache,
     dependencies: FsDependencies,
     fingerprint: String,
 }
 
-/// What the plan says.
+/// The parsed plan.
 #[derive(Debug)]
 pub struct PlanSnapshot {
     /// Its folder.
     pub dir: ProjectDir,
     /// Its entities.
     pub index: PlanIndex,
-    /// Which state of the plan this is.
+    /// The generation of the plan.
     pub generation: u64,
-    /// What was worked out from it.
+    /// Documents built from this generation.
     pub documents: DocumentCache,
     dir_scan: DirScan,
     fingerprint: String,
 }
 
 impl ProjectCache {
-    /// The project in a folder. Nothing is looked at yet.
+    /// The project in a folder. Reads nothing yet.
     pub fn new(root: impl Into<PathBuf>) -> ProjectCache {
         let root = root.into();
-        // Links in the way to the folder are followed once, so that every process calls it by one name.
+        // Symbolic links are resolved once, so that every process uses the same path.
         let root = root.canonicalize().unwrap_or(root);
         ProjectCache {
+            tags: ProjectTags::from_path(&root),
             root,
             project: Mutex::default(),
             plan: Mutex::default(),
@@ -96,7 +132,12 @@ impl ProjectCache {
         &self.root
     }
 
-    /// What the project is now.
+    /// The invalidation tags of answers about this project.
+    pub(crate) fn tags(&self) -> &ProjectTags {
+        &self.tags
+    }
+
+    /// The current project.
     pub fn project_snapshot(&self) -> Arc<ProjectSnapshot> {
         let mut cached = lock(&self.project);
         if let Some(detected) = cached.as_ref().filter(|detected| detected.dependencies.are_unchanged()) {
@@ -114,7 +155,7 @@ impl ProjectCache {
         snapshot
     }
 
-    /// What the plan says now; none where there is no plan folder.
+    /// The current plan; `None` without a plan folder.
     pub fn plan(&self) -> io::Result<Option<Arc<PlanSnapshot>>> {
         let Some(plan_dir) = self.project_snapshot().project.plan_dir() else { return Ok(None) };
         let mut cached = lock(&self.plan);
@@ -123,10 +164,10 @@ impl ProjectCache {
             *cached = previous.clone();
             return Ok(Some(plan.clone()));
         }
-        let loaded = load_with_scan(&plan_dir, previous.as_ref().map(|plan| &plan.index));
+        let loaded = plan::load(&plan_dir, previous.as_ref().map(|plan| &plan.index));
         let (index, dir_scan) = match loaded {
             Ok(loaded) => loaded,
-            // Gone since it was looked for.
+            // The folder was deleted after the project was detected.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -141,10 +182,10 @@ impl ProjectCache {
         Ok(Some(snapshot))
     }
 
-    /// How many Markdown files the plan has now; none where there is no plan folder.
+    /// The current number of Markdown files in the plan; `None` without a plan folder.
     pub fn count_plan_files(&self, snapshot: &ProjectSnapshot) -> Option<usize> {
         let plan_dir = snapshot.project.plan_dir()?;
-        // Whoever reads the plan at this moment keeps nobody from counting.
+        // Does not wait for a thread that reads the plan.
         let cached = self.plan.try_lock().ok();
         let cached_plan = cached.as_ref().and_then(|cached| cached.as_ref());
         let current =
@@ -152,7 +193,7 @@ impl ProjectCache {
         Some(current.map_or_else(|| plan_dir.markdown_count(), |plan| plan.dir_scan.len()))
     }
 
-    /// What `refrakt://detect` says: the plan's files are counted now.
+    /// The answer of `refrakt://detect`, with the current number of plan files.
     pub fn project_json(&self) -> serde_json::Value {
         let snapshot = self.project_snapshot();
         let mut project = snapshot.project.clone();
@@ -162,7 +203,7 @@ impl ProjectCache {
         project.to_json()
     }
 
-    /// What is known of the plan without waiting for anybody or anything.
+    /// The state of the plan, without waiting for a lock and without reading its files.
     pub fn cached_plan_state(&self) -> CachedState {
         let Ok(cached) = self.plan.try_lock() else { return CachedState::Unknown };
         let Some(plan) = cached.as_ref() else { return CachedState::NotLoaded };
@@ -175,34 +216,45 @@ impl ProjectCache {
         }
     }
 
-    /// A number that no state has.
+    /// A new generation.
     pub fn next_generation(&self) -> u64 {
         self.generation_counter.fetch_add(1, Ordering::Relaxed)
     }
 }
 
 impl ProjectSnapshot {
-    /// One word for all that the project was found to be; the same in every process that looks at it.
+    /// A hash of everything the project was detected from, equal in every process.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
 
-    /// What keeps the configuration from being used, in a sentence.
+    /// Which optional parts the project has.
+    pub(crate) fn parts(&self) -> ProjectParts {
+        ProjectParts {
+            sites: !self.project.sites.is_empty(),
+            plan: self.project.plan.as_ref().is_some_and(|plan| plan.exists),
+        }
+    }
+
+    /// The error that makes the configuration unusable, with its position.
     pub fn config_error(&self) -> Option<String> {
-        let error =
-            self.project.problems.iter().find(|problem| problem.is_error && problem.file == CONFIG_FILE)?;
+        let error = self
+            .project
+            .problems
+            .iter()
+            .find(|problem| problem.severity == Severity::Error && problem.file == CONFIG_FILE)?;
         Some(format!("{}:{}:{}: {}", error.file, error.line, error.column, error.message))
     }
 }
 
 impl PlanSnapshot {
-    /// One word for all that the plan's files say; the same in every process that looks at them.
+    /// A hash of all files of the plan, equal in every process.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
 }
 
-/// A hash over every file's name and text.
+/// A hash of every file's name and text.
 fn fingerprint(index: &PlanIndex) -> String {
     let mut hash_input = String::new();
     for file in index.files() {

@@ -1,24 +1,24 @@
-//! The pages of a content folder as they are now, in the same way as the plan: looked at whenever somebody asks.
+//! The current pages of a content folder, revalidated at every read like the plan.
 
 use std::io;
 use std::sync::Arc;
 
+use super::dir_scan::DirScan;
 use super::{CachedState, DocumentCache, ProjectCache, lock};
 use crate::limits::SITES_MAX;
 use crate::pages::PageIndex;
-use crate::project::dir_scan::DirScan;
 use crate::project::project_dir::{DirError, ProjectDir};
 
-/// What a content folder holds.
+/// The pages of a content folder.
 #[derive(Debug)]
 pub struct PagesSnapshot {
     /// The folder.
     pub dir: ProjectDir,
     /// Its pages.
     pub index: PageIndex,
-    /// Which state of the folder this is.
+    /// The generation of the folder.
     pub generation: u64,
-    /// What was worked out from it.
+    /// Documents built from this generation.
     pub documents: DocumentCache,
     dir_scan: DirScan,
     fingerprint: String,
@@ -27,30 +27,30 @@ pub struct PagesSnapshot {
 /// Why there are no pages.
 #[derive(Debug)]
 pub enum PagesError {
-    /// The folder is not there.
+    /// The folder does not exist.
     Missing,
-    /// The folder lies outside the project.
+    /// The folder is outside the project.
     Outside,
     /// The folder cannot be read.
     Io(io::Error),
 }
 
-/// A content folder that somebody has asked for.
+/// The cached state of a content folder.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
-    /// What the first to ask was answered from, until changes are counted from there.
+    /// The state that the first read was answered from, until the poller takes it as its baseline.
     baseline: Option<Arc<PagesSnapshot>>,
     current: Option<Arc<PagesSnapshot>>,
 }
 
-/// A content folder that somebody has asked for, looked at again.
+/// A content folder, read again.
 #[derive(Debug)]
 pub(crate) struct RescannedDir {
-    /// As the configuration spells it.
+    /// The folder, as the configuration spells it.
     pub dir: String,
-    /// What it was for the first who asked, unless that was told before.
+    /// The state of the first read, if the poller has not taken it yet.
     pub baseline: Option<Arc<PagesSnapshot>>,
-    /// What it is now; none where it is gone.
+    /// The current state; `None` if the folder does not exist any more.
     pub current: Option<Arc<PagesSnapshot>>,
 }
 
@@ -59,7 +59,7 @@ impl ProjectCache {
     pub fn pages(&self, dir: &str) -> Result<Arc<PagesSnapshot>, PagesError> {
         let mut slots = lock(&self.pages);
         if slots.len() >= SITES_MAX && !slots.contains_key(dir) {
-            // So many folders are not configured at one time: these are of the past.
+            // More folders than a project can have sites: most of these are no longer configured.
             slots.clear();
         }
         let previous = slots.get_mut(dir).and_then(|slot| slot.current.take());
@@ -86,7 +86,7 @@ impl ProjectCache {
         }
         let loaded = PageIndex::load(&pages_dir, previous.as_ref().map(|pages| &pages.index));
         let (index, dir_scan) = loaded.map_err(|error| match error.kind() {
-            // Gone since it was looked for.
+            // The folder was deleted in the meantime.
             io::ErrorKind::NotFound => PagesError::Missing,
             _ => PagesError::Io(error),
         })?;
@@ -98,7 +98,7 @@ impl ProjectCache {
         Ok(Arc::new(PagesSnapshot { dir: pages_dir, index, generation, documents, dir_scan, fingerprint }))
     }
 
-    /// What is known of a folder's pages without waiting for anybody or anything.
+    /// The state of a folder's pages, without waiting for a lock and without reading its files.
     pub fn cached_pages_state(&self, dir: &str) -> CachedState {
         let Ok(slots) = self.pages.try_lock() else { return CachedState::Unknown };
         let Some(pages) = slots.get(dir).and_then(|slot| slot.current.as_ref()) else {
@@ -113,7 +113,7 @@ impl ProjectCache {
         }
     }
 
-    /// Looks again at every content folder that somebody has asked for.
+    /// Reads every cached content folder again.
     pub(crate) fn rescan_pages(&self) -> Vec<RescannedDir> {
         let mut dirs: Vec<String> = lock(&self.pages).keys().cloned().collect();
         dirs.sort_unstable();
@@ -127,7 +127,7 @@ impl ProjectCache {
 }
 
 impl PagesSnapshot {
-    /// One word for all that the files say; the same in every process that looks at them.
+    /// A hash of all files, equal in every process.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }

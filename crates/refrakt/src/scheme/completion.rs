@@ -1,4 +1,4 @@
-//! Possible values of the variables: ids, sites, runes, and the words of the plan.
+//! Completion of template variables: ids, sites, runes, and values of the plan.
 
 use quad_core::scheme::CompletionQuery;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::routes::{FORMATS, TYPES};
 use crate::plan::{Entity, EntityType};
 use crate::project_cache::ProjectCache;
 
-/// Which values are wanted; owned, since looking at a folder is done elsewhere.
+/// A completion request. Owned, because it is answered on a thread of the blocking pool.
 #[derive(Clone, Debug)]
 pub(crate) struct CompletionRequest {
     variable: String,
@@ -28,7 +28,7 @@ impl CompletionRequest {
         }
     }
 
-    /// The values, in order. Blocks.
+    /// The matching values, each once. Blocks.
     pub(crate) fn complete(&self, project: Option<&ProjectCache>) -> Vec<String> {
         let mut values = match self.variable.as_str() {
             "type" => TYPES.map(str::to_owned).to_vec(),

@@ -1,6 +1,7 @@
-//! The refusals of this scheme: a code, a sentence, and what to do next.
+//! The errors of this scheme: a code, a message and a hint.
 //!
-//! Existing clients know six codes, and look for them in `errorCode`; a finer one stands beside, as `detail`.
+//! Existing clients know the codes of [`CLIENT_ERROR_CODES`] and read them from `errorCode`. A more precise code is in
+//! `detail`.
 
 use quad_core::scheme::RequestTarget;
 use quad_core::{Error, Kind};
@@ -9,32 +10,26 @@ use crate::plan::EntityNotFound;
 use crate::plan::edit::EditError;
 use crate::project::SiteError;
 
-/// There is no plan folder.
+/// The code for a project without a plan folder.
 pub(crate) const PLAN_DIR_MISSING: &str = "PLAN_DIR_MISSING";
 
-/// There is no site.
+/// The code for a project without a site.
 pub(crate) const SITE_CONFIG_MISSING: &str = "SITE_CONFIG_MISSING";
 
 /// The codes that existing clients know.
-const CLIENT_ERROR_CODES: [&str; 6] = [
-    "UNKNOWN_TOOL",
-    "TOOL_FAILED",
-    "CLI_INVOCATION_FAILED",
-    PLAN_DIR_MISSING,
-    SITE_CONFIG_MISSING,
-    "RESOURCE_FAILED",
-];
+const CLIENT_ERROR_CODES: [&str; 5] =
+    ["UNKNOWN_TOOL", "TOOL_FAILED", PLAN_DIR_MISSING, SITE_CONFIG_MISSING, "RESOURCE_FAILED"];
 
-/// A refusal of the shared path or of ours, with the code that existing clients look for.
+/// Adds the code that existing clients read. `tools` gives the names of all tools, for the hint to an unknown one.
 pub(crate) fn with_client_error_code(
     asked: RequestTarget<'_>,
-    tools: &[&'static str],
+    tools: impl FnOnce() -> Vec<&'static str>,
     error: Error,
 ) -> Error {
     let error = match error.code() {
         "UNKNOWN_TOOL" => {
             let near = error.hint_text().map(|near| format!("{near}. ")).unwrap_or_default();
-            error.hint(format!("{near}The tools are {}", tools.join(", ")))
+            error.hint(format!("{near}The tools are {}", tools().join(", ")))
         }
         _ => error,
     };
@@ -46,26 +41,26 @@ pub(crate) fn with_client_error_code(
     error.with_detail("errorCode", client_code).with_detail("detail", code)
 }
 
-/// Nobody's folder has a plan.
+/// The project has no plan folder, or the caller has no project.
 pub(crate) fn plan_missing(configured: Option<&str>) -> Error {
     let error = Error::new(Kind::NotFound, PLAN_DIR_MISSING, "The project has no plan folder");
     match configured {
         Some(dir) => {
-            error.hint(format!("The configuration names {dir}, which is not there; make the folder"))
+            error.hint(format!("Create the folder {dir}, or change plan.dir in refrakt.config.json"))
         }
-        None => error.hint(
-            "Make a folder called plan in the project, or name another as plan.dir in refrakt.config.json",
-        ),
+        None => {
+            error.hint("Create a folder called plan in the project, or set plan.dir in refrakt.config.json")
+        }
     }
 }
 
-/// No site can be chosen.
+/// No site can be selected.
 pub(crate) fn site_error(error: &SiteError, config_error: Option<String>) -> Error {
     match error {
         SiteError::Missing => {
             let missing = Error::new(Kind::NotFound, SITE_CONFIG_MISSING, "The project declares no site");
             match config_error {
-                Some(problem) => missing.hint(format!("Its configuration cannot be used: {problem}")),
+                Some(problem) => missing.hint(format!("Fix the configuration: {problem}")),
                 None => missing.hint("Declare one in refrakt.config.json, under site or sites"),
             }
         }
@@ -82,99 +77,107 @@ pub(crate) fn site_error(error: &SiteError, config_error: Option<String>) -> Err
     }
 }
 
-/// No entity of that type has that id.
+/// No entity of this type has this id.
 pub(crate) fn entity_not_found(missing: &EntityNotFound) -> Error {
     let hint = match (&missing.other_type, missing.nearest.as_slice()) {
         (Some(other), _) => {
-            format!("There is a {other} of that id: refrakt://plan/{other}/{}", excerpt(&missing.id))
+            format!("Read refrakt://plan/{other}/{}: the id belongs to a {other}", excerpt(&missing.id))
         }
-        (None, []) => "refrakt://plan/index has them all".to_owned(),
-        (None, near) => format!("Nearest ids: {}; refrakt://plan/index has them all", near.join(", ")),
+        (None, near) => nearest_hint(near, "refrakt://plan/index"),
     };
     entity_not_found_error(&missing.id).hint(hint)
 }
 
-/// No entity has that id.
+/// No entity has this id.
 pub(crate) fn id_not_found(id: &str, nearest: &[&str]) -> Error {
-    let hint = if nearest.is_empty() {
-        "refrakt://plan/index has them all".to_owned()
-    } else {
-        format!("Nearest ids: {}; refrakt://plan/index has them all", nearest.join(", "))
-    };
-    entity_not_found_error(id).hint(hint)
+    entity_not_found_error(id).hint(nearest_hint(nearest, "refrakt://plan/index"))
+}
+
+/// A hint that names similar ids or URLs, and the resource that lists all of them.
+pub(super) fn nearest_hint<S: AsRef<str>>(nearest: &[S], index_uri: &str) -> String {
+    let nearest: Vec<&str> = nearest.iter().map(AsRef::as_ref).collect();
+    match nearest.as_slice() {
+        [] => format!("List all with {index_uri}"),
+        near => format!("Did you mean {}? List all with {index_uri}", near.join(" or ")),
+    }
 }
 
 fn entity_not_found_error(id: &str) -> Error {
     Error::new(Kind::NotFound, "ENTITY_NOT_FOUND", format!("plan entity {} not found", excerpt(id)))
 }
 
-/// No rune has that name.
+/// No rune has this name.
 pub(crate) fn rune_unknown(name: &str, hint: &str) -> Error {
     Error::new(Kind::NotFound, "RUNE_UNKNOWN", format!("There is no rune called {}", excerpt(name)))
         .hint(capitalize(hint))
 }
 
-/// A change that cannot be carried out.
+/// An update that cannot be applied.
 pub(crate) fn edit_failed(id: &str, error: EditError) -> Error {
     match error {
         EditError::NoEntity(reason) => {
             Error::new(Kind::Conflict, "ENTITY_UNREADABLE", format!("{id}: {reason}"))
-                .hint("plan.validate says what is wrong with the file")
+                .hint("Run plan.validate to see what is wrong with the file")
+        }
+        EditError::UnknownAttribute { name, kind, hint } => {
+            let message = format!("{id}: a {kind} has no attribute called {name}");
+            invalid_attribute(name, message, &hint)
         }
         EditError::Attribute { name, message, hint } => {
-            Error::new(Kind::BadInput, "INVALID_ATTRIBUTE", format!("{id}: {message}"))
-                .hint(capitalize(&hint))
-                .with_detail("attribute", name)
+            invalid_attribute(name, format!("{id}: {message}"), &hint)
         }
         EditError::Criterion { selector, candidates, ambiguous } => {
-            let reason = if ambiguous { "fits several criteria" } else { "fits no criterion" };
+            let reason = if ambiguous { "matches several criteria" } else { "matches no criterion" };
             let message = format!("{id}: {} {reason}", excerpt(&selector));
             let kind = if ambiguous { Kind::BadInput } else { Kind::NotFound };
             let numbered: Vec<String> =
                 candidates.iter().enumerate().map(|(index, text)| format!("{}. {text}", index + 1)).collect();
             let hint = match (ambiguous, numbered.is_empty()) {
-                (_, true) => "It has no criteria; write them as a list of boxes: - [ ] text".to_owned(),
-                (true, _) => format!("Say more of it, or its number: {}", numbered.join("; ")),
-                (false, _) => format!("It has {}", numbered.join("; ")),
+                (_, true) => "Add criteria to the file as a list of checkboxes: - [ ] text".to_owned(),
+                (true, _) => format!("Send more of the text, or the number: {}", numbered.join("; ")),
+                (false, _) => format!("Choose one of {}", numbered.join("; ")),
             };
             Error::new(kind, "CRITERION_NOT_FOUND", message).hint(hint).with_detail("criteria", candidates)
         }
         EditError::AlreadyResolved => {
-            Error::new(Kind::Conflict, "ALREADY_RESOLVED", format!("{id} says already how it ended"))
-                .hint("Change its section Resolution in the file itself")
+            Error::new(Kind::Conflict, "ALREADY_RESOLVED", format!("{id} already has a resolution"))
+                .hint("Edit the section Resolution in the file")
         }
         EditError::WouldNotParse => Error::new(
             Kind::BadInput,
             "ENTITY_BROKEN",
-            format!("{id} would not be read as it is meant after this change"),
+            format!("{id} would not parse to the requested entity after this change"),
         )
-        .hint("Close every tag that a text opens, and leave the entity's own tag out of it"),
+        .hint("Close every tag that the text opens, and do not include the entity's own tag"),
     }
 }
 
-/// The file is not what the caller saw.
+fn invalid_attribute(name: String, message: String, hint: &str) -> Error {
+    Error::new(Kind::BadInput, "INVALID_ATTRIBUTE", message)
+        .hint(capitalize(hint))
+        .with_detail("attribute", name)
+}
+
+/// The file has changed since the caller read it.
 pub(crate) fn entity_changed(id: &str, file: &str, current_hash: Option<&str>) -> Error {
     Error::new(Kind::Conflict, "ENTITY_CHANGED", format!("{id} has changed since it was read"))
-        .hint("Read it again and decide anew; its hash is now that of the fact hash")
+        .hint("Read the entity again and retry with ifHash set to the value of `hash`")
         .with_detail("file", file)
         .with_detail("hash", current_hash)
 }
 
-/// A file cannot be read or written.
+/// A file could not be read or written.
 pub(crate) fn io_error(error: std::io::Error) -> Error {
     Error::internal(error)
 }
 
-/// What a caller sent, cut to what a sentence can hold.
+/// Text of the caller, shortened for use in a message.
 pub(crate) fn excerpt(text: &str) -> String {
     const EXCERPT_CHARS_MAX: usize = 80;
-    match text.char_indices().nth(EXCERPT_CHARS_MAX) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
+    quad_core::text::truncate(text, EXCERPT_CHARS_MAX)
 }
 
-/// A text that begins with a capital letter.
+/// The text with its first letter in upper case.
 pub(crate) fn capitalize(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())

@@ -1,9 +1,9 @@
-//! Writes to the plan's files, as the audit trail wants them: the new text on disk beside the old one, a word of what is about to
-//! happen, the exchange, a word that it has happened.
+//! Writes to the plan's files, recorded in the audit chain: stage the new text beside the file, commit an intent event,
+//! rename, commit the event of the call.
 //!
-//! A process that ends in between leaves its intent in the database. Whoever next has the right to write finds it and says from the
-//! file's hash which way it went. Only the holder of the folder's lock has open intents, so an intent that is seen under the lock
-//! belongs to nobody who lives.
+//! A process that ends between the two commits leaves its intent in the database. The next process that holds the write
+//! lock finds it, and the file's hash tells whether the rename happened. Intents are written and deleted under the write
+//! lock, so an intent that is found under the lock belongs to a process that has ended.
 
 use std::path::PathBuf;
 
@@ -11,33 +11,34 @@ use quad_core::tool::ToolCall;
 use quad_core::{Error, EventDraft, Kind, Receipt, Result, TenantId};
 use quad_store::{Sql, Tx, WriteContext, params};
 
-use super::change_poller::{FolderChange, FolderSnapshot, LAYER};
-use super::{Refrakt, errors, query, run_blocking};
+use super::{Refrakt, errors, query};
+use crate::blocking::run_blocking;
 use crate::project::atomic_write::{CommitError, StagedFile, WriteLock, file_hash, stage};
 use crate::project::project_dir::ProjectDir;
+use crate::project_cache::change_poller::{FolderChange, FolderSnapshot, LAYER};
 use crate::project_cache::{PlanSnapshot, ProjectCache};
 
-/// A text that a file is to have.
+/// A new text for one file.
 #[derive(Clone, Debug)]
 pub(super) struct FileWrite {
     /// Path below the plan folder.
     pub file: String,
-    /// SHA-256 of what it replaces; none for a file that is new.
+    /// SHA-256 of the text that it replaces; `None` for a new file.
     pub before_hash: Option<String>,
-    /// What it is to hold.
+    /// The new text.
     pub text: String,
-    /// What the file is about, for refusals.
+    /// The id of the entity, for errors.
     pub id: String,
 }
 
-/// What a call wants to write, and what it says when that is done.
+/// The files that a call writes, and the answer of the call.
 pub(super) struct PlannedWrite<T> {
     pub files: Vec<FileWrite>,
     pub value: T,
 }
 
-/// Writes what `wish` makes of the plan, which it sees under the lock, and hands back its value. A wish for nothing writes nothing
-/// and gives no receipt.
+/// Runs `plan_write` on the plan under the write lock, writes its files and returns its value. Without files nothing is
+/// written and there is no receipt.
 pub(super) async fn write<T: Send + 'static>(
     refrakt: &Refrakt,
     call: &ToolCall<'_>,
@@ -68,7 +69,7 @@ fn lock_plan(project: &ProjectCache) -> Result<(WriteLock, ProjectDir)> {
     let folder = query::require_plan(project)?.dir.clone();
     let lock = WriteLock::acquire(&folder).map_err(errors::io_error)?;
     let lock = lock.ok_or_else(|| {
-        Error::new(Kind::Limit, "BUSY", "Another process is writing to the plan").hint("Try again")
+        Error::new(Kind::Limit, "BUSY", "Another process is writing to the plan").hint("Retry the call")
     })?;
     Ok((lock, folder))
 }
@@ -87,7 +88,7 @@ fn stage_all(folder: &ProjectDir, files: &[FileWrite]) -> Result<Vec<StagedFile>
                             "PLAN_READ_ONLY",
                             format!("{} cannot be written", file_write.file),
                         )
-                        .hint("The server's user needs the right to write in the plan folder")
+                        .hint("Give the server's user write permission for the plan folder")
                         .with_cause(error)
                     }
                     _ => errors::io_error(error).with_detail("entity", file_write.id.as_str()),
@@ -98,7 +99,7 @@ fn stage_all(folder: &ProjectDir, files: &[FileWrite]) -> Result<Vec<StagedFile>
     Ok(staged)
 }
 
-/// The intent, the exchange, and the word that it is done.
+/// Commits the intent, renames the files and commits the event of the call.
 async fn commit_files(
     refrakt: &Refrakt,
     call: &ToolCall<'_>,
@@ -106,7 +107,7 @@ async fn commit_files(
     before: FolderSnapshot,
     staged: Vec<StagedFile>,
 ) -> Result<Receipt> {
-    let project_tags = super::ProjectTags::from_path(project.root());
+    let project_tags = project.tags();
     let intents = match record_intents(refrakt, call, project_tags.as_str(), &staged).await {
         Ok(intents) => intents,
         Err(error) => {
@@ -114,8 +115,8 @@ async fn commit_files(
             return Err(error);
         }
     };
-    // Nobody else tells of what happens here before we do.
-    let mut published = refrakt.published.lock().await;
+    // Keeps the poller from publishing this change before the commit below does.
+    let mut published = refrakt.poller.lock_published().await;
     let before = published.clone().unwrap_or(before);
     let task_project = project.clone();
     let (committed, failed, current, staged) = run_blocking(move || {
@@ -123,7 +124,7 @@ async fn commit_files(
         Ok((committed, failed, FolderSnapshot::capture(&task_project), staged))
     })
     .await?;
-    let change = FolderChange::diff(&before, &current, &project_tags);
+    let change = FolderChange::diff(&before, &current, project_tags);
     let files: Vec<String> =
         staged.iter().take(committed).map(|staged_file| staged_file.file.clone()).collect();
     let event = match &failed {
@@ -143,7 +144,7 @@ async fn commit_files(
     }
 }
 
-/// Puts each in its place, up to the first that fails; says how many are.
+/// Renames the files up to the first that fails. Returns how many were renamed.
 fn rename_all(staged: &[StagedFile]) -> (usize, Option<Error>) {
     for (committed, staged_file) in staged.iter().enumerate() {
         let error = match staged_file.commit() {
@@ -159,7 +160,7 @@ fn rename_all(staged: &[StagedFile]) -> (usize, Option<Error>) {
     (staged.len(), None)
 }
 
-/// Writes down what is about to happen.
+/// Commits an intent for every file, before the first rename.
 async fn record_intents(
     refrakt: &Refrakt,
     call: &ToolCall<'_>,
@@ -211,10 +212,9 @@ fn delete_intent(tx: &mut Tx<'_>, id: &str) -> Result<()> {
     Ok(())
 }
 
-/// Settles what an earlier process left open, unless one that lives is writing.
+/// Recovers the intents of earlier processes, unless another process holds the write lock.
 pub(super) async fn try_recover_intents(refrakt: &Refrakt) -> Result<()> {
-    let Some((tenant, project)) = refrakt.project() else { return Ok(()) };
-    let task_project = project.clone();
+    let task_project = refrakt.project.clone();
     let locked = run_blocking(move || {
         let Some(plan) = task_project.plan().map_err(errors::io_error)? else { return Ok(None) };
         let folder = plan.dir.clone();
@@ -222,19 +222,19 @@ pub(super) async fn try_recover_intents(refrakt: &Refrakt) -> Result<()> {
     })
     .await?;
     let Some((lock, folder)) = locked else { return Ok(()) };
-    recover_intents(refrakt, &tenant, &project, &folder).await?;
+    recover_intents(refrakt, &refrakt.tenant, &refrakt.project, &folder).await?;
     drop(lock);
     Ok(())
 }
 
-/// Settles open intents; the caller holds the lock.
+/// Decides and deletes all open intents. The caller holds the write lock.
 async fn recover_intents(
     refrakt: &Refrakt,
     tenant: &TenantId,
     project: &ProjectCache,
     folder: &ProjectDir,
 ) -> Result<()> {
-    let root = super::ProjectTags::from_path(project.root()).as_str().to_owned();
+    let root = project.tags().as_str().to_owned();
     let select_intents = move |sql: &mut quad_store::Snapshot<'_>| {
         let tenant = sql.tenant().as_str().to_owned();
         let rows = sql.query(

@@ -1,57 +1,31 @@
-//! What `resources/list` shows: always what the project is; the rest only where the project has it.
+//! What `resources/list` shows: `refrakt://detect` always, the rest only where the project has the part.
 
 use std::borrow::Cow;
 
 use quad_core::scheme::ResourceEntry;
 
-use super::routes::{ROUTES, ResourceKind};
-use crate::project_cache::ProjectCache;
+use super::routes::{Listed, ROUTES};
+use crate::project_cache::ProjectParts;
 
-/// Which kinds of resources a project has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ListedResources {
-    pub sites: bool,
-    pub plan: bool,
-}
-
-impl ListedResources {
-    pub(crate) fn from_project(project: &ProjectCache) -> ListedResources {
-        let snapshot = project.project_snapshot();
-        ListedResources {
-            sites: !snapshot.project.sites.is_empty(),
-            plan: snapshot.project.plan.as_ref().is_some_and(|plan| plan.exists),
-        }
-    }
-
-    fn is_listed(self, kind: ResourceKind) -> bool {
-        match kind {
-            ResourceKind::Detect => true,
-            ResourceKind::Reference | ResourceKind::Contracts => self.sites,
-            ResourceKind::PlanIndex | ResourceKind::PlanStatus => self.plan,
-            // Those who want these know of them by their templates.
-            ResourceKind::Runes
-            | ResourceKind::Rune
-            | ResourceKind::Pages
-            | ResourceKind::Page
-            | ResourceKind::PlanContext
-            | ResourceKind::PlanEntity => false,
-        }
-    }
-
-    /// The entries, in a stable order.
-    pub(crate) fn entries(self) -> Vec<ResourceEntry> {
-        let listed = ROUTES.iter().filter(|route| self.is_listed(route.kind));
-        listed
-            .map(|route| ResourceEntry {
-                uri: route.template.split_once('{').map_or(route.template, |(path, _)| path).to_owned(),
-                name: Cow::Borrowed(route.name),
-                title: Some(route.title.to_owned()),
-                description: Some(route.description.to_owned()),
-                mime_type: Cow::Borrowed("application/json"),
-                priority: None,
-            })
-            .collect()
-    }
+/// The entries, in the order of the routes.
+pub(crate) fn entries(parts: ProjectParts) -> Vec<ResourceEntry> {
+    let is_listed = |listed: Listed| match listed {
+        Listed::Always => true,
+        Listed::WithSites => parts.sites,
+        Listed::WithPlan => parts.plan,
+        Listed::Never => false,
+    };
+    let listed = ROUTES.rows.iter().filter(|row| is_listed(row.resource.listed));
+    listed
+        .map(|row| ResourceEntry {
+            uri: row.template.split_once('{').map_or(row.template, |(path, _)| path).to_owned(),
+            name: Cow::Borrowed(row.name),
+            title: Some(row.title.to_owned()),
+            description: Some(row.description.to_owned()),
+            mime_type: Cow::Borrowed("application/json"),
+            priority: None,
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -61,7 +35,7 @@ mod tests {
     #[test]
     fn listing_contains_only_available_resources() {
         let uris = |sites, plan| -> Vec<String> {
-            ListedResources { sites, plan }.entries().into_iter().map(|entry| entry.uri).collect()
+            entries(ProjectParts { sites, plan }).into_iter().map(|entry| entry.uri).collect()
         };
         assert_eq!(uris(false, false), ["refrakt://detect"]);
         assert_eq!(uris(false, true), ["refrakt://detect", "refrakt://plan/index", "refrakt://plan/status"]);

@@ -1,13 +1,12 @@
-//! What is asked about the pages of a site, by an address, a tool or a completion; and why there may be no answer.
+//! Answers about the pages of a site, for resources, tools and completion, and the errors of pages.
 
 use std::sync::Arc;
 
 use quad_core::{Address, Error, Kind, Result};
 use quad_runes::expand::RenderError;
 
-use super::errors::{excerpt, io_error};
+use super::errors::{excerpt, io_error, nearest_hint};
 use super::query::{ResourceDocument, require_site};
-use super::tags::ProjectTags;
 use crate::pages::{Page, page, route};
 use crate::project::Site;
 use crate::project_cache::{CachedState, PagesError, PagesSnapshot, ProjectCache};
@@ -17,13 +16,13 @@ pub(super) fn index_document(project: &ProjectCache, site: Option<&str>) -> Resu
     let snapshot = project.project_snapshot();
     let site = require_site(&snapshot, site)?;
     let (dir, pages) = require_pages(project, site)?;
-    // The runes that a page uses depend on the configuration, too.
+    // The runes of a page also depend on the configuration.
     let cache_key = format!("index {} {}", snapshot.generation, site.name);
     let build = || {
         let index = pages.index.to_json(&site.name, dir, &pages.dir, &site.catalogue);
         Ok::<_, Error>(index.to_string())
     };
-    let project_tags = ProjectTags::from_path(project.root());
+    let project_tags = project.tags();
     let tags = vec![project_tags.sites(), project_tags.pages()];
     Ok(ResourceDocument {
         text: pages.documents.get_or_insert_with(&cache_key, build)?,
@@ -52,7 +51,7 @@ pub(super) fn page_document(
         _ => Error::new(Kind::Limit, "PAGE_TOO_LARGE", format!("{}: {error}", indexed_page.file))
             .hint("Split the page into several"),
     })?;
-    let project_tags = ProjectTags::from_path(project.root());
+    let project_tags = project.tags();
     let tags = vec![
         project_tags.sites(),
         project_tags.page(&route::normalize_url(&indexed_page.url)),
@@ -61,7 +60,7 @@ pub(super) fn page_document(
     Ok(ResourceDocument { text: rendered.to_string().into(), mime_type: "application/json", tags })
 }
 
-/// The addresses of a site's pages that begin so, spelt as the beginning is: with a slash or without. Blocks.
+/// The URLs of a site's pages. They start with a slash only if `prefix` does. Blocks.
 pub(super) fn complete_urls(project: &ProjectCache, site: Option<&str>, prefix: &str) -> Vec<String> {
     let snapshot = project.project_snapshot();
     let Ok(site) = snapshot.project.site(site) else { return Vec::new() };
@@ -73,8 +72,8 @@ pub(super) fn complete_urls(project: &ProjectCache, site: Option<&str>, prefix: 
     pages.index.pages().map(with_prefix_style).collect()
 }
 
-/// The number of the state that an answer about pages is about; `waiting` runs what takes long for so many files.
-pub(super) fn facts(project: &ProjectCache, address: &Address) -> String {
+/// The generations of the configuration and of the content folder that an answer about pages depends on.
+pub(super) fn cache_key_part(project: &ProjectCache, address: &Address) -> String {
     let snapshot = project.project_snapshot();
     let site = snapshot.project.site(address.variable("site").filter(|site| !site.is_empty()));
     let dir = site.ok().and_then(|site| site.config.content_dir.as_deref());
@@ -88,18 +87,20 @@ pub(super) fn facts(project: &ProjectCache, address: &Address) -> String {
 
 fn require_pages<'s>(project: &ProjectCache, site: &'s Site) -> Result<(&'s str, Arc<PagesSnapshot>)> {
     let Some(dir) = site.config.content_dir.as_deref() else {
-        let message = format!("The site {} names no folder of pages", site.name);
-        return Err(content_dir_missing(message).hint("Name it as contentDir in refrakt.config.json"));
+        let message = format!("The site {} has no content folder", site.name);
+        return Err(content_dir_missing(message).hint("Set contentDir in refrakt.config.json"));
     };
     let pages = project.pages(dir).map_err(|error| match error {
-        PagesError::Missing => content_dir_missing(format!("The site {} has no folder {dir}", site.name))
-            .hint("Make the folder, or correct contentDir in refrakt.config.json")
-            .with_detail("contentDir", dir),
+        PagesError::Missing => {
+            content_dir_missing(format!("The content folder {dir} of the site {} does not exist", site.name))
+                .hint("Create the folder, or change contentDir in refrakt.config.json")
+                .with_detail("contentDir", dir)
+        }
         PagesError::Outside => content_dir_missing(format!(
-            "The folder {dir} of the site {} lies outside the project",
+            "The content folder {dir} of the site {} is outside the project",
             site.name
         ))
-        .hint("Name a folder within the project as contentDir in refrakt.config.json")
+        .hint("Set contentDir in refrakt.config.json to a folder within the project")
         .with_detail("contentDir", dir),
         PagesError::Io(error) => io_error(error),
     })?;
@@ -113,17 +114,13 @@ fn content_dir_missing(message: String) -> Error {
 fn page_not_found(url: &str, pages: &PagesSnapshot) -> Error {
     let normalized = route::normalize_url(url);
     let near = quad_address::closest_few(&normalized, pages.index.pages().map(|page| page.url.as_str()));
-    let hint = if near.is_empty() {
-        "refrakt://pages/index has them all".to_owned()
-    } else {
-        format!("Nearest urls: {}; refrakt://pages/index has them all", near.join(", "))
-    };
+    let hint = nearest_hint(&near, "refrakt://pages/index");
     Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no page {}", excerpt(&normalized)))
         .hint(hint)
         .with_detail("nearest", near.as_slice())
 }
 
 fn page_unreadable(page: &Page, reason: &str) -> Error {
-    Error::new(Kind::Conflict, "PAGE_UNREADABLE", format!("{} cannot be shown: {reason}", page.file))
-        .hint("Correct the file; refrakt.validate_content says what is wrong with a text")
+    Error::new(Kind::Conflict, "PAGE_UNREADABLE", format!("{} cannot be rendered: {reason}", page.file))
+        .hint("Fix the file; check its text with refrakt.validate_content")
 }

@@ -1,22 +1,21 @@
-//! What an address or a tool asks of the project, and the answer. Both go through here, so that both say the same.
+//! One query type for resources and tools, so that a tool answers exactly as the resource that it mirrors.
 
 use std::sync::Arc;
 
 use quad_core::canonical::sha256_hex;
-use quad_core::{Address, Content, Error, ReadSet, Result, Tag, Version};
+use quad_core::{Content, Error, ReadSet, Result, Tag, Version};
 use quad_runes::{contracts, reference};
 use serde_json::{Value, json};
 
-use super::routes::ResourceKind;
-use super::tags::ProjectTags;
 use super::{errors, pages, runes};
+use crate::diagnostic::choices_hint;
 use crate::plan::context::build_context;
 use crate::plan::status::plan_status;
 use crate::plan::{Entity, EntityType, IndexFilter, PlanIndex};
 use crate::project::Site;
-use crate::project_cache::{PlanSnapshot, ProjectCache, ProjectSnapshot};
+use crate::project_cache::{PlanSnapshot, ProjectCache, ProjectSnapshot, ProjectTags};
 
-/// A question.
+/// What a caller asks about a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ResourceQuery {
     Detect,
@@ -31,7 +30,7 @@ pub(crate) enum ResourceQuery {
     Runes {
         site: Option<String>,
     },
-    /// A rune's example with these attributes, as a query gives them.
+    /// A rune's example, rendered with these attributes.
     Rune {
         site: Option<String>,
         name: String,
@@ -57,7 +56,7 @@ pub(crate) enum ResourceQuery {
     },
 }
 
-/// A document, and what it rests on.
+/// An answer, and the tags that it depends on.
 #[derive(Debug)]
 pub(crate) struct ResourceDocument {
     pub text: Arc<str>,
@@ -80,53 +79,10 @@ impl ResourceDocument {
 }
 
 impl ResourceQuery {
-    /// The question that an address puts.
-    pub(crate) fn from_address(resource_kind: ResourceKind, address: &Address) -> Result<ResourceQuery> {
-        let text = |name: &str| address.variable(name).filter(|text| !text.is_empty()).map(str::to_owned);
-        let kind = || text("type").as_deref().and_then(EntityType::from_tag);
-        let id = || text("id").unwrap_or_default();
-        Ok(match resource_kind {
-            ResourceKind::Detect => ResourceQuery::Detect,
-            ResourceKind::Reference => ResourceQuery::Reference {
-                site: text("site"),
-                rune: text("rune"),
-                markdown: address.variable("format") == Some("markdown"),
-            },
-            ResourceKind::Contracts => ResourceQuery::Contracts { site: text("site") },
-            ResourceKind::Runes => ResourceQuery::Runes { site: text("site") },
-            ResourceKind::Rune => ResourceQuery::Rune {
-                site: text("site"),
-                name: text("name").unwrap_or_default(),
-                attributes: address
-                    .extra_query()
-                    .iter()
-                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                    .collect(),
-            },
-            ResourceKind::PlanIndex => ResourceQuery::Index(IndexFilter {
-                kind: kind(),
-                status: text("status"),
-                milestone: text("milestone"),
-                tag: text("tag"),
-                assignee: text("assignee"),
-            }),
-            ResourceKind::PlanStatus => ResourceQuery::Status { milestone: text("milestone") },
-            ResourceKind::PlanContext => ResourceQuery::Context { id: id() },
-            ResourceKind::Pages => ResourceQuery::Pages { site: text("site") },
-            ResourceKind::Page => {
-                ResourceQuery::Page { url: text("url").unwrap_or_default(), site: text("site") }
-            }
-            ResourceKind::PlanEntity => {
-                let kind = kind().ok_or_else(|| Error::internal("an address of an entity without a type"))?;
-                ResourceQuery::Entity { kind, id: id() }
-            }
-        })
-    }
-
-    /// Looks at the folder and answers. Nobody's folder is an empty one. Blocks.
+    /// Answers from the current state of the project; without a project, as for an empty folder. Blocks.
     pub(crate) fn execute(&self, project: Option<&ProjectCache>) -> Result<ResourceDocument> {
         let Some(project) = project else { return self.execute_without_project() };
-        let project_tags = ProjectTags::from_path(project.root());
+        let project_tags = project.tags();
         match self {
             ResourceQuery::Detect => {
                 let text = project.project_json().to_string().into();
@@ -159,7 +115,7 @@ impl ResourceQuery {
             ResourceQuery::Page { url, site } => pages::page_document(project, url, site.as_deref()),
             _ => {
                 let plan = require_plan(project)?;
-                let (text, tags) = self.plan_document(&plan, &project_tags)?;
+                let (text, tags) = self.plan_document(&plan, project_tags)?;
                 Ok(ResourceDocument { text, mime_type: self.mime_type(), tags })
             }
         }
@@ -172,7 +128,7 @@ impl ResourceQuery {
         }
     }
 
-    /// What somebody hears who has no folder.
+    /// The answer for a tenant without a project.
     fn execute_without_project(&self) -> Result<ResourceDocument> {
         match self {
             ResourceQuery::Detect => {
@@ -251,12 +207,12 @@ impl ResourceQuery {
                     vec![project_tags.entity(entity), project_tags.bulk_entities()],
                 ))
             }
-            _ => Err(Error::internal("a question that is none about the plan")),
+            _ => Err(Error::internal("the query is not about the plan")),
         }
     }
 }
 
-/// The plan, or why there is none.
+/// The plan, or the error that says why there is none.
 pub(crate) fn require_plan(project: &ProjectCache) -> Result<Arc<PlanSnapshot>> {
     if let Some(plan) = project.plan().map_err(errors::io_error)? {
         return Ok(plan);
@@ -265,12 +221,12 @@ pub(crate) fn require_plan(project: &ProjectCache) -> Result<Arc<PlanSnapshot>> 
     Err(errors::plan_missing(snapshot.project.plan.as_ref().map(|plan| plan.dir.as_str())))
 }
 
-/// The site that is meant, or why none is.
+/// The site that the caller selects, or the error that says why there is none.
 pub(crate) fn require_site<'d>(snapshot: &'d ProjectSnapshot, site: Option<&str>) -> Result<&'d Site> {
     snapshot.project.site(site).map_err(|error| errors::site_error(&error, snapshot.config_error()))
 }
 
-/// The entity of an id, whatever its type: by the tag's id, or else by the exact name of its file.
+/// The entity with this id, of any type: by the id in its tag, or else by the exact name of its file.
 pub(crate) fn require_entity<'p>(index: &'p PlanIndex, id: &str) -> Result<&'p Entity> {
     if let Some(entity) = index.entity(id) {
         return Ok(entity);
@@ -282,7 +238,7 @@ pub(crate) fn require_entity<'p>(index: &'p PlanIndex, id: &str) -> Result<&'p E
     })
 }
 
-/// Words of closed vocabularies must be in them, or nothing would ever be found.
+/// Rejects a status that no type has and no entity uses: such a filter never matches.
 fn check_filter(index: &PlanIndex, filter: &IndexFilter) -> Result<()> {
     if let Some(status) = &filter.status {
         let kinds =
@@ -295,9 +251,8 @@ fn check_filter(index: &PlanIndex, filter: &IndexFilter) -> Result<()> {
             allowed_sorted.sort_unstable();
             allowed_sorted.dedup();
             let near = quad_core::closest(status, allowed);
-            let near = near.map(|near| format!("The nearest is {near}; ")).unwrap_or_default();
             let message = format!("There is no status {}", errors::excerpt(status));
-            let hint = errors::capitalize(&format!("{near}there are {}", allowed_sorted.join(", ")));
+            let hint = errors::capitalize(&choices_hint(near, &allowed_sorted.join(", ")));
             return Err(Error::bad_input(message).hint(hint));
         }
     }
@@ -309,7 +264,7 @@ fn check_milestone(index: &PlanIndex, name: Option<&str>) -> Result<()> {
     index.find(EntityType::Milestone, name).map(|_| ()).map_err(|missing| errors::entity_not_found(&missing))
 }
 
-/// The hash by which a caller says which state of a text it saw.
+/// The hash that a caller sends as `ifHash`.
 pub(crate) fn hash_text(text: &str) -> String {
     sha256_hex(text.as_bytes())
 }

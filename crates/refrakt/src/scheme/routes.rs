@@ -1,144 +1,44 @@
-//! The addresses of this scheme.
+//! The URIs of this scheme. A row of the table holds the function that turns a matched address into a query.
 
-use quad_core::{Error, Grammar, Result, Route, RouteSpec, ScopeRequirement};
+use quad_core::{Address, Error, Grammar, Result, RouteDef, RouteTable, ScopeRequirement};
 
-/// What an address names.
+use super::query::ResourceQuery;
+use crate::plan::{EntityType, IndexFilter};
+
+/// What a route leads to.
+#[derive(Clone, Copy)]
+pub(crate) struct Resource {
+    /// Builds the query of a matched address.
+    pub query: fn(&Address) -> Result<ResourceQuery>,
+    /// When `resources/list` shows it.
+    pub listed: Listed,
+}
+
+/// When `resources/list` shows a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ResourceKind {
-    Detect,
-    Reference,
-    Contracts,
-    Runes,
-    Rune,
-    PlanIndex,
-    PlanStatus,
-    PlanContext,
-    PlanEntity,
-    Pages,
-    Page,
+pub(crate) enum Listed {
+    Always,
+    /// The project has a site.
+    WithSites,
+    /// The project has a plan folder.
+    WithPlan,
+    /// Clients find it by its template only.
+    Never,
 }
 
 pub(crate) const READ: ScopeRequirement = ScopeRequirement(&["refrakt:read"]);
 pub(crate) const WRITE: ScopeRequirement = ScopeRequirement(&["plan:write"]);
 
-/// The types of entities, as an address spells them.
+/// The types of entities, as a URI spells them.
 pub(crate) const TYPES: [&str; 5] = ["spec", "work", "bug", "decision", "milestone"];
 
-/// The forms of the reference.
+/// The formats of the reference.
 pub(crate) const FORMATS: [&str; 2] = ["json", "markdown"];
 
-/// One line of the table of routes.
-pub(crate) struct RouteDef {
-    pub kind: ResourceKind,
-    pub template: &'static str,
-    pub name: &'static str,
-    pub title: &'static str,
-    pub description: &'static str,
-    pub mime_type: Option<&'static str>,
-}
-
-const JSON: Option<&str> = Some("application/json");
-
-/// All of them, in the order of lists.
-pub(crate) const ROUTES: [RouteDef; 11] = [
-    RouteDef {
-        kind: ResourceKind::Detect,
-        template: "refrakt://detect",
-        name: "detect",
-        title: "The project",
-        description: "What this project is: plan folder, sites, plugins, and what is wrong with its configuration.",
-        mime_type: JSON,
-    },
-    RouteDef {
-        kind: ResourceKind::Reference,
-        template: "refrakt://reference{?site,rune,format}",
-        name: "reference",
-        title: "Rune reference",
-        description: "How every rune of a site is written: attributes, values, defaults, content. One rune with ?rune=, Markdown with ?format=markdown.",
-        mime_type: None,
-    },
-    RouteDef {
-        kind: ResourceKind::Contracts,
-        template: "refrakt://contracts{?site}",
-        name: "contracts",
-        title: "Structure contracts",
-        description: "The markup that every rune of a site promises: classes, data attributes, named elements.",
-        mime_type: JSON,
-    },
-    RouteDef {
-        kind: ResourceKind::Runes,
-        template: "refrakt://runes{?site}",
-        name: "runes",
-        title: "Runes in a line each",
-        description: "Names, aliases and one line for every rune of a site, by package.",
-        mime_type: JSON,
-    },
-    RouteDef {
-        kind: ResourceKind::Rune,
-        template: "refrakt://rune/{name}{?site}",
-        name: "rune",
-        title: "A rune at work",
-        description: "What a rune's example becomes: HTML, selectors and the engine's configuration. Every other query key is an attribute of the rune (?type=warning); the value all shows each value of one that has a closed set.",
-        mime_type: JSON,
-    },
-    RouteDef {
-        kind: ResourceKind::PlanIndex,
-        template: "refrakt://plan/index{?type,status,milestone,tag,assignee}",
-        name: "plan-index",
-        title: "Plan entities",
-        description: "Every entity of the plan with id, type, status and file; all of them, or those that fit.",
-        mime_type: JSON,
-    },
-    RouteDef {
-        kind: ResourceKind::PlanStatus,
-        template: "refrakt://plan/status{?milestone}",
-        name: "plan-status",
-        title: "Plan status",
-        description: "How the plan stands: counts, the current milestone or the one named, what is blocked, ready and done.",
-        mime_type: JSON,
-    },
-    RouteDef {
-        kind: ResourceKind::PlanContext,
-        template: "refrakt://plan/context/{id}",
-        name: "plan-context",
-        title: "An entity and what it touches",
-        description: "An entity's text with the specifications, decisions and dependencies behind it, in one document.",
-        mime_type: JSON,
-    },
-    RouteDef {
-        kind: ResourceKind::PlanEntity,
-        template: "refrakt://plan/{type}/{id}",
-        name: "plan-entity",
-        title: "One plan entity",
-        description: "The Markdoc source of one entity: type spec, work, bug, decision or milestone, and its id.",
-        mime_type: Some("text/markdown"),
-    },
-    RouteDef {
-        kind: ResourceKind::Pages,
-        template: "refrakt://pages/index{?site}",
-        name: "pages-index",
-        title: "Pages of a site",
-        description: "Every page of a site with url, file, title, layout, front matter and the runes it uses; a broken one with its problem.",
-        mime_type: JSON,
-    },
-    RouteDef {
-        kind: ResourceKind::Page,
-        template: "refrakt://pages/{+url}{?site}",
-        name: "page",
-        title: "One page, rendered",
-        description: "A page's html with its selectors, headings and front matter, by the url that the index gives; the first page is refrakt://pages//.",
-        mime_type: JSON,
-    },
-];
-
-/// All routes, in the order of [`noun`].
-pub(crate) fn all() -> Vec<Route> {
-    ROUTES.iter().filter_map(|def| build_spec(def).map(|spec| build_route(def, spec)).ok()).collect()
-}
-
-fn build_spec(def: &RouteDef) -> Result<RouteSpec> {
-    let mut spec = RouteSpec::parse(def.template).map_err(|error| Error::internal(error.to_string()))?;
-    let grammars = [
+/// All routes.
+pub(crate) const ROUTES: RouteTable<Resource> = RouteTable {
+    rows: &ROWS,
+    grammars: &[
         ("site", Grammar::Text),
         ("rune", Grammar::Text),
         ("format", Grammar::OneOf(&FORMATS)),
@@ -147,37 +47,149 @@ fn build_spec(def: &RouteDef) -> Result<RouteSpec> {
         ("milestone", Grammar::Text),
         ("tag", Grammar::Text),
         ("assignee", Grammar::Text),
-        // Whatever somebody wrote into a tag is an id; it is looked up, never made into a path.
+        // A tag may hold any text as id. It is looked up in the index and never becomes part of a path.
         ("id", Grammar::Text),
         ("url", Grammar::Text),
-    ];
-    for (variable, grammar) in grammars {
-        if spec.template.variables().any(|name| name == variable) {
-            spec = spec.with_grammar(variable, grammar);
-        }
-    }
-    if def.kind == ResourceKind::Rune {
-        spec = spec.with_grammar("name", Grammar::Name).allow_extra_query();
-    }
-    Ok(spec)
+        ("name", Grammar::Name),
+    ],
+};
+
+/// The rows, in the order of lists.
+const ROWS: [RouteDef<Resource>; 11] = [
+    row(
+        Resource { query: |_| Ok(ResourceQuery::Detect), listed: Listed::Always },
+        "refrakt://detect",
+        "detect",
+        "The project",
+        "What this project is: plan folder, sites, plugins, and what is wrong with its configuration.",
+    ),
+    row(
+        Resource { query: |address| {
+                Ok(ResourceQuery::Reference {
+                    site: text(address, "site"),
+                    rune: text(address, "rune"),
+                    markdown: address.variable("format") == Some("markdown"),
+                })
+            }, listed: Listed::WithSites },
+        "refrakt://reference{?site,rune,format}",
+        "reference",
+        "Rune reference",
+        "How every rune of a site is written: attributes, values, defaults, content. One rune with ?rune=, Markdown with ?format=markdown.",
+    )
+    .mime_type(None),
+    row(
+        Resource { query: |address| Ok(ResourceQuery::Contracts { site: text(address, "site") }), listed: Listed::WithSites },
+        "refrakt://contracts{?site}",
+        "contracts",
+        "Structure contracts",
+        "The markup that every rune of a site promises: classes, data attributes, named elements.",
+    ),
+    row(
+        Resource { query: |address| Ok(ResourceQuery::Runes { site: text(address, "site") }), listed: Listed::Never },
+        "refrakt://runes{?site}",
+        "runes",
+        "List of runes",
+        "Names, aliases and one line for every rune of a site, by package.",
+    ),
+    row(
+        Resource { query: rune_query, listed: Listed::Never },
+        "refrakt://rune/{name}{?site}",
+        "rune",
+        "Rendered rune example",
+        "What a rune's example becomes: HTML, selectors and the engine's configuration. Every other query key is an attribute of the rune (?type=warning); the value all shows each value of one that has a closed set.",
+    )
+    .with_extra_query(),
+    row(
+        Resource { query: |address| Ok(ResourceQuery::Index(index_filter(address))), listed: Listed::WithPlan },
+        "refrakt://plan/index{?type,status,milestone,tag,assignee}",
+        "plan-index",
+        "Plan entities",
+        "Every entity of the plan with id, type, status and file; all of them, or those that fit.",
+    ),
+    row(
+        Resource { query: |address| Ok(ResourceQuery::Status { milestone: text(address, "milestone") }), listed: Listed::WithPlan },
+        "refrakt://plan/status{?milestone}",
+        "plan-status",
+        "Plan status",
+        "How the plan stands: counts, the current milestone or the one named, what is blocked, ready and done.",
+    ),
+    row(
+        Resource { query: |address| Ok(ResourceQuery::Context { id: text(address, "id").unwrap_or_default() }), listed: Listed::Never },
+        "refrakt://plan/context/{id}",
+        "plan-context",
+        "Context of an entity",
+        "An entity's text with the specifications, decisions and dependencies behind it, in one document.",
+    ),
+    row(
+        Resource { query: entity_query, listed: Listed::Never },
+        "refrakt://plan/{type}/{id}",
+        "plan-entity",
+        "One plan entity",
+        "The Markdoc source of one entity: type spec, work, bug, decision or milestone, and its id.",
+    )
+    .mime_type(Some("text/markdown")),
+    row(
+        Resource { query: |address| Ok(ResourceQuery::Pages { site: text(address, "site") }), listed: Listed::Never },
+        "refrakt://pages/index{?site}",
+        "pages-index",
+        "Pages of a site",
+        "Every page of a site with url, file, title, layout, front matter and the runes it uses; a broken one with its problem.",
+    ),
+    row(
+        Resource { query: |address| {
+                Ok(ResourceQuery::Page {
+                    url: text(address, "url").unwrap_or_default(),
+                    site: text(address, "site"),
+                })
+            }, listed: Listed::Never },
+        "refrakt://pages/{+url}{?site}",
+        "page",
+        "One page, rendered",
+        "A page's html with its selectors, headings and front matter, by the url that the index gives; the first page is refrakt://pages//.",
+    ),
+];
+
+const fn row(
+    resource: Resource,
+    template: &'static str,
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+) -> RouteDef<Resource> {
+    RouteDef::json(resource, template, name, description, READ).title(title)
 }
 
-fn build_route(def: &RouteDef, spec: RouteSpec) -> Route {
-    Route {
-        spec,
-        name: def.name,
-        title: def.title,
-        description: def.description,
-        mime_type: def.mime_type,
-        required_scope: READ,
-        advertised: true,
+/// A variable of an address that is not empty.
+fn text(address: &Address, name: &str) -> Option<String> {
+    address.variable(name).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+fn entity_type(address: &Address) -> Option<EntityType> {
+    text(address, "type").as_deref().and_then(EntityType::from_tag)
+}
+
+fn rune_query(address: &Address) -> Result<ResourceQuery> {
+    let attributes = address.extra_query().iter();
+    Ok(ResourceQuery::Rune {
+        site: text(address, "site"),
+        name: text(address, "name").unwrap_or_default(),
+        attributes: attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+    })
+}
+
+fn index_filter(address: &Address) -> IndexFilter {
+    IndexFilter {
+        kind: entity_type(address),
+        status: text(address, "status"),
+        milestone: text(address, "milestone"),
+        tag: text(address, "tag"),
+        assignee: text(address, "assignee"),
     }
 }
 
-/// What route number so-and-so names.
-pub(crate) fn kind_of_route(route: usize) -> Result<ResourceKind> {
-    let def = ROUTES.get(route);
-    def.map(|def| def.kind).ok_or_else(|| Error::internal(format!("there is no route {route}")))
+fn entity_query(address: &Address) -> Result<ResourceQuery> {
+    let kind = entity_type(address).ok_or_else(|| Error::internal("the address of an entity has no type"))?;
+    Ok(ResourceQuery::Entity { kind, id: text(address, "id").unwrap_or_default() })
 }
 
 #[cfg(test)]
@@ -187,26 +199,25 @@ mod tests {
     #[test]
     fn route_templates_parse_and_do_not_shadow_each_other() {
         let mut router = quad_address::Router::new();
-        assert_eq!(all().len(), ROUTES.len());
-        for (index, route) in all().into_iter().enumerate() {
+        for (index, route) in ROUTES.routes().unwrap().into_iter().enumerate() {
             router.add(route.spec, index).unwrap();
         }
-        let assert_route = |uri: &str, expected: ResourceKind| {
+        let assert_route = |uri: &str, expected: &str| {
             let (_, index) = router.route(uri).unwrap();
-            assert_eq!(kind_of_route(*index).unwrap(), expected, "{uri}");
+            assert_eq!(ROUTES.rows[*index].name, expected, "{uri}");
         };
-        assert_route("refrakt://detect", ResourceKind::Detect);
-        assert_route("refrakt://reference", ResourceKind::Reference);
-        assert_route("refrakt://contracts?site=main", ResourceKind::Contracts);
-        assert_route("refrakt://rune/hint?type=warning&site=main", ResourceKind::Rune);
-        assert_route("refrakt://plan/index", ResourceKind::PlanIndex);
-        assert_route("refrakt://plan/context/WORK-1", ResourceKind::PlanContext);
-        assert_route("refrakt://plan/milestone/v0.11.0", ResourceKind::PlanEntity);
-        assert_route("refrakt://pages/index?site=main", ResourceKind::Pages);
-        assert_route("refrakt://pages/docs/intro?site=main", ResourceKind::Page);
-        assert_route("refrakt://pages//docs/intro", ResourceKind::Page);
-        assert_route("refrakt://pages//", ResourceKind::Page);
-        assert_route("refrakt://pages/%C3%BCber%20uns", ResourceKind::Page);
+        assert_route("refrakt://detect", "detect");
+        assert_route("refrakt://reference", "reference");
+        assert_route("refrakt://contracts?site=main", "contracts");
+        assert_route("refrakt://rune/hint?type=warning&site=main", "rune");
+        assert_route("refrakt://plan/index", "plan-index");
+        assert_route("refrakt://plan/context/WORK-1", "plan-context");
+        assert_route("refrakt://plan/milestone/v0.11.0", "plan-entity");
+        assert_route("refrakt://pages/index?site=main", "pages-index");
+        assert_route("refrakt://pages/docs/intro?site=main", "page");
+        assert_route("refrakt://pages//docs/intro", "page");
+        assert_route("refrakt://pages//", "page");
+        assert_route("refrakt://pages/%C3%BCber%20uns", "page");
         for wrong in [
             "refrakt://pages",
             "refrakt://pages/docs/../../etc/passwd",

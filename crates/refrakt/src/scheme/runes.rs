@@ -1,4 +1,4 @@
-//! Runes at work: one rune's example, or a text, rendered with the runes of a site.
+//! Rendering with the runes of a site: the example of one rune, or a text.
 
 use quad_core::{Error, Kind, Result};
 use quad_runes::catalogue::Catalogue;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::errors;
 use crate::project::Site;
 
-/// What a rune's example becomes with these attributes; a list where one of them is every value.
+/// A rune's example rendered with these attributes; a list if one attribute has the value `all`.
 pub(crate) fn inspect(
     site: Option<&Site>,
     catalogue: &Catalogue,
@@ -33,25 +33,24 @@ pub(crate) fn inspect(
     })
 }
 
-/// A text rendered: `html`, and as `selectors` what a style sheet can select in it.
+/// Renders a text to `html`, and lists in `selectors` what a style sheet can select.
 pub fn render(catalogue: &Catalogue, source: &str) -> Result<Value> {
     let rendered = render::render(catalogue, source, &PageVariables::default());
     let rendered = rendered.map_err(|error| render_error(&error))?;
     Ok(json!({ "html": rendered.html, "selectors": rendered.selectors }))
 }
 
-/// Why a document was not rendered, and what to do.
+/// The error for a document that could not be rendered.
 pub(crate) fn render_error(error: &RenderError) -> Error {
     let message = errors::capitalize(&error.to_string());
     match error {
         RenderError::SourceTooLong(_) | RenderError::TooLarge | RenderError::RunesNestedTooDeep => {
-            Error::new(Kind::Limit, "CONTENT_TOO_LONG", message)
-                .hint("Split it, as the page would have to be")
+            Error::new(Kind::Limit, "CONTENT_TOO_LONG", message).hint("Split the text")
         }
         RenderError::TooDeep => Error::new(Kind::Limit, "CONTENT_TOO_DEEP", message)
             .hint("Nest fewer runes and lists within each other"),
         RenderError::Rune { rune, .. } => Error::new(Kind::BadInput, "RUNE_NOT_RENDERED", message)
-            .hint("refrakt.reference says what the rune needs; some need a site that is being built")
+            .hint("See refrakt.reference for what the rune needs; some runes need a site that is being built")
             .with_detail("rune", rune.as_str()),
     }
 }

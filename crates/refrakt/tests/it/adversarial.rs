@@ -1,4 +1,4 @@
-//! Whatever lies in a project's folder, reading it ends, without a panic.
+//! Parsing any content of a project's folder ends without a panic.
 
 use proptest::prelude::*;
 use quad_refrakt::pages::front_matter::parse_front_matter;
@@ -7,7 +7,7 @@ use quad_refrakt::plan::validate::validate;
 use quad_refrakt::plan::{IndexFilter, PlanIndex, status};
 use quad_refrakt::project::Config;
 
-/// Pieces that mean something to a reader, in any order, and anything between them.
+/// Meaningful fragments in any order, with random text between them.
 fn text_from(pieces: &'static [&'static str]) -> impl Strategy<Value = String> {
     let piece =
         prop_oneof![4 => proptest::sample::select(pieces).prop_map(str::to_owned), 1 => any::<String>()];
@@ -87,26 +87,26 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn any_plan_is_read(texts in proptest::collection::vec(text_from(PLAN_FRAGMENTS), 1..4)) {
+    fn plan_parsing_never_panics(texts in proptest::collection::vec(text_from(PLAN_FRAGMENTS), 1..4)) {
         let names = ["a.md", "work/b.md", "work/c/d.md"];
         let index = PlanIndex::from_texts(names.into_iter().zip(texts.iter().map(String::as_str)));
         index.to_json(&IndexFilter::default());
         status::plan_status(&index, None);
         validate(&index, true).to_json();
-        for fault in parse_file("a.md", &texts[0]).faults {
-            prop_assert!(fault.line >= 1 && fault.column >= 1);
+        for diagnostic in parse_file("a.md", &texts[0]).diagnostics {
+            prop_assert!(diagnostic.line >= 1 && diagnostic.column >= 1);
         }
     }
 
     #[test]
-    fn any_configuration_is_read(text in text_from(CONFIG_FRAGMENTS)) {
+    fn config_parsing_never_panics(text in text_from(CONFIG_FRAGMENTS)) {
         for problem in Config::parse("refrakt.config.json", &text).problems {
             prop_assert!(problem.line >= 1 && problem.column >= 1);
         }
     }
 
     #[test]
-    fn any_front_matter_is_read(text in text_from(FRONT_MATTER_FRAGMENTS)) {
+    fn front_matter_parsing_never_panics(text in text_from(FRONT_MATTER_FRAGMENTS)) {
         let text = format!("---\n{text}");
         let (front_matter, body) = parse_front_matter(&text);
         prop_assert!(text.ends_with(body));

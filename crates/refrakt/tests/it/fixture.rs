@@ -1,4 +1,4 @@
-//! A project's folder behind a resolver, on each database that this machine offers.
+//! A project's folder behind a resolver, on each available database.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub struct TestProject {
     pub caller: Principal,
 }
 
-/// A work item's text.
+/// The text of a work item.
 pub fn work(id: &str, status: &str) -> String {
     format!(
         "{{% work id=\"{id}\" status=\"{status}\" %}}\n# {id}\n\n## Acceptance Criteria\n\n- [ ] one\n- [ ] two\n{{% /work %}}\n"
@@ -43,7 +43,7 @@ pub async fn test_projects(files: &[(&str, &str)]) -> Vec<TestProject> {
     projects
 }
 
-/// A process that serves a folder.
+/// A server process for a folder.
 pub fn start_server(test: &TestStore, folder: &Path) -> (Arc<Refrakt>, Arc<Resolver>) {
     let refrakt = Arc::new(Refrakt::new(test.store.clone(), test.tenant.clone(), folder));
     let store = Arc::new(test.store.clone());
@@ -51,7 +51,7 @@ pub fn start_server(test: &TestStore, folder: &Path) -> (Arc<Refrakt>, Arc<Resol
     (refrakt, Arc::new(resolver))
 }
 
-/// Saves a file as most editors do.
+/// Saves a file by rename, as most editors do.
 pub fn save_file(folder: &Path, path: &str, text: &str) {
     let path = folder.join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -60,7 +60,7 @@ pub fn save_file(folder: &Path, path: &str, text: &str) {
     std::fs::rename(temp_path, path).unwrap();
 }
 
-/// Every file below a folder, with the hash of what it holds.
+/// Every file below a folder, with its hash.
 pub fn file_hashes(folder: &Path) -> BTreeMap<String, String> {
     let mut hashes = BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {

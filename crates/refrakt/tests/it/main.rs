@@ -1,4 +1,4 @@
-//! Tests from outside: against the original's recorded answers where they are at hand, and against our own snapshots.
+//! Integration tests: recorded answers of the npm package, and the scheme through a resolver.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod adversarial;

@@ -1,4 +1,4 @@
-//! Pages from outside: what is listed, what is rendered, what is refused, and that no answer is old.
+//! Pages through the resolver: listing, rendering, errors, and freshness of answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ async fn pages_are_listed_and_rendered_without_writes() {
         let home = project.read_json("refrakt://pages//").await.unwrap();
         assert_eq!((home["title"].as_str(), home["file"].as_str()), (Some("Harbour"), Some("index.md")));
         let html = home["html"].as_str().unwrap();
-        // A variable is a text of its own, on a line of its own.
+        // Each variable is rendered as a text of its own, on its own line.
         let text: String = html.split_whitespace().collect();
         assert!(html.contains("rf-hint") && text.contains("At/."), "{html}");
         assert!(home["selectors"].as_array().unwrap().contains(&json!(".rf-hint")));

@@ -20,7 +20,7 @@ struct RecordedPlan {
 
 fn load_plan(name: &'static str) -> Option<RecordedPlan> {
     let dir = recorded::recorded_dir()?.join("plan").join(name);
-    let index = load(&ProjectDir::new(dir.join("files")), None).unwrap();
+    let index = load(&ProjectDir::new(dir.join("files")), None).unwrap().0;
     Some(RecordedPlan { name, dir, index })
 }
 
@@ -37,7 +37,7 @@ impl RecordedPlan {
     }
 }
 
-/// A value in which every sentence is one and the same.
+/// The value with every message replaced by the same text.
 fn without_messages(value: &Value) -> Value {
     match value {
         Value::Array(values) => values.iter().map(without_messages).collect(),
@@ -56,11 +56,11 @@ fn entity_of_file<'v>(entities: &'v mut Value, file: &str) -> &'v mut Value {
     entities.as_array_mut().unwrap().iter_mut().find(|entity| entity["file"] == file).unwrap()
 }
 
-/// What the original's scanner gives, mended.
+/// The entities of the npm package, with its defects fixed.
 fn expected_with_fixes_entities(plan: &RecordedPlan) -> Value {
     let mut entities = plan.recorded("entities.json");
     for entity in entities.as_array_mut().unwrap() {
-        // A resolution that ends the entity keeps the closing tag in its body.
+        // The npm package leaves the closing tag in the body of a resolution at the end of an entity.
         if let Some(body) = entity["resolution"]["body"].as_str() {
             let closing = format!("{{% /{} %}}", entity["type"].as_str().unwrap());
             let body = body.strip_suffix(&closing).unwrap_or(body).trim_end().to_owned();
@@ -70,23 +70,23 @@ fn expected_with_fixes_entities(plan: &RecordedPlan) -> Value {
     if plan.name != "2" {
         return entities;
     }
-    // Windows line ends hide the fields of a resolution.
+    // The npm package loses the fields of a resolution with Windows line endings.
     entity_of_file(&mut entities, "crlf.md")["resolution"] =
         json!({ "date": "2024-06-06", "pr": "hive/mon#30", "body": "" });
-    // An unclosed tag loses its criteria.
+    // The npm package loses the criteria of an unclosed tag.
     entity_of_file(&mut entities, "work/WORK-016-unclosed.md")["criteria"] =
         json!([{ "text": "one", "checked": false }]);
-    // Values that are no text are written as JavaScript writes them; ours are text, or as if they were not written.
+    // The npm package writes values that are not strings as JavaScript does. Here they are text, or count as not set.
     let types =
         entity_of_file(&mut entities, "work/WORK-019-types.md")["attributes"].as_object_mut().unwrap();
     types.remove("priority");
     types.remove("milestone");
     let all = entities.as_array_mut().unwrap();
-    // A broken opening tag leaves its closing tag behind as an entity.
+    // The npm package makes an entity of the closing tag behind a broken opening tag.
     all.retain(|entity| {
         entity["file"] != "work/WORK-017-broken-tag.md" && entity["file"] != "work/WORK-018-bad-attr.md"
     });
-    // A byte order mark hides the entity, and so does an example in an indented code block before it.
+    // The npm package misses an entity behind a byte order mark, or behind an example in an indented code block.
     all.push(json!({
         "file": "bom.md", "type": "work", "title": "Starts with a byte order mark",
         "attributes": { "id": "WORK-031", "status": "ready", "milestone": "swarm" },
@@ -122,12 +122,12 @@ fn index_matches_npm() {
         let Some(plan) = load_plan(name) else { return };
         let mut expected = plan.recorded("index.json");
         if name == "2" {
-            // The original looks for anything that resembles a tag: examples in code, tags within tags, broken tags.
+            // The npm package finds anything that resembles a tag: examples in code, tags within tags, broken tags.
             let examples = ["WORK-000", "WORK-017", "WORK-018", "WORK-050"];
             let list = expected["entities"].as_array_mut().unwrap();
             list.retain(|entity| !examples.contains(&entity["id"].as_str().unwrap()));
             for entity in list.iter_mut() {
-                // It takes the first thing in a file, which here is an example in code.
+                // The npm package takes the first match in a file, which here is an example in code.
                 if entity["id"] == "SPEC-900" {
                     *entity = json!({ "id": "SPEC-010", "type": "spec", "status": "draft", "file": "notes/fence-first.md" });
                 }
@@ -135,7 +135,7 @@ fn index_matches_npm() {
                     entity["id"] = json!("WORK-052");
                 }
             }
-            // It misses an id that is not written as text.
+            // The npm package misses an id that is not a string.
             let types =
                 json!({ "id": "19", "type": "work", "status": "done", "file": "work/WORK-019-types.md" });
             let before = list.iter().position(|entity| entity["id"] == "WORK-020").unwrap();
@@ -150,8 +150,8 @@ fn status_matches_npm() {
     for name in ["1", "2", "3"] {
         let Some(plan) = load_plan(name) else { return };
         let mut expected = plan.recorded("status.json");
-        // The original's ready list leaves out what refers to anything unfinished, and sorts by priority alone; ours is the
-        // beginning of its own list of next tasks, mended below.
+        // The npm package leaves everything with an unfinished reference out of its ready list, and sorts by priority
+        // alone. Here the ready list is the beginning of the list of next tasks.
         let next = expected_with_fixes_next(&plan);
         let next = next["items"].as_array().unwrap().iter().take(5).map(|item| {
             let keys = ["id", "title", "type", "priority", "complexity"];
@@ -160,12 +160,12 @@ fn status_matches_npm() {
         expected["ready"] = next.collect();
         if name == "2" {
             let work = &mut expected["counts"]["work"];
-            // Two broken tags are no entities; two entities that the original does not see are counted.
+            // Two broken tags are not entities; two entities that the npm package misses are counted.
             *work = json!({ "total": 18, "byStatus": {
                 "done": 3, "ready": 9, "in-progress": 1, "blocked": 1, "pending": 1, "superseded": 2, "review": 1,
             } });
             expected["milestone"]["total"] = json!(14);
-            // The fields of a resolution with Windows line ends are read.
+            // The fields of a resolution with Windows line endings are read.
             expected["done"] = json!([
                 expected["done"][0],
                 { "id": "WORK-030", "title": "Windows line ends", "date": "2024-06-06", "pr": "hive/mon#30" },
@@ -178,24 +178,24 @@ fn status_matches_npm() {
             });
         }
         if name == "3" {
-            // An accepted decision keeps nobody from anything.
+            // An accepted decision blocks nothing.
             expected["blocked"][0]["blockedBy"] = json!(["line-4"]);
         }
         plan.assert_same("status", &plan_status(&plan.index, None), &expected);
     }
 }
 
-/// What the original lists as next, mended.
+/// The next tasks of the npm package, with its defects fixed.
 fn expected_with_fixes_next(plan: &RecordedPlan) -> Value {
     let mut next = plan.recorded("next.json");
     let items = next["items"].as_array_mut().unwrap();
     let position_of = |items: &[Value], id: &str| items.iter().position(|item| item["id"] == id).unwrap();
     if plan.name == "2" {
-        // An unclosed tag loses its criteria.
+        // The npm package loses the criteria of an unclosed tag.
         let unclosed = position_of(items, "WORK-016");
         items[unclosed]["criteria"] = json!([{ "text": "one", "checked": false }]);
-        // Two entities that the original does not see; one of them another item's *Blocks* names, which the original ignores:
-        // WORK-027 is unfinished, so WORK-052 and WORK-010 wait for it.
+        // Two entities that the npm package misses. One of them is in *Blocks* of another item, which the npm package
+        // ignores: WORK-027 is unfinished, so WORK-052 and WORK-010 wait for it.
         let bom = json!({
             "id": "WORK-031", "title": "Starts with a byte order mark", "type": "work", "priority": "medium",
             "complexity": "unknown", "file": "bom.md", "criteria": [], "refs": [],
@@ -207,10 +207,10 @@ fn expected_with_fixes_next(plan: &RecordedPlan) -> Value {
         items.remove(blocked);
     }
     if plan.name == "3" {
-        // WORK-014 says that it blocks WORK-015, and is unfinished.
+        // WORK-014 blocks WORK-015, and is unfinished.
         let blocked = position_of(items, "WORK-015");
         items.remove(blocked);
-        // An accepted specification does not block for ever.
+        // An accepted specification does not block.
         let poles = plan.index.entity("WORK-009").unwrap();
         let free = next::to_json(&[poles])["items"][0].clone();
         let before = position_of(items, "WORK-005");
@@ -227,7 +227,7 @@ fn next_matches_npm() {
         let expected = expected_with_fixes_next(&plan);
         plan.assert_same("next", &next::to_json(&all), &expected);
 
-        // The filters, on the mended list.
+        // The filters, applied to the fixed list.
         let expected_ids = |matches: &dyn Fn(&Value) -> bool| -> Vec<String> {
             let items = expected["items"].as_array().unwrap().iter().filter(|item| matches(item));
             items.map(|item| item["id"].as_str().unwrap().to_owned()).collect()
@@ -270,7 +270,7 @@ fn milestones_and_next_ids_match_npm() {
         let Some(plan) = load_plan(name) else { return };
         let mut extra = plan.recorded("extra.json");
         if name == "2" {
-            // Two entities that the original does not see, both of that milestone.
+            // Two entities of that milestone that the npm package misses.
             extra["statusMilestone"]["swarm"]["total"] = json!(14);
             extra["nextId"]["work"] = json!({ "type": "work", "nextId": "WORK-053", "highest": "WORK-052" });
         }
@@ -309,28 +309,28 @@ fn validation_matches_npm() {
     }
 }
 
-/// The second plan's issues, mended.
+/// The issues of the second plan, with the defects of the npm package fixed.
 fn apply_validation_fixes(issues: &mut Vec<Value>) {
     let broken = ["work/WORK-017-broken-tag.md", "work/WORK-018-bad-attr.md"];
     issues.retain(|issue| {
         let file = issue["file"].as_str().unwrap();
-        // A broken opening tag is no entity, and so has no milestone to miss.
+        // A broken opening tag is not an entity, so it cannot lack a milestone.
         let from_broken = broken.contains(&file);
-        // A value that is no text is as if it were not written.
+        // A value that is not a string counts as not set.
         let from_types = file == "work/WORK-019-types.md"
             && (issue["type"] == "unknown-milestone" || issue["type"] == "invalid-priority");
-        // The entity behind the indented code block is there after all.
+        // The entity behind the indented code block is found here.
         let is_found_by_us = issue["target"] == "WORK-052";
         !from_broken && !from_types && !is_found_by_us
     });
-    // An item that waits for itself waits for ever.
+    // An item that depends on itself is a cycle.
     let after = issues.iter().position(|issue| issue["type"] == "circular-dependency").unwrap() + 1;
     issues.insert(
         after,
         json!({ "severity": "error", "type": "circular-dependency", "source": "WORK-015", "file": "work/WORK-015-self.md",
                 "message": "ours" }),
     );
-    // The two entities that the original does not see have issues of their own.
+    // The two entities that the npm package misses have issues of their own.
     let section = issues
         .iter()
         .position(|issue| issue["source"] == "ADR-010" && issue["type"] == "missing-section")
@@ -355,7 +355,7 @@ fn apply_validation_fixes(issues: &mut Vec<Value>) {
         .position(|issue| issue["type"] == "filename-missing-id" && issue["source"] == "SPEC-010")
         .unwrap();
     issues.insert(spec + 1, missing_id_issue("WORK-052", "notes/indented-fence.md"));
-    // Tags that cannot be read as they were meant are reported, with their place.
+    // Tags that cannot be parsed are reported with their position.
     let faults = [
         json!({ "severity": "warning", "type": "unclosed-tag", "source": "WORK-016", "file": "work/WORK-016-unclosed.md",
                 "line": 1, "column": 1, "message": "ours" }),

@@ -1,5 +1,5 @@
-//! The scheme from outside, beyond what a conversation shows: the folder's peace, saves during reads, unfinished writes, two
-//! processes.
+//! The scheme through the resolver, where transcripts do not reach: reads leave the folder unchanged, saves during
+//! reads, unfinished writes, two processes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,7 +75,7 @@ async fn concurrent_read_returns_old_or_new_text() {
             let text = project.read_text("refrakt://plan/work/WORK-001").await.unwrap();
             let index = texts.iter().position(|candidate| *candidate == text);
             reads_per_text[index.unwrap_or_else(|| panic!("a mix of {} bytes", text.len()))] += 1;
-            // What all entities together say is of one moment, too.
+            // An answer about all entities also reflects one state.
             let status = project.read_json("refrakt://plan/status").await.unwrap();
             assert_eq!(status["counts"]["work"]["total"], 1, "{status}");
         }
@@ -202,7 +202,8 @@ async fn change_seen_by_two_processes_is_published_once() {
         let tags: Vec<&str> = change.tags.iter().map(|tag| tag.as_str()).collect();
         assert!(tags.iter().any(|tag| tag.ends_with(":work/WORK-002")), "{tags:?}");
         assert!(!tags.iter().any(|tag| tag.ends_with("WORK-001")), "{tags:?}");
-        // A write through us is told in its own commit, and not again by a process that knows what was before it.
+        // A write of this process is published in its own commit. A process that knows the state before it does not
+        // publish it again.
         tokio::time::sleep(Duration::from_secs(2)).await;
         project.call_tool("plan.update", json!({"id": "WORK-001", "status": "done"})).await.unwrap();
         let mut published_tags = Vec::new();

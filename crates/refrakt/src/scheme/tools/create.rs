@@ -1,11 +1,11 @@
-//! `plan.create`: a new entity in a file of its own.
+//! `plan.create`: writes a new entity to a file of its own.
 
 use indexmap::IndexMap;
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{Error, Kind, ReadSet, Result, Tool};
+use quad_core::{Error, Kind, ReadSet, Result, Tool, ToolEntry};
 use serde_json::{Map, Value, json};
 
-use super::schema::{boolean, input_schema, one_of, string};
+use super::schema::{boolean, object, string, string_enum};
 use super::{non_empty_text, output};
 use crate::limits::TITLE_CHARS_MAX;
 use crate::plan::create::NewEntity;
@@ -18,19 +18,19 @@ use crate::scheme::query::{hash_text, require_plan};
 use crate::scheme::routes::{TYPES, WRITE};
 use crate::scheme::{Refrakt, errors};
 
-pub(super) fn tool() -> Tool {
+pub(super) fn tool() -> ToolEntry<Refrakt> {
     let attributes = json!({
         "type": "object",
         "additionalProperties": {"type": "string"},
         "description": "Attributes beside the id: status, priority, milestone, source, tags, assignee, … as the type has them",
     });
-    Tool::new(
+    let tool = Tool::new(
         "plan.create",
         "Create a plan entity",
         "Makes a new entity in a file of its own, beside others of its type, with the next free id. dryRun shows the file without writing it.",
-        input_schema(
+        object(
             &[
-                ("type", one_of(&TYPES, "What it is")),
+                ("type", string_enum(&TYPES, "What it is")),
                 ("title", string("Its heading, one line")),
                 ("id", string("An id of your choice instead of the next free one; of a milestone its name")),
                 ("attrs", attributes),
@@ -46,10 +46,11 @@ pub(super) fn tool() -> Tool {
         ),
         WRITE,
         ToolEffect::Creates,
-    )
+    );
+    ToolEntry::new(tool, |refrakt, call| Box::pin(run(refrakt, call)))
 }
 
-pub(super) async fn call(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolResult> {
+async fn run(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolResult> {
     let request = CreateRequest::parse(&call.arguments)?;
     if call.arguments.get("dryRun").and_then(Value::as_bool).unwrap_or(false) {
         let preview = move |project: Option<&crate::project_cache::ProjectCache>| {
@@ -90,14 +91,14 @@ impl CreateRequest {
         let kind = non_empty_text(arguments, "type").as_deref().and_then(EntityType::from_tag);
         let title = non_empty_text(arguments, "title").unwrap_or_default().trim().to_owned();
         if title.is_empty() || title.chars().count() > TITLE_CHARS_MAX || title.contains(char::is_control) {
-            return Err(Error::bad_input("title: is empty, too long or has control characters")
+            return Err(Error::bad_input("title: is empty, too long or contains control characters")
                 .hint(format!("Write one line of at most {TITLE_CHARS_MAX} characters")));
         }
         let attributes = arguments.get("attrs").and_then(Value::as_object).into_iter().flatten();
         let attributes =
             attributes.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
         Ok(CreateRequest {
-            kind: kind.ok_or_else(|| Error::internal("a type that is none"))?,
+            kind: kind.ok_or_else(|| Error::internal("the type is unknown"))?,
             title,
             id: non_empty_text(arguments, "id"),
             attributes: attributes.collect(),
@@ -105,13 +106,13 @@ impl CreateRequest {
         })
     }
 
-    /// The file, and what the caller hears of it.
+    /// The file, and the answer of the call.
     fn build(&self, plan: &PlanSnapshot) -> Result<(FileWrite, Map<String, Value>)> {
         let entity = self.build_entity(plan)?;
         let (text, file) = (entity.render(), entity.file_path(&plan.index));
         if !entity.round_trips() {
-            return Err(Error::bad_input("body: the file would not be read as this entity").hint(
-                "Close every tag that the body opens, and leave the entity's own tag and heading out",
+            return Err(Error::bad_input("body: the file would not parse to this entity").hint(
+                "Close every tag that the body opens, and do not include the entity's own tag and heading",
             ));
         }
         let response = json!({
@@ -134,9 +135,9 @@ impl CreateRequest {
             (None, None) => milestone_name(&self.title)?,
         };
         if plan.index.contains_id(&id) {
-            let hint = next.map(|next| format!("The next free one is {}", next.next));
-            let hint = hint.unwrap_or_else(|| "Choose another name".to_owned());
-            return Err(Error::new(Kind::Conflict, "ID_TAKEN", format!("{id} is taken")).hint(hint));
+            let hint = next.map(|next| format!("Use {}, the next free id", next.next));
+            let hint = hint.unwrap_or_else(|| "Use another name".to_owned());
+            return Err(Error::new(Kind::Conflict, "ID_TAKEN", format!("{id} is already used")).hint(hint));
         }
         let mut attributes: IndexMap<String, String> = IndexMap::new();
         if let Some(initial_status) = kind.initial_status() {
@@ -144,7 +145,7 @@ impl CreateRequest {
         }
         for (name, value) in &self.attributes {
             if name == "id" || name == "name" {
-                return Err(Error::bad_input(format!("attrs.{name}: the id is an argument of its own"))
+                return Err(Error::bad_input(format!("attrs.{name}: the id is a separate argument"))
                     .hint("Pass it as id, or leave it out"));
             }
             check_value(kind, name, value).map_err(|error| errors::edit_failed(&id, error))?;
@@ -154,23 +155,25 @@ impl CreateRequest {
     }
 }
 
-/// An id that stands well in a tag, an address and the name of a file.
+/// Checks that an id is safe in a tag, a URI and a file name.
 fn validate_id(id: &str) -> Result<String> {
     let is_id_char = |ch: char| ch.is_ascii_alphanumeric() || "_-.".contains(ch);
     if id.len() <= 64 && id.chars().all(is_id_char) && !id.starts_with('.') {
         return Ok(id.to_owned());
     }
-    Err(Error::bad_input("id: is no id").hint("Up to 64 letters, digits, dashes, underscores and dots"))
+    Err(Error::bad_input("id: invalid format")
+        .hint("Use up to 64 letters, digits, dashes, underscores and dots"))
 }
 
-/// The name that a milestone gets from its title.
+/// The name of a milestone, made from its title.
 fn milestone_name(title: &str) -> Result<String> {
     let dashed: String = title.trim().chars().map(|ch| if ch.is_whitespace() { '-' } else { ch }).collect();
     let is_id_char = |ch: &char| ch.is_ascii_alphanumeric() || "_-.".contains(*ch);
     let name: String = dashed.chars().filter(is_id_char).take(64).collect();
     let name = name.trim_matches(['.', '-']).to_owned();
     if name.is_empty() {
-        return Err(Error::bad_input("id: the title makes no name").hint("Pass the milestone's name as id"));
+        return Err(Error::bad_input("id: the title contains no letters or digits")
+            .hint("Pass the name of the milestone as id"));
     }
     Ok(name)
 }

@@ -1,19 +1,24 @@
-//! Tools: the mirror of every resource, questions that no address puts well, and the two that write.
+//! The tools of this scheme: one for every resource, questions that a URI expresses badly, and the two that write.
 
 mod create;
 mod pages;
-mod reads;
+mod plan;
+mod project;
 mod schema;
 mod update;
 
-use quad_core::tool::{ToolCall, ToolResult};
-use quad_core::{Result, Tool, ToolOutput};
-use serde_json::{Map, Value};
+use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
+use quad_core::{ReadSet, Result, Tool, ToolOutput, ToolTable};
+use serde_json::{Map, Value, json};
 
-use super::Refrakt;
+use super::query::{ResourceQuery, require_plan};
+use super::routes::READ;
+use super::{Refrakt, errors};
+use crate::plan::EntityType;
+use crate::project_cache::{PlanSnapshot, ProjectCache};
 
-/// The tools that a client sees unless it asks for all.
-const CORE: [&str; 12] = [
+/// The tools of the default profile.
+const CORE_TOOLS: [&str; 12] = [
     "refrakt.detect",
     "refrakt.reference",
     "refrakt.inspect",
@@ -29,26 +34,87 @@ const CORE: [&str; 12] = [
 ];
 
 /// All tools, in the order in which they are published.
-pub(crate) fn all() -> Vec<Tool> {
-    let mut tools = reads::tools();
-    tools.push(update::tool());
-    tools.push(create::tool());
-    for tool in &mut tools {
-        tool.core = CORE.contains(&tool.name);
-    }
-    tools
+pub(crate) fn table() -> ToolTable<Refrakt> {
+    let mut entries = project::tools();
+    entries.extend(pages::tools());
+    entries.extend(plan::tools());
+    entries.extend([update::tool(), create::tool()]);
+    ToolTable::new(entries, |name| CORE_TOOLS.contains(&name))
 }
 
-/// Calls one.
-pub(crate) async fn call(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolResult> {
-    match call.tool.name {
-        "plan.update" => update::call(refrakt, call).await,
-        "plan.create" => create::call(refrakt, call).await,
-        _ => reads::call(refrakt, call).await,
+/// The arguments of a call.
+struct ToolArguments(Map<String, Value>);
+
+impl ToolArguments {
+    /// A text argument that is not empty.
+    fn text(&self, name: &str) -> Option<String> {
+        non_empty_text(&self.0, name)
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// The argument `type`.
+    fn entity_type(&self) -> Option<EntityType> {
+        self.text("type").as_deref().and_then(EntityType::from_tag)
     }
 }
 
-/// A result as data, and so as text.
+fn read_tool(name: &'static str, title: &'static str, description: &'static str, schema: Value) -> Tool {
+    Tool::new(name, title, description, schema, READ, ToolEffect::Reads)
+}
+
+/// Answers a tool that mirrors a resource.
+async fn read_resource(
+    refrakt: &Refrakt,
+    call: ToolCall<'_>,
+    query: fn(&ToolArguments) -> ResourceQuery,
+) -> Result<ToolResult> {
+    let query = query(&ToolArguments(call.arguments));
+    let execute = move |project: Option<&ProjectCache>| {
+        let document = query.execute(project)?;
+        let value = match document.mime_type {
+            "text/markdown" => json!({ "markdown": &*document.text }),
+            _ => document.value()?,
+        };
+        Ok((value, document.tags.into_iter().fold(ReadSet::default(), ReadSet::with_tag)))
+    };
+    let ((value, read_set), version) = refrakt.with_project(call.caller, execute).await?;
+    Ok(ToolResult::read_only(output(value), read_set.merge(&ReadSet::at_version(version))))
+}
+
+/// Answers a tool from the project, which may not exist.
+async fn read_project(
+    refrakt: &Refrakt,
+    call: ToolCall<'_>,
+    read: fn(&ToolArguments, Option<&ProjectCache>) -> Result<Value>,
+) -> Result<ToolResult> {
+    let arguments = ToolArguments(call.arguments);
+    let execute = move |project: Option<&ProjectCache>| {
+        let tags = project.map(|project| project.tags().sites());
+        Ok((read(&arguments, project)?, tags.into_iter().fold(ReadSet::default(), ReadSet::with_tag)))
+    };
+    let ((value, read_set), version) = refrakt.with_project(call.caller, execute).await?;
+    Ok(ToolResult::read_only(output(value), read_set.merge(&ReadSet::at_version(version))))
+}
+
+/// Answers a tool from the plan.
+async fn read_plan(
+    refrakt: &Refrakt,
+    call: ToolCall<'_>,
+    read: fn(&ToolArguments, &PlanSnapshot) -> Result<Value>,
+) -> Result<ToolResult> {
+    let arguments = ToolArguments(call.arguments);
+    let execute = move |project: Option<&ProjectCache>| {
+        let project = project.ok_or_else(|| errors::plan_missing(None))?;
+        Ok((read(&arguments, &*require_plan(project)?)?, project.tags().plan()))
+    };
+    let ((value, tag), version) = refrakt.with_project(call.caller, execute).await?;
+    Ok(ToolResult::read_only(output(value), ReadSet::at_version(version).with_tag(tag)))
+}
+
+/// A structured result.
 fn output(value: Value) -> ToolOutput {
     ToolOutput::structured(value)
 }
@@ -58,7 +124,7 @@ fn non_empty_text(arguments: &Map<String, Value>, name: &str) -> Option<String> 
     arguments.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// The date of a moment, as a plan writes it.
+/// Today's date (UTC) as a plan writes it: `2024-02-20`.
 fn today() -> String {
     quad_core::Timestamp::now().to_string().chars().take(10).collect()
 }

@@ -1,41 +1,46 @@
-//! The tools that mirror the addresses of pages.
+//! The tools that mirror the resources of pages.
 
-use quad_core::Tool;
+use quad_core::ToolEntry;
 
-use super::reads::read_tool;
-use super::schema::{input_schema, site, string};
+use super::schema::{object, site, string};
+use super::{read_resource, read_tool};
+use crate::scheme::Refrakt;
 use crate::scheme::query::ResourceQuery;
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn tools() -> Vec<ToolEntry<Refrakt>> {
     vec![
-        read_tool(
-            "refrakt.pages",
-            "List pages",
-            "Lists the pages of a site with url, file, title, layout, front matter and the runes they use; a broken one with its problem. The same as refrakt://pages/index.",
-            input_schema(&[("site", site())], &[]),
-        ),
-        read_tool(
-            "refrakt.page",
-            "Read a rendered page",
-            "Gives one page rendered: html, the selectors in it, headings and front matter. The same as refrakt://pages/{url}.",
-            input_schema(
-                &[
-                    ("url", string("The page's url, such as /docs/intro; / is the first page")),
-                    ("site", site()),
-                ],
-                &["url"],
+        ToolEntry::new(
+            read_tool(
+                "refrakt.pages",
+                "List pages",
+                "Lists the pages of a site with url, file, title, layout, front matter and the runes they use; a broken one with its problem. The same as refrakt://pages/index.",
+                object(&[("site", site())], &[]),
             ),
+            |refrakt, call| {
+                Box::pin(read_resource(refrakt, call, |arguments| ResourceQuery::Pages {
+                    site: arguments.text("site"),
+                }))
+            },
+        ),
+        ToolEntry::new(
+            read_tool(
+                "refrakt.page",
+                "Read a rendered page",
+                "Gives one page rendered: html, the selectors in it, headings and front matter. The same as refrakt://pages/{url}.",
+                object(
+                    &[
+                        ("url", string("The page's url, such as /docs/intro; / is the first page")),
+                        ("site", site()),
+                    ],
+                    &["url"],
+                ),
+            ),
+            |refrakt, call| {
+                Box::pin(read_resource(refrakt, call, |arguments| ResourceQuery::Page {
+                    url: arguments.text("url").unwrap_or_default(),
+                    site: arguments.text("site"),
+                }))
+            },
         ),
     ]
-}
-
-/// The resource that a tool mirrors.
-pub(super) fn query_for_tool(name: &str, text: impl Fn(&str) -> Option<String>) -> Option<ResourceQuery> {
-    match name {
-        "refrakt.pages" => Some(ResourceQuery::Pages { site: text("site") }),
-        "refrakt.page" => {
-            Some(ResourceQuery::Page { url: text("url").unwrap_or_default(), site: text("site") })
-        }
-        _ => None,
-    }
 }

@@ -1,11 +1,12 @@
-//! `plan.update`: status, attributes, ticks and resolutions, of one entity or of many. All of them or none.
+//! `plan.update`: changes status, attributes, criteria and resolutions of one or several entities. All changes apply,
+//! or none.
 
 use indexmap::IndexMap;
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{Error, Kind, ReadSet, Result, Tool};
+use quad_core::{Error, Kind, ReadSet, Result, Tool, ToolEntry};
 use serde_json::{Map, Value, json};
 
-use super::schema::{allowed_values, boolean, input_schema, one_of, string};
+use super::schema::{allowed_values, boolean, object, string, string_enum};
 use super::{non_empty_text, output, today};
 use crate::limits::UPDATE_ENTITIES_MAX;
 use crate::plan::diff::unified_diff;
@@ -16,7 +17,7 @@ use crate::scheme::query::{hash_text, require_entity, require_plan};
 use crate::scheme::routes::WRITE;
 use crate::scheme::{Refrakt, errors};
 
-/// Attributes that have an argument of their own; any other goes into `attrs`.
+/// Attributes with an argument of their own. Others are passed in `attrs`.
 const ATTRIBUTE_ARGUMENTS: [&str; 9] = [
     "status",
     "priority",
@@ -29,9 +30,9 @@ const ATTRIBUTE_ARGUMENTS: [&str; 9] = [
     "released-in",
 ];
 
-pub(super) fn tool() -> Tool {
+pub(super) fn tool() -> ToolEntry<Refrakt> {
     let mut properties = change_properties();
-    let update_schema = input_schema(&[&[("id", string("Which entity"))][..], &properties].concat(), &["id"]);
+    let update_schema = object(&[&[("id", string("Which entity"))][..], &properties].concat(), &["id"]);
     properties.splice(
         0..0,
         [
@@ -41,21 +42,22 @@ pub(super) fn tool() -> Tool {
         ],
     );
     properties.push(("dryRun", boolean("Only show what would change, as a diff")));
-    let mut schema = input_schema(&properties, &[]);
+    let mut schema = object(&properties, &[]);
     if let Some(schema) = schema.as_object_mut() {
         schema.insert(
             "oneOf".into(),
             json!([{"required": ["id"]}, {"required": ["ids"]}, {"required": ["updates"]}]),
         );
     }
-    Tool::new(
+    let tool = Tool::new(
         "plan.update",
         "Update plan entities",
         "Changes entities in their files: status, attributes, criteria to check and uncheck, a resolution. Every other byte stays. ifHash refuses the change if the file is not the one you read; dryRun shows a diff. Several entities change together or not at all.",
         schema,
         WRITE,
         ToolEffect::Updates,
-    )
+    );
+    ToolEntry::new(tool, |refrakt, call| Box::pin(run(refrakt, call)))
 }
 
 fn change_properties() -> Vec<(&'static str, Value)> {
@@ -70,10 +72,10 @@ fn change_properties() -> Vec<(&'static str, Value)> {
         "description": "Any other attribute by name; null takes it away",
     });
     vec![
-        ("status", one_of(&allowed_values("status"), "Its new state, of those that its type has")),
-        ("priority", one_of(&allowed_values("priority"), "Its new priority")),
-        ("severity", one_of(&allowed_values("severity"), "Its new severity")),
-        ("complexity", one_of(&allowed_values("complexity"), "Its new complexity")),
+        ("status", string_enum(&allowed_values("status"), "Its new state, of those that its type has")),
+        ("priority", string_enum(&allowed_values("priority"), "Its new priority")),
+        ("severity", string_enum(&allowed_values("severity"), "Its new severity")),
+        ("complexity", string_enum(&allowed_values("complexity"), "Its new complexity")),
         ("assignee", string("Who does it")),
         ("milestone", string("The milestone that it counts towards")),
         ("supersedes", string("The id of what it replaces")),
@@ -87,7 +89,7 @@ fn change_properties() -> Vec<(&'static str, Value)> {
     ]
 }
 
-pub(super) async fn call(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolResult> {
+async fn run(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolResult> {
     let requests = parse_requests(&call.arguments)?;
     if call.arguments.get("dryRun").and_then(Value::as_bool).unwrap_or(false) {
         let preview = move |project: Option<&ProjectCache>| {
@@ -105,14 +107,14 @@ pub(super) async fn call(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolRe
     let (value, receipt) = write(refrakt, &call, plan_write).await?;
     match receipt {
         Some(receipt) => Ok(ToolResult::committed(output(value), receipt)),
-        // Everything was so already.
+        // All values were already set.
         None => {
             Ok(ToolResult::read_only(output(value), ReadSet::at_version(refrakt.version(call.caller).await?)))
         }
     }
 }
 
-/// A change of one entity.
+/// The changes of one entity.
 struct UpdateRequest {
     id: String,
     changes: EntityChanges,
@@ -131,8 +133,8 @@ fn parse_requests(arguments: &Map<String, Value>) -> Result<Vec<UpdateRequest>> 
     let array_argument = |name: &str| arguments.get(name).and_then(Value::as_array);
     if let Some(updates) = array_argument("updates") {
         if !parse_changes(arguments).is_empty() || arguments.contains_key("ifHash") {
-            return Err(Error::bad_input("updates: changes belong into each of them")
-                .hint("Use ids for one change of several entities"));
+            return Err(Error::bad_input("updates: changes must be inside each update")
+                .hint("Use ids to make the same change to several entities"));
         }
         let updates = updates.iter().filter_map(Value::as_object);
         return updates
@@ -141,8 +143,8 @@ fn parse_requests(arguments: &Map<String, Value>) -> Result<Vec<UpdateRequest>> 
     }
     if let Some(ids) = array_argument("ids") {
         if arguments.contains_key("ifHash") {
-            return Err(Error::bad_input("ifHash: one hash cannot fit several files")
-                .hint("Use updates, with a hash in each"));
+            return Err(Error::bad_input("ifHash: one hash cannot match several files")
+                .hint("Use updates, with an ifHash in each"));
         }
         return ids
             .iter()
@@ -186,7 +188,7 @@ fn parse_criteria(argument: Option<&Value>) -> Vec<CriterionSelector> {
     }
 }
 
-/// An entity's file before and after.
+/// An entity's file before and after its changes.
 struct EntityEdit {
     id: String,
     kind: &'static str,
@@ -210,7 +212,7 @@ impl EntityEdit {
     }
 }
 
-/// Carries out all changes, on texts as they are now.
+/// Applies all changes to the current texts.
 fn apply_updates(plan: &PlanSnapshot, requests: &[UpdateRequest]) -> Result<Vec<EntityEdit>> {
     let today = today();
     let mut edits: Vec<EntityEdit> = Vec::with_capacity(requests.len());
@@ -228,12 +230,11 @@ fn apply_updates(plan: &PlanSnapshot, requests: &[UpdateRequest]) -> Result<Vec<
                 "DUPLICATE_ID",
                 format!("{} is the id of several files", request.id),
             )
-            .hint(format!("Give each its own: {}", files_with_id.join(", "))));
+            .hint(format!("Give each file its own id: {}", files_with_id.join(", "))));
         }
         if edits.iter().any(|edit| edit.file == entity.file) {
-            return Err(
-                Error::bad_input(format!("{} is named twice", request.id)).hint("Put its changes together")
-            );
+            return Err(Error::bad_input(format!("{} is listed twice", request.id))
+                .hint("Combine its changes in one update"));
         }
         let text = plan.dir.read_plan_file(&entity.file).map_err(errors::io_error)?;
         let before = text.ok_or_else(|| errors::id_not_found(&request.id, &[]))?;

@@ -1,5 +1,5 @@
-//! Telling of changes in content folders, for those who wait. Only folders that somebody has asked for are looked at; changes count
-//! from what the first to ask was answered.
+//! Publishes changes of content folders. A folder is polled once a caller has read its pages; changes count from the
+//! state that the first read was answered from.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -8,42 +8,42 @@ use std::time::{Duration, Instant};
 use quad_core::canonical::sha256_hex;
 use quad_core::{Result, Tag};
 
-use super::change_poller::{FolderChange, publish};
-use super::tags::ProjectTags;
+use super::change_poller::{ChangePoller, FolderChange};
+use super::{PagesSnapshot, ProjectTags, RescannedDir};
+use crate::blocking::run_blocking;
 use crate::limits::CHANGE_ENTITIES_MAX;
 use crate::pages::route;
-use crate::project_cache::{PagesSnapshot, RescannedDir};
 
-/// Content folders as they were when their last change was told; none for one that was gone.
+/// Content folders at their last published change; `None` for a folder that did not exist.
 pub(super) type PublishedPages = BTreeMap<String, Option<Arc<PagesSnapshot>>>;
 
-/// Looks at the folders once and tells what is different. Says how long the look took.
-pub(super) async fn poll_and_publish(refrakt: &super::Refrakt) -> Result<Duration> {
-    let (Some((tenant, project)), Some(project_tags)) = (refrakt.project(), refrakt.project_tags()) else {
-        return Ok(Duration::ZERO);
-    };
-    let mut published = refrakt.published_pages.lock().await;
-    let started = Instant::now();
-    let rescanned = super::run_blocking(move || Ok(project.rescan_pages())).await?;
-    let elapsed = started.elapsed();
-    let (mut before, mut current) = (PublishedPages::new(), PublishedPages::new());
-    for RescannedDir { dir, baseline, current: pages } in rescanned {
-        before.insert(dir.clone(), published.get(&dir).cloned().unwrap_or(baseline));
-        current.insert(dir, pages);
+impl ChangePoller {
+    /// Compares the content folders once and publishes the difference. Returns how long the comparison took.
+    pub(super) async fn poll_pages(&self) -> Result<Duration> {
+        let (project, project_tags) = (self.project.clone(), self.project.tags());
+        let mut published = self.published_pages.lock().await;
+        let started = Instant::now();
+        let rescanned = run_blocking(move || Ok(project.rescan_pages())).await?;
+        let elapsed = started.elapsed();
+        let (mut before, mut current) = (PublishedPages::new(), PublishedPages::new());
+        for RescannedDir { dir, baseline, current: pages } in rescanned {
+            before.insert(dir.clone(), published.get(&dir).cloned().unwrap_or(baseline));
+            current.insert(dir, pages);
+        }
+        let tags = changed_tags(&before, &current, project_tags);
+        // A row of its own in `refrakt_told`: the change of the plan does not overwrite it.
+        let change = FolderChange::new(
+            format!("{}/pages", project_tags.as_str()),
+            fingerprint(&before),
+            fingerprint(&current),
+            tags,
+        );
+        // Stored even if publishing fails: `rescan_pages` returns each baseline only once.
+        *published = before;
+        self.publish(change).await?;
+        *published = current;
+        Ok(elapsed)
     }
-    let tags = changed_tags(&before, &current, &project_tags);
-    // Beside the plan's step, so that neither keeps the other from being told.
-    let change = FolderChange::new(
-        format!("{}/pages", project_tags.as_str()),
-        fingerprint(&before),
-        fingerprint(&current),
-        tags,
-    );
-    // Kept even if telling fails: the first looks are used up.
-    *published = before;
-    publish(refrakt, &tenant, change).await?;
-    *published = current;
-    Ok(elapsed)
 }
 
 fn fingerprint(dirs: &PublishedPages) -> String {
@@ -74,7 +74,7 @@ fn changed_tags(before: &PublishedPages, current: &PublishedPages, project_tags:
     tags
 }
 
-/// The tags of addresses at which a file stands that differs, came or went.
+/// The tags of URLs whose file was added, removed or changed.
 fn page_tags(
     before: Option<&PagesSnapshot>,
     current: Option<&PagesSnapshot>,

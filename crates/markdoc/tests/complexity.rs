@@ -1,13 +1,13 @@
-//! Time in proportion to the source, whatever the source is, and limits that say so.
+//! Linear time for every source, and the limits that guarantee it.
 //!
-//! Steps are counted, not seconds: twice the source may cost about twice the steps, on every kind of text that is
+//! The tests count steps, not seconds: twice the source may take about twice the steps, for every kind of text that is
 //! known to make some Markdown parser slow.
 
 #![allow(clippy::unwrap_used)]
 
 use quad_markdoc::{NodeType, Options, WarningId, limits, parse, parse_with};
 
-/// Texts of about `size` bytes, each hostile in another way.
+/// Texts of about `size` bytes, each a different worst case.
 fn adversarial_inputs(size: usize) -> Vec<(&'static str, String)> {
     let repeat = |text: &str| text.repeat(size / text.len() + 1);
     let half = |first: &str, second: &str| {
@@ -120,9 +120,10 @@ fn adversarial_inputs(size: usize) -> Vec<(&'static str, String)> {
 
 #[test]
 fn parse_cost_is_linear() {
-    // A limit that is reached only by the longer text may add some; what grows with the square doubles once more.
+    // The longer text may reach a limit that the shorter one does not. Quadratic growth would double the ratio once
+    // more.
     const GROWTH_MAX: f64 = 2.6;
-    let options = Options { slots: true, comments: true };
+    let options = Options { slots: true, comments: true, ..Options::default() };
     let steps = |source: &str| parse_with(source, &options).unwrap().steps() as f64;
     let mut slow = Vec::new();
     for ((name, source), (_, doubled)) in
@@ -143,7 +144,7 @@ fn node_count_is_linear_in_source_size() {
     for (name, source) in adversarial_inputs(48_000) {
         let document = parse(&source).unwrap();
         let count = document.root.descendants().count();
-        // Empty cells are the one thing that nobody wrote.
+        // Added empty cells are the only nodes that are not in the source.
         let count_max = 4 * source.len() + 2 * limits::FILLED_CELLS_MAX;
         assert!(count <= count_max, "{name}: {count} nodes of {} bytes", source.len());
         assert!(depth(&document.root) <= 3 * limits::TREE_DEPTH_MAX, "{name}");

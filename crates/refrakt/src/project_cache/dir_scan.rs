@@ -1,4 +1,4 @@
-//! All Markdown files below a folder at one moment, and whether that is still so.
+//! All Markdown files below a folder at one time, and whether the listing is still current.
 
 use std::fs;
 use std::io;
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
-use super::project_dir::{DirListing, FileEntry, FileStamp, ProjectDir};
-use super::watch::Watch;
+use super::inotify::Watch;
 use crate::limits::{FULL_RESCAN_INTERVAL, MTIME_RESOLUTION};
+use crate::project::project_dir::{DirListing, FileEntry, FileStamp, ProjectDir};
 
 /// The files and folders below one folder.
 #[derive(Debug)]
@@ -17,16 +17,16 @@ pub struct DirScan {
     scanned_at: SystemTime,
     dirs: Vec<(PathBuf, SystemTime)>,
     files: Vec<(PathBuf, FileStamp)>,
-    /// Present where every change below the folder is heard.
+    /// Present if inotify reports every change below the folder.
     watch: Option<WatchedDir>,
 }
 
-/// A folder that has been listened to since before it was walked through.
+/// A folder that has been watched since before it was listed.
 #[derive(Debug)]
 struct WatchedDir {
     watch: Watch,
     root_id: Option<DirId>,
-    /// When every file was last looked at; none while something that was heard has not been looked into.
+    /// When every file was last checked; `None` after an event, until all files have been checked again.
     last_full_check: Mutex<Option<Instant>>,
 }
 
@@ -36,11 +36,11 @@ impl WatchedDir {
     }
 }
 
-/// What makes a folder this folder, wherever it is moved to.
+/// Device and inode: identify a folder independently of its path.
 type DirId = (u64, u64);
 
 impl DirScan {
-    /// Walks through a folder.
+    /// Lists a folder.
     pub fn scan(folder: &ProjectDir) -> io::Result<(DirScan, Vec<FileEntry>)> {
         let (scanned_at, started) = (SystemTime::now(), Instant::now());
         let root_id = dir_id(folder.root());
@@ -52,7 +52,7 @@ impl DirScan {
         Ok((DirScan { scanned_at, dirs: folders, files, watch }, entries))
     }
 
-    /// Whether a walk would find the same now.
+    /// Whether a new scan would find the same.
     pub fn is_unchanged(&self) -> bool {
         if self.has_no_events() {
             return true;
@@ -65,21 +65,22 @@ impl DirScan {
         unchanged
     }
 
-    /// Whether changes are heard, none was, and that is enough for now. Where this is not so, nothing is known.
+    /// Whether the folder is watched, had no event, and was fully checked within [`FULL_RESCAN_INTERVAL`]. `false`
+    /// means unknown, not changed.
     pub fn has_no_events(&self) -> bool {
         let Some(watched) = &self.watch else { return false };
         let mut last_full_check = watched.lock_last_full_check();
         if watched.watch.drain_events() {
             *last_full_check = None;
         }
-        // The folder may have been carried away whole, or another put in the way.
+        // The folder may have been moved away, or replaced by another.
         last_full_check.is_some_and(|checked_at| checked_at.elapsed() < FULL_RESCAN_INTERVAL)
             && watched.root_id.is_some()
             && watched.root_id == self.root().and_then(dir_id)
     }
 
-    /// One look at each folder and each file, none of them opened. What changed shortly before the walk could have changed again
-    /// after it under the same time stamp, so it never counts as the same.
+    /// Compares the stamp of each folder and each file; opens none. A path that changed shortly before the scan could
+    /// have changed again with the same modification time, so it never counts as unchanged.
     fn stamps_match(&self) -> bool {
         let is_settled =
             |at: SystemTime| self.scanned_at.duration_since(at).is_ok_and(|age| age > MTIME_RESOLUTION);
@@ -99,7 +100,7 @@ impl DirScan {
         self.dirs.first().map(|(path, _)| path.as_path())
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub fn len(&self) -> usize {
         self.files.len()
     }
@@ -110,7 +111,7 @@ impl DirScan {
     }
 }
 
-/// Which folder a path leads to now.
+/// The folder that a path leads to now.
 fn dir_id(path: &Path) -> Option<DirId> {
     fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
@@ -138,22 +139,22 @@ mod tests {
         assert!(rescan().is_unchanged());
         let dir_scan = rescan();
         fs::write(&file, "y").unwrap();
-        assert!(!dir_scan.is_unchanged(), "another text");
+        assert!(!dir_scan.is_unchanged(), "the text changed");
         let dir_scan = rescan();
         fs::write(subdir.join("y.txt"), "y").unwrap();
-        assert!(!dir_scan.is_unchanged(), "something came into a folder");
+        assert!(!dir_scan.is_unchanged(), "an entry was added to a folder");
         let dir_scan = rescan();
         fs::write(&file, "z").unwrap();
         set_old_mtime(&file);
         assert!(
             dir_scan.is_unchanged(),
-            "same size and same old stamp: whoever forges stamps deceives anybody"
+            "same size and same old modification time: a forged stamp cannot be detected"
         );
         let fresh = DirScan::scan(&ProjectDir::new(root.path())).unwrap().0;
         fs::write(root.path().join("new.md"), "n").unwrap();
         assert!(!fresh.is_unchanged());
         let fresh = DirScan::scan(&ProjectDir::new(root.path())).unwrap().0;
-        assert!(!fresh.stamps_match(), "stamps too fresh to be trusted");
+        assert!(!fresh.stamps_match(), "recent modification times are not trusted");
     }
 
     #[cfg(target_os = "linux")]
@@ -166,20 +167,23 @@ mod tests {
         let rescan = || DirScan::scan(&ProjectDir::new(&plan)).unwrap().0;
         let dir_scan = rescan();
         assert!(dir_scan.watch.is_some());
-        assert!(dir_scan.is_unchanged() && !dir_scan.stamps_match(), "as fresh as it is, nothing was heard");
-        // The same size and the same time: the stamps of before would have vouched for it.
+        assert!(
+            dir_scan.is_unchanged() && !dir_scan.stamps_match(),
+            "recent modification times do not matter without an event"
+        );
+        // Size and modification time are unchanged; only inotify reports this change.
         let file = plan.join("work/a.md");
         let stamp = fs::metadata(&file).unwrap().modified().unwrap();
         fs::write(&file, "b").unwrap();
         fs::File::open(&file).unwrap().set_modified(stamp).unwrap();
         assert!(!dir_scan.is_unchanged());
-        assert!(!dir_scan.is_unchanged(), "and not the second time either");
-        // A folder that came later is listened to by the survey that has seen it.
+        assert!(!dir_scan.is_unchanged(), "the second check does not trust it either");
+        // A folder that was created later is watched by the scan that lists it.
         fs::create_dir(plan.join("bugs")).unwrap();
         let dir_scan = rescan();
         fs::write(plan.join("bugs/b.md"), "b").unwrap();
         assert!(!dir_scan.is_unchanged());
-        // Carried away whole, by its own name and by that of the folder around it.
+        // The whole folder moves: by its own name, then by that of its parent.
         let dir_scan = rescan();
         fs::rename(&plan, root.path().join("old")).unwrap();
         assert!(!dir_scan.is_unchanged());

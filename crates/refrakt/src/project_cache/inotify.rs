@@ -1,15 +1,18 @@
-//! Hearing of changes in folders, as a proof that there were none.
+//! Watches folders with inotify, to prove that nothing has changed.
 //!
-//! On Linux the kernel puts a notice into our queue before the call that changed a file returns to whoever made it. So an empty
-//! queue says that nothing was changed by any call that ended before we looked: one call in place of a look at every file. It
-//! says nothing about changes that do not pass this kernel's files (a network folder) or not by these folders (through memory that
-//! is mapped, or by a second name of the same file in another folder). File systems of the first kind are not listened to; for
-//! the rest, whoever relies on a watch looks at the files now and then nevertheless.
+//! On Linux the kernel queues an event before the system call that changed a file returns to its caller. An empty queue
+//! therefore proves that no finished system call has changed a file: one `read` replaces a `stat` of every file. Crates
+//! such as `notify` read events on a thread of their own and cannot give this proof.
+//!
+//! Two kinds of change cause no event. Changes on a network file system are made by another kernel, so only local file
+//! systems are watched. Changes through mapped memory, or through a hard link in another folder, are found by the full
+//! check after [`FULL_RESCAN_INTERVAL`](crate::limits::FULL_RESCAN_INTERVAL). On other systems than Linux nothing is
+//! watched, and every read checks all files.
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::Watch;
+pub(crate) use linux::Watch;
 #[cfg(not(target_os = "linux"))]
-pub(super) use stub::Watch;
+pub(crate) use stub::Watch;
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -19,29 +22,29 @@ mod linux {
     use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
     use rustix::io::Errno;
 
-    /// File systems whose every change passes this kernel, by the number that `statfs` gives: ext2 to 4, XFS, Btrfs, tmpfs, F2FS,
-    /// bcachefs, ZFS and overlays.
+    /// File systems whose changes all pass through this kernel, by the magic number of `statfs`: ext2 to ext4, XFS,
+    /// Btrfs, tmpfs, F2FS, bcachefs, ZFS and overlayfs.
     const LOCAL_FILE_SYSTEMS: [u32; 8] =
         [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, 0x794c_7630];
 
-    /// Most calls by which one look empties the queue: what is left is heard by the next.
+    /// Most reads of the queue per check. The next check reads the rest.
     const DRAIN_READS_MAX: usize = 64;
 
-    /// Folders that are listened to.
+    /// A set of watched folders.
     #[derive(Debug)]
-    pub(in crate::project) struct Watch {
+    pub(crate) struct Watch {
         queue: OwnedFd,
     }
 
     impl Watch {
-        /// Listens to nothing yet; none where the system has no more queues to give.
-        pub(in crate::project) fn new() -> Option<Watch> {
+        /// An empty set; `None` if the system has no inotify instance left.
+        pub(crate) fn new() -> Option<Watch> {
             inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok().map(|queue| Watch { queue })
         }
 
-        /// Listens to a folder from now on. Says whether that can be relied on.
-        pub(in crate::project) fn add(&self, folder: &Path) -> bool {
-            // Only the low half is the file system's number; the type is wider, and signed, on some processors.
+        /// Watches a folder from now on. Returns whether its events are reliable.
+        pub(crate) fn add(&self, folder: &Path) -> bool {
+            // Only the low 32 bits hold the magic number. The type is wider, and signed, on some processors.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "see above")]
             let is_local = rustix::fs::statfs(folder)
                 .is_ok_and(|system| LOCAL_FILE_SYSTEMS.contains(&(system.f_type as u32)));
@@ -56,8 +59,8 @@ mod linux {
             is_local && inotify::add_watch(&self.queue, folder, changes).is_ok()
         }
 
-        /// Whether anything was heard since the last time.
-        pub(in crate::project) fn drain_events(&self) -> bool {
+        /// Whether there was an event since the last call.
+        pub(crate) fn drain_events(&self) -> bool {
             let mut buffer = [0_u8; 4096];
             let mut has_events = false;
             for _ in 0..DRAIN_READS_MAX {
@@ -65,7 +68,7 @@ mod linux {
                     Ok(_) => has_events = true,
                     Err(Errno::AGAIN) => return has_events,
                     Err(Errno::INTR) => {}
-                    // A queue that cannot be read proves nothing.
+                    // Without a readable queue nothing is proven.
                     Err(_) => return true,
                 }
             }
@@ -78,20 +81,20 @@ mod linux {
 mod stub {
     use std::path::Path;
 
-    /// Elsewhere nobody is heard, and so every file is looked at.
+    /// Watches nothing, so every read checks all files.
     #[derive(Debug)]
-    pub(in crate::project) struct Watch;
+    pub(crate) struct Watch;
 
     impl Watch {
-        pub(in crate::project) fn new() -> Option<Watch> {
+        pub(crate) fn new() -> Option<Watch> {
             None
         }
 
-        pub(in crate::project) fn add(&self, _: &Path) -> bool {
+        pub(crate) fn add(&self, _: &Path) -> bool {
             false
         }
 
-        pub(in crate::project) fn drain_events(&self) -> bool {
+        pub(crate) fn drain_events(&self) -> bool {
             true
         }
     }
@@ -110,29 +113,29 @@ mod tests {
         let (file, other) = (root.path().join("a.md"), root.path().join("b.md"));
         fs::write(&file, "one").unwrap();
         let watch = Watch::new().unwrap();
-        assert!(watch.add(root.path()), "the folder of temporary files lies on a local file system");
+        assert!(watch.add(root.path()), "the temporary folder is on a local file system");
         assert!(!watch.drain_events());
         let assert_one_event = |description: &str, change: &dyn Fn()| {
             change();
             assert!(watch.drain_events(), "{description}");
-            assert!(!watch.drain_events(), "{description} is heard once");
+            assert!(!watch.drain_events(), "{description} is reported once");
         };
         assert_one_event("a write", &|| fs::write(&file, "two").unwrap());
         assert_one_event("a new file", &|| fs::write(&other, "").unwrap());
         assert_one_event("a rename over another", &|| fs::rename(&other, &file).unwrap());
-        assert_one_event("a time", &|| {
+        assert_one_event("a modification time", &|| {
             fs::File::open(&file).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
         });
         assert_one_event("a new folder", &|| fs::create_dir(root.path().join("c")).unwrap());
         assert_one_event("a removal", &|| fs::remove_file(&file).unwrap());
         fs::read_dir(root.path()).unwrap().count();
-        assert!(!watch.drain_events(), "looking is no change");
+        assert!(!watch.drain_events(), "reading is not a change");
     }
 
     #[test]
     fn watch_rejects_non_local_file_systems() {
         let watch = Watch::new().unwrap();
-        assert!(!watch.add(Path::new("/proc")), "no file system whose changes are told");
+        assert!(!watch.add(Path::new("/proc")), "not a local file system");
         assert!(!watch.add(Path::new("/nowhere/at/all")));
     }
 }

@@ -1,5 +1,4 @@
-//! What was looked at while a project was detected, so that the same looks need not be taken again: a few calls of `stat` tell
-//! whether anything that mattered has changed.
+//! The paths that a detected project depends on. A few calls of `stat` tell whether the project must be detected again.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,10 +6,10 @@ use std::time::SystemTime;
 
 use quad_core::canonical::sha256_hex;
 
-use super::project_dir::FileStamp;
 use crate::limits::MTIME_RESOLUTION;
+use crate::project::project_dir::FileStamp;
 
-/// Looks at a folder, in order. Clones share one list.
+/// The observed paths, in order. Clones share one list.
 #[derive(Clone, Debug)]
 pub struct FsDependencies {
     recorded_at: SystemTime,
@@ -25,11 +24,11 @@ struct Observation {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Observed {
-    /// Whether there is a folder.
+    /// Whether a folder exists.
     Dir(bool),
-    /// What a folder holds, by the time at which an entry last came or went.
+    /// The entries of a folder, by its modification time.
     Listing(Option<FileStamp>),
-    /// What a file holds.
+    /// The text of a file.
     File { stamp: Option<FileStamp>, hash: Option<String> },
 }
 
@@ -39,15 +38,15 @@ impl FsDependencies {
         FsDependencies { recorded_at: SystemTime::now(), observations: Arc::default() }
     }
 
-    pub(super) fn record_dir(&self, path: PathBuf, is_there: bool) {
+    pub(crate) fn record_dir(&self, path: PathBuf, is_there: bool) {
         self.add(path, Observed::Dir(is_there));
     }
 
-    pub(super) fn record_listing(&self, path: PathBuf, stamp: Option<FileStamp>) {
+    pub(crate) fn record_listing(&self, path: PathBuf, stamp: Option<FileStamp>) {
         self.add(path, Observed::Listing(stamp));
     }
 
-    pub(super) fn record_file(&self, path: PathBuf, stamp: Option<FileStamp>, text: Option<&str>) {
+    pub(crate) fn record_file(&self, path: PathBuf, stamp: Option<FileStamp>, text: Option<&str>) {
         self.add(path, Observed::File { stamp, hash: text.map(|text| sha256_hex(text.as_bytes())) });
     }
 
@@ -55,7 +54,7 @@ impl FsDependencies {
         self.observations.lock().unwrap_or_else(PoisonError::into_inner).push(Observation { path, observed });
     }
 
-    /// Whether every look would show the same now.
+    /// Whether every observation would give the same result now.
     pub fn are_unchanged(&self) -> bool {
         let observations = self.observations.lock().unwrap_or_else(PoisonError::into_inner);
         observations.iter().all(|observation| match &observation.observed {
@@ -69,8 +68,8 @@ impl FsDependencies {
         })
     }
 
-    /// One word for all that was seen; the same in every process that sees the same. Time stamps of files do not count: a file
-    /// that was touched is not another file.
+    /// A hash of all observations, equal in every process that makes the same. Modification times of files do not
+    /// count: `touch` does not change a file.
     pub fn fingerprint(&self) -> String {
         let observations = self.observations.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = String::new();
@@ -97,8 +96,8 @@ mod tests {
     use std::fs;
     use std::time::Duration;
 
-    use super::super::project_dir::ProjectDir;
     use super::*;
+    use crate::project::project_dir::ProjectDir;
 
     fn set_old_mtime(path: &std::path::Path) {
         let file = fs::File::options().write(true).open(path).unwrap();
@@ -121,18 +120,18 @@ mod tests {
         let dependencies = record();
         assert!(dependencies.are_unchanged());
         fs::write(root.path().join("unrelated"), "x").unwrap();
-        assert!(dependencies.are_unchanged(), "nobody looked at that");
+        assert!(dependencies.are_unchanged(), "this path is not a dependency");
         fs::write(root.path().join("b.json"), "x").unwrap();
         assert!(
             !dependencies.are_unchanged() && dependencies.fingerprint() != record().fingerprint(),
-            "a file that was missing is there"
+            "a missing file was created"
         );
         let dependencies = record();
         fs::create_dir(root.path().join("plan")).unwrap();
         assert!(!dependencies.are_unchanged());
         let before = record();
         set_old_mtime(&root.path().join("b.json"));
-        assert_eq!(before.fingerprint(), record().fingerprint(), "another time is not another text");
+        assert_eq!(before.fingerprint(), record().fingerprint(), "the modification time does not count");
     }
 
     #[test]

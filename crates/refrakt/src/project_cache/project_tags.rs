@@ -1,6 +1,6 @@
-//! Tags: what an answer about a project depends on, as the change log spells it.
+//! The invalidation tags of this scheme.
 //!
-//! Processes that share a database may serve different folders, so every tag names its folder, by a hash of its path.
+//! Processes that share a database may serve different folders, so every tag contains a hash of the folder's path.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use quad_core::canonical::sha256_hex;
 
 use crate::plan::Entity;
 
-/// A folder's part of its tags.
+/// Builds the tags of one project folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProjectTags(String);
 
@@ -24,7 +24,7 @@ impl ProjectTags {
         &self.0
     }
 
-    /// What `refrakt://detect` says.
+    /// The answer of `refrakt://detect`.
     pub(crate) fn detect(&self) -> Tag {
         Tag::new(format!("refrakt:detected:{}", self.0))
     }
@@ -34,27 +34,27 @@ impl ProjectTags {
         Tag::new(format!("refrakt:sites:{}", self.0))
     }
 
-    /// Anything in the plan.
+    /// Any file of the plan.
     pub(crate) fn plan(&self) -> Tag {
         Tag::new(format!("refrakt:plan:{}", self.0))
     }
 
-    /// Anything in a folder of pages.
+    /// Any file of a content folder.
     pub(crate) fn pages(&self) -> Tag {
         Tag::new(format!("refrakt:pages:{}", self.0))
     }
 
-    /// So many pages that they are not named one by one.
+    /// A change of more pages than one change lists.
     pub(crate) fn bulk_pages(&self) -> Tag {
         Tag::new(format!("refrakt:many-pages:{}", self.0))
     }
 
-    /// The page at an address, in the form that it is looked up by.
+    /// The page at a normalized URL.
     pub(crate) fn page(&self, key: &str) -> Tag {
         Tag::new(format!("refrakt:page:{}:{key}", self.0))
     }
 
-    /// So many entities that they are not named one by one.
+    /// A change of more entities than one change lists.
     pub(crate) fn bulk_entities(&self) -> Tag {
         Tag::new(format!("refrakt:many:{}", self.0))
     }
