@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use quad_markdoc::edit::{self, Edit};
 use quad_markdoc::{Document, Node, parse};
 use serde_json::Value;
 
@@ -32,17 +33,10 @@ impl<'s> AttributeEditor<'s> {
     /// The document with attributes set in the first tag of this name: existing values are replaced, new attributes are
     /// appended. Without such a tag the document is unchanged.
     pub fn set_attributes(&self, rune: &str, values: &AttributeValues) -> String {
-        let mut edited = self.source.to_owned();
-        // Edits are applied from the end, so earlier offsets stay valid.
-        let mut edits = self.edits(rune, values).unwrap_or_default();
-        edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
-        for (range, text) in edits {
-            edited.replace_range(range, &text);
-        }
-        edited
+        edit::apply(self.source, self.edits(rune, values).unwrap_or_default())
     }
 
-    fn edits(&self, rune: &str, values: &AttributeValues) -> Option<Vec<(Range<usize>, String)>> {
+    fn edits(&self, rune: &str, values: &AttributeValues) -> Option<Vec<Edit>> {
         let nodes = self.document.as_ref()?.root.descendants();
         let tag = nodes.into_iter().find(|node| node.is_tag(rune) && node.opening().is_some())?;
         let mut edits = Vec::new();
@@ -54,20 +48,26 @@ impl<'s> AttributeEditor<'s> {
             }
         }
         if !insertion.is_empty() {
-            edits.extend(insertion_range(self.source, tag).map(|range| (range, insertion + " ")));
+            edits.extend(
+                insertion_range(self.source, tag).map(|range| Edit { range, replacement: insertion + " " }),
+            );
         }
         Some(edits)
     }
 }
 
 /// The range of an attribute and its replacement.
-fn attribute_edit(source: &str, tag: &Node, name: &str, value: &Value) -> Option<(Range<usize>, String)> {
+///
+/// [`edit::set_attribute`] is not used: npm keeps a value without a name in its form, and puts one space before the end
+/// of the tag.
+fn attribute_edit(source: &str, tag: &Node, name: &str, value: &Value) -> Option<Edit> {
     let annotation = tag.annotation(name)?;
     if annotation.span.slice(source).starts_with('#') {
         // The short form of an id allows only a word.
-        return Some((annotation.span.range(), format!("{name}={}", to_markdoc_literal(value))));
+        let replacement = format!("{name}={}", to_markdoc_literal(value));
+        return Some(Edit { range: annotation.span.range(), replacement });
     }
-    Some((annotation.value_span.range(), to_markdoc_literal(value)))
+    Some(Edit { range: annotation.value_span.range(), replacement: to_markdoc_literal(value) })
 }
 
 /// The white space between the last attribute and the end of the opening tag.
@@ -85,35 +85,17 @@ fn to_markdoc_literal(value: &Value) -> String {
         Value::Null => "null".into(),
         Value::Bool(truth) => truth.to_string(),
         Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), format_js_number),
-        Value::String(text) => quote(text),
+        Value::String(text) => edit::quote(text),
         Value::Array(items) => {
             format!("[{}]", items.iter().map(to_markdoc_literal).collect::<Vec<_>>().join(", "))
         }
         Value::Object(entries) => {
-            let entries =
-                entries.iter().map(|(key, value)| format!("{}: {}", quote(key), to_markdoc_literal(value)));
+            let entries = entries
+                .iter()
+                .map(|(key, value)| format!("{}: {}", edit::quote(key), to_markdoc_literal(value)));
             format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
         }
     }
-}
-
-fn quote(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for ch in text.chars() {
-        match ch {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            // Markdoc syntax has no escape for other control characters.
-            ch if u32::from(ch) < 0x20 => {}
-            ch => quoted.push(ch),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 #[cfg(test)]
