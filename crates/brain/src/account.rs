@@ -2,7 +2,7 @@
 //!
 //! `current_balance` is the newest recorded balance plus all transactions posted after it; without a recorded balance
 //! it is the sum of all posted transactions. `posted` is that sum in either case. Only [`posting`](crate::posting) and
-//! [`balance`](crate::balance) change them.
+//! [`balance`] change them.
 
 use quad_core::{Result, Timestamp};
 use quad_statements::{Amount, Currency};

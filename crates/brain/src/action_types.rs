@@ -8,7 +8,7 @@ use crate::payment_intent::ActionType;
 const COMMON_FIELDS: [&str; 5] =
     ["action_type", "source_account_id", "destination_counterparty_id", "amount", "currency"];
 
-/// The catalogue, in the order of [`ActionType`](crate::payment_intent::ActionType). Types that can only be loaded are
+/// The catalogue, in the order of [`ActionType`]. Types that can only be loaded are
 /// left out.
 pub(crate) fn catalogue() -> Value {
     let entries: Vec<Value> = ActionType::NAMES

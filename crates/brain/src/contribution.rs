@@ -5,7 +5,7 @@
 //! [`CONTRIBUTIONS_ON_HOLD`](limits::CONTRIBUTIONS_ON_HOLD).
 
 use quad_core::{EventDraft, Result, Timestamp};
-use quad_store::{Sql, Store, Tx, WriteContext, params};
+use quad_store::{Row, Sql, Store, Tx, WriteContext, params};
 use serde_json::{Map, Value};
 
 use crate::raw::{self, Artifact};
@@ -76,29 +76,30 @@ pub(crate) fn record(
     Ok(())
 }
 
-/// Artifacts of an agent that wait for extraction; none while the agent is on hold.
-pub(crate) fn pending(sql: &mut dyn Sql, agent: &str) -> Result<Vec<String>> {
+/// A contribution that waits for extraction.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingContribution {
+    pub raw_id: String,
+    /// The source that the agent named.
+    pub source_ref: Map<String, Value>,
+}
+
+/// Contributions of an agent that wait for extraction; none while the agent is on hold.
+pub(crate) fn pending(sql: &mut dyn Sql, agent: &str) -> Result<Vec<PendingContribution>> {
     if load_contributor(sql, agent)?.is_on_hold() {
         return Ok(Vec::new());
     }
     let tenant = sql.tenant().as_str().to_owned();
     let rows = sql.query(
-        "SELECT raw_id FROM brain_contribution WHERE tenant_id = $1 AND agent_id = $2 AND held = 1 \
+        "SELECT raw_id, source_ref FROM brain_contribution WHERE tenant_id = $1 AND agent_id = $2 AND held = 1 \
          ORDER BY raw_id LIMIT $3",
         params![tenant, agent, limits::MAX_EXTRACTED_PER_RELEASE as i64],
     )?;
-    rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect()
-}
-
-/// The source that the agent named when it contributed an artifact.
-pub(crate) fn source_ref(sql: &mut dyn Sql, agent: &str, raw_id: &str) -> Result<Map<String, Value>> {
-    let tenant = sql.tenant().as_str().to_owned();
-    let row = sql.query_opt(
-        "SELECT source_ref FROM brain_contribution WHERE tenant_id = $1 AND agent_id = $2 AND raw_id = $3",
-        params![tenant, agent, raw_id],
-    )?;
-    let Some(row) = row else { return Ok(Map::new()) };
-    serde_json::from_str(row.text(0)?).map_err(quad_core::Error::internal)
+    let pending = |row: &Row| {
+        let source_ref = serde_json::from_str(row.text(1)?).map_err(quad_core::Error::internal)?;
+        Ok(PendingContribution { raw_id: row.text(0)?.to_owned(), source_ref })
+    };
+    rows.iter().map(pending).collect()
 }
 
 /// Marks a contribution as extracted.

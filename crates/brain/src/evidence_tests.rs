@@ -175,6 +175,12 @@ async fn contribution_with_failed_extraction_succeeds_with_one_audit_event() {
             json!({"payload": STATEMENT, "mime_type": "text/csv", "source_ref": {"account_id": "acct_1"}});
         let uploaded = env.call("raw.contribute", statement).await.unwrap();
         assert_eq!(audited_actions(&env).await[before..], ["agent.mcp.tool_called"]);
+        // Another contribution is extracted although the first one still fails.
+        env.call("raw.contribute", json!({"payload": "another note"})).await.unwrap();
+        let pending =
+            env.test_store.store.read(&env.test_store.tenant, |sql| contribution::pending(sql, "agent_1"));
+        let pending: Vec<String> = pending.await.unwrap().into_iter().map(|waiting| waiting.raw_id).collect();
+        assert_eq!(pending, [uploaded["rawId"].as_str().unwrap()]);
         // The next contribution extracts it.
         set_currency("EUR").await;
         env.call("raw.contribute", json!({"payload": "note"})).await.unwrap();

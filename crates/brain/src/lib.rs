@@ -87,8 +87,10 @@ use quad_core::{
     Address, Error, Principal, ReadOutput, ReadSet, Result, Route, Scheme, TenantId, Timestamp, Tool,
     ToolTable,
 };
-use quad_store::{Store, WriteContext};
+use quad_store::{Store, Tx, WriteContext};
 use serde_json::{Map, Value};
+
+use contribution::PendingContribution;
 
 pub use migrations::COMPONENT;
 pub use posting::PostingCounts;
@@ -147,25 +149,38 @@ impl Brain {
 
     /// Extracts the pending contributions of an agent into the ledger; none while the agent is on hold. Returns the
     /// number of artifacts that became rows.
+    ///
+    /// # Errors
+    ///
+    /// The first error, after all pending contributions were tried. Those that failed stay pending.
     pub async fn extract_pending(&self, writer: &WriteContext, agent: &str) -> Result<usize> {
         let name = agent.to_owned();
-        let pending = self.store.read(&writer.tenant, move |sql| {
-            let ids = contribution::pending(sql, &name)?;
-            ids.into_iter()
-                .map(|id| Ok((contribution::source_ref(sql, &name, &id)?, id)))
-                .collect::<Result<Vec<(Map<String, Value>, String)>>>()
-        });
-        let mut extracted = 0;
-        for (source_ref, raw_id) in pending.await? {
-            let account = source_ref.get("account_id").and_then(Value::as_str).map(str::to_owned);
-            let report = import::extract(&self.store, writer, agent, &raw_id, account).await?;
-            extracted += usize::from(report.is_some());
-            let (name, id) = (agent.to_owned(), raw_id);
-            self.store
-                .write_unaudited(&writer.tenant, move |tx| contribution::mark_processed(tx, &name, &id))
-                .await?;
+        let pending = self.store.read(&writer.tenant, move |sql| contribution::pending(sql, &name)).await?;
+        let (mut extracted, mut first_error) = (0, None);
+        for contribution in pending {
+            match self.extract_contribution(writer, agent, contribution).await {
+                Ok(is_extracted) => extracted += usize::from(is_extracted),
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                }
+            }
         }
-        Ok(extracted)
+        first_error.map_or(Ok(extracted), Err)
+    }
+
+    async fn extract_contribution(
+        &self,
+        writer: &WriteContext,
+        agent: &str,
+        contribution: PendingContribution,
+    ) -> Result<bool> {
+        let PendingContribution { raw_id, source_ref } = contribution;
+        let account = source_ref.get("account_id").and_then(Value::as_str).map(str::to_owned);
+        let report = import::extract(&self.store, writer, agent, &raw_id, account).await?;
+        let agent = agent.to_owned();
+        let work = move |tx: &mut Tx<'_>| contribution::mark_processed(tx, &agent, &raw_id);
+        self.store.write_unaudited(&writer.tenant, work).await?;
+        Ok(report.is_some())
     }
 }
 

@@ -54,7 +54,7 @@ const SECTIONS: [Section; 14] = [
 ];
 
 impl Section {
-    fn need(self) -> quad_core::ScopeRequirement {
+    fn required_scope(self) -> quad_core::ScopeRequirement {
         match self {
             Section::ActionTypes => routes::PROPOSE,
             Section::Accounts | Section::CallerIntents => routes::LEDGER_READ,
@@ -88,7 +88,7 @@ pub(crate) async fn list(
         let mut entries: Vec<(usize, String, ResourceEntry)> = Vec::new();
         let mut key = key.as_str();
         for (index, section) in SECTIONS.iter().enumerate().skip(first) {
-            if section.need().is_satisfied_by(&scopes) {
+            if section.required_scope().is_satisfied_by(&scopes) {
                 // One entry beyond the page shows whether there are more.
                 let remaining = limit + 1 - entries.len();
                 let page = section_entries(sql, *section, key, remaining, &subject, &agents)?;

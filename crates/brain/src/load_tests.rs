@@ -1,6 +1,7 @@
 //! Tests of loading: rows as given, upserts with their side effects, matches and transfers.
 
-use quad_core::Kind;
+use quad_core::{Kind, Tag};
+use quad_store::{Sql as _, tags_changed_since};
 use serde_json::{Value, json};
 
 use crate::counterparty;
@@ -227,5 +228,23 @@ async fn upsert_that_takes_a_unique_key_is_a_conflict() {
         let update = r#"{"kind":"policy","operation":"upsert","id":"pol_1","version":3,"state":"active","content":{}}"#;
         assert_eq!(env.load(update).await.unwrap().updated, 1);
         assert!(env.read_text("brain://wiki/policies/active").await.unwrap().contains("ersion"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn upsert_of_transaction_into_another_month_changes_the_list() {
+    for env in test_envs_with_data().await {
+        let (store, tenant) = (&env.test_store.store, &env.test_store.tenant);
+        let list_changes = async |line: &str| {
+            let version = store.read(tenant, |sql| Ok(sql.version())).await.unwrap();
+            assert_eq!(env.load(line).await.unwrap().updated, 1);
+            let tags = store.read(tenant, move |sql| tags_changed_since(sql, version)).await;
+            tags.unwrap().unwrap().iter().any(Tag::is_resource_list)
+        };
+        let edit = r#"{"kind":"transaction","operation":"upsert","id":"tx_4","account_id":"acct_euro","amount":"12.25","currency":"EUR","direction":"outflow","transaction_date":"2025-06-01"}"#;
+        assert!(list_changes(edit).await);
+        let uri = "brain://wiki/monthly-summaries/2025-06";
+        assert!(env.list_as(&env.caller).await.unwrap().iter().any(|entry| entry.uri == uri));
+        assert!(!list_changes(&edit.replace("12.25", "12.50")).await);
     }
 }

@@ -287,6 +287,12 @@ pub(crate) fn replace(tx: &mut Tx<'_>, changed: &Transaction, touched: &mut Touc
     batch.load_accounts(tx, [old.account_id.as_str(), changed.account_id.as_str()].into_iter())?;
     replace_in_batch(tx, &mut batch, &old, changed, touched)?;
     raw::mark_cited(tx, &changed.meta)?;
+    // A month has pages as long as something is posted in it.
+    let posted_month =
+        |row: &Transaction| row.status.affects_totals().then(|| Month::from_timestamp(row.transaction_date));
+    if posted_month(&old) != posted_month(changed) {
+        touched.listing();
+    }
     batch.flush(tx)
 }
 

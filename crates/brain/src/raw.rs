@@ -1,7 +1,7 @@
 //! Raw evidence: immutable artifacts, identified by the hash of their bytes.
 //!
-//! Within a tenant the same bytes are one artifact, whoever uploads them; tenants share none. A tombstoned artifact
-//! keeps its bytes, but nothing new is extracted from it. This file also decides who may see an artifact: its
+//! Within a tenant the same bytes are one artifact, even from several uploaders; tenants share none. A tombstoned
+//! artifact keeps its bytes, but nothing new is extracted from it. This file also decides who may see an artifact: its
 //! contributor, and callers that may read the ledger once a ledger row cites it. For all others it is indistinguishable
 //! from an artifact that does not exist.
 

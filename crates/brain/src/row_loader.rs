@@ -42,6 +42,10 @@ pub(crate) const KINDS: &[&str] = &[
     "raw",
 ];
 
+/// The kinds that support `"operation": "upsert"`.
+const UPSERT_KINDS: &[&str] =
+    &["transaction", "counterparty", "obligation", "invoice", "payment_intent", "policy"];
+
 /// The result of applying lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadCounts {
@@ -149,38 +153,30 @@ fn apply_line(
 ) -> Result<LoadCounts> {
     let meta = RowMeta::from_line(line, defaults)?;
     let is_upsert = is_upsert(line);
+    if is_upsert && KINDS.contains(&kind) && !UPSERT_KINDS.contains(&kind) {
+        return Err(errors::invalid("operation", format!("upsert is not supported for {kind}")));
+    }
+    let counts = LoadCounts::created_or_skipped;
     match kind {
-        "transaction" => return save_transaction(tx, Transaction::parse_line(line, meta)?, touched),
+        "account" => Account::insert_from_line(tx, line, meta, touched).map(counts),
+        "balance" => balance::record(tx, Snapshot::from_line(line, meta)?, touched).map(counts),
+        "category" => insert_simple(tx, &Category::from_line(line, meta)?, touched).map(counts),
+        "transfer" => transfer::create(tx, &Transfer::from_line(line, meta)?, touched).map(counts),
+        "match" => reconciliation::create(tx, &Match::from_line(line, meta)?, touched).map(counts),
+        "transaction" => save_transaction(tx, Transaction::parse_line(line, meta)?, touched),
         "counterparty" => {
-            let row = Counterparty::parse_line(line, meta)?;
-            return save_row(tx, row, is_upsert, counterparty::save, touched);
+            save_row(tx, Counterparty::parse_line(line, meta)?, is_upsert, counterparty::save, touched)
         }
         "obligation" => {
-            let row = Obligation::parse_line(line, meta)?;
-            return save_row(tx, row, is_upsert, obligation::save, touched);
+            save_row(tx, Obligation::parse_line(line, meta)?, is_upsert, obligation::save, touched)
         }
-        "invoice" => {
-            return save_row(tx, Invoice::parse_line(line, meta)?, is_upsert, invoice::save, touched);
-        }
+        "invoice" => save_row(tx, Invoice::parse_line(line, meta)?, is_upsert, invoice::save, touched),
         "payment_intent" => {
-            let row = PaymentIntent::parse_line(line, meta)?;
-            return save_row(tx, row, is_upsert, payment_intent::save, touched);
+            save_row(tx, PaymentIntent::parse_line(line, meta)?, is_upsert, payment_intent::save, touched)
         }
-        "policy" => return save_row(tx, Policy::parse_line(line, meta)?, is_upsert, policy::save, touched),
-        other if is_upsert && KINDS.contains(&other) => {
-            return Err(errors::invalid("operation", format!("upsert is not supported for {other}")));
-        }
-        _ => {}
+        "policy" => save_row(tx, Policy::parse_line(line, meta)?, is_upsert, policy::save, touched),
+        other => Err(errors::unknown("kind of line", "kind", other, KINDS)),
     }
-    let created = match kind {
-        "account" => Account::insert_from_line(tx, line, meta, touched)?,
-        "balance" => balance::record(tx, Snapshot::from_line(line, meta)?, touched)?,
-        "category" => insert_simple(tx, &Category::from_line(line, meta)?, touched)?,
-        "transfer" => transfer::create(tx, &Transfer::from_line(line, meta)?, touched)?,
-        "match" => reconciliation::create(tx, &Match::from_line(line, meta)?, touched)?,
-        other => return Err(errors::unknown("kind of line", "kind", other, KINDS)),
-    };
-    Ok(LoadCounts::created_or_skipped(created))
 }
 
 /// Inserts a row, or replaces it if the line asks for that and the row exists. A replaced row keeps its creation time.

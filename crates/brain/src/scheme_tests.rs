@@ -1,5 +1,5 @@
-//! Tests of the scheme through the resolver, on every backend. The transcripts cover most behaviour in protocol messages;
-//! these tests also look at stored state.
+//! Tests of the scheme through the resolver, on every backend. The transcripts cover most behaviour in protocol
+//! messages; these tests also look at stored state.
 
 use quad_core::Kind;
 use quad_core::resolver::View;

@@ -131,7 +131,7 @@ fn ambiguity_message(row: &Transaction, candidates: &[String]) -> String {
     let (day, amount) =
         (calendar::format_date(row.transaction_date), format_with_currency(row.amount, row.currency));
     format!(
-        "the transfer of {amount} on {day} ({}) stays unpaired: it could be that of {}",
+        "the transfer of {amount} on {day} ({}) is not matched: its other side could be {}",
         row.id,
         candidates.join(" or ")
     )
@@ -242,7 +242,7 @@ fn match_transaction(
         return Ok(MatchResult::None);
     }
     let candidates = match find_candidates(sql, own_accounts, row)? {
-        None => return Ok(MatchResult::Ambiguous(vec!["more than can be looked at".to_owned()])),
+        None => return Ok(MatchResult::Ambiguous(vec!["one of too many candidates".to_owned()])),
         Some(candidates) => candidates,
     };
     let ids = |candidates: &[(Transaction, bool)]| {
@@ -255,11 +255,14 @@ fn match_transaction(
             MatchResult::Ambiguous(ids(&candidates))
         });
     };
-    match self::find_candidates(sql, own_accounts, candidate)?.as_deref() {
+    match find_candidates(sql, own_accounts, candidate)?.as_deref() {
         Some([(reverse_candidate, _)]) if reverse_candidate.id == row.id => {
             Ok(MatchResult::Unique(Box::new(candidate.clone()), *is_named))
         }
-        _ => Ok(MatchResult::Ambiguous(vec![format!("{}, which others could be of too", candidate.id)])),
+        _ => Ok(MatchResult::Ambiguous(vec![format!(
+            "{}, which is also a candidate for others",
+            candidate.id
+        )])),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::limits;
 pub(super) fn trust(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let Some(party) = counterparty::find_mentioned(sql, &question.words)? else {
         return Ok(Answer::unanswered(
-            "Nobody of that name is known. ledger.counterparties.list has who is.",
+            "No counterparty of that name is known. List them with ledger.counterparties.list.",
         ));
     };
     let verified = party.verified_status.map_or("unverified", |status| status.as_str());
