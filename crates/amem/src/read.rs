@@ -105,7 +105,8 @@ fn read_node(sql: &mut dyn Sql, id: NodeId, now: i64, read_set: ReadSet) -> Resu
             document.put(cut_flag, true);
         }
     }
-    let side_effect = quad_store::fast_path::side_effect(id.0, move |tx| node::save_access(tx, &access_update, now));
+    let side_effect =
+        quad_store::fast_path::side_effect(id.0, move |tx| node::save_access(tx, &access_update, now));
     let read_set = read_set.with_tag(tags::node(id)).with_tag(tags::any_node());
     let output = ReadOutput::new(Content::from_json_text(document.into()), read_set);
     Ok(ReadOutput { cacheable: false, side_effect: Some(side_effect), ..output })

@@ -1,7 +1,8 @@
 //! Tests of loading: rows as given, upserts with their side effects, matches and transfers.
 
 use quad_core::{Kind, Tag};
-use quad_store::{Sql as _, tags_changed_since};
+use quad_store::Sql as _;
+use quad_store::fast_path::tags_changed_since;
 use serde_json::{Value, json};
 
 use crate::counterparty;
