@@ -3,6 +3,7 @@
 //!
 //! `QUAD_TEST_BLESS=1` writes the generated pages `docs/reference/cli.md`, `tools.md` and `limits.md`.
 
+mod architecture;
 mod console;
 mod contributing;
 mod links;

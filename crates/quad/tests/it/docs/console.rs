@@ -122,18 +122,18 @@ fn is_unfinished(command: &str) -> bool {
 
 /// Runs the examples of one page. The error is a report for a person.
 fn run(page: &str, examples: &[Example]) -> Result<(), String> {
-    let place = Place::new();
+    let home = TempHome::new();
     let mark = "--- end of an example of the documentation ---";
     let mut script = String::from("exec 2>&1\n");
     for example in examples {
-        let command = example.command.replace(PORT, &place.listen);
+        let command = example.command.replace(PORT, &home.listen);
         let _ = write!(script, "{command}\nprintf '\\n%s\\n' '{mark}'\n");
     }
-    std::fs::write(place.folder.join("script"), script).unwrap();
-    let mut shell = Shell::start(&place);
+    std::fs::write(home.folder.join("script"), script).unwrap();
+    let mut shell = Shell::start(&home);
     let mut report = String::new();
     for example in examples {
-        let found = match shell.until(mark) {
+        let found = match shell.read_until(mark) {
             Ok(found) => found,
             Err(problem) => {
                 let _ = writeln!(report, "{page}:{}: {problem}\n$ {}\n", example.line, example.command);
@@ -143,7 +143,7 @@ fn run(page: &str, examples: &[Example]) -> Result<(), String> {
         let expected: Vec<String> = example
             .output
             .iter()
-            .map(|line| line.replace(PORT, &place.listen).trim_end().to_owned())
+            .map(|line| line.replace(PORT, &home.listen).trim_end().to_owned())
             .collect();
         let expected = trimmed(&expected);
         let found = trimmed(&found);
@@ -156,13 +156,13 @@ fn run(page: &str, examples: &[Example]) -> Result<(), String> {
 }
 
 /// The folders and the address of one page's run. They are removed at the end.
-struct Place {
+struct TempHome {
     folder: PathBuf,
     listen: String,
 }
 
-impl Place {
-    fn new() -> Place {
+impl TempHome {
+    fn new() -> TempHome {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("quad-docs-{}-{number}", std::process::id()));
@@ -171,7 +171,7 @@ impl Place {
         }
         std::os::unix::fs::symlink(pages::QUAD, folder.join("bin/quad")).unwrap();
         let listen = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        Place { folder, listen }
+        TempHome { folder, listen }
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -179,7 +179,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TempHome {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
@@ -192,17 +192,17 @@ struct Shell {
 }
 
 impl Shell {
-    fn start(place: &Place) -> Shell {
+    fn start(home: &TempHome) -> Shell {
         let path = std::env::var("PATH").unwrap_or_default();
         let mut child = Command::new("bash")
-            .arg(place.at("script"))
-            .current_dir(place.at("work"))
+            .arg(home.at("script"))
+            .current_dir(home.at("work"))
             .env_clear()
-            .env("PATH", format!("{}:{path}", place.at("bin").display()))
-            .env("HOME", place.at("home"))
-            .env("TMPDIR", place.at("tmp"))
+            .env("PATH", format!("{}:{path}", home.at("bin").display()))
+            .env("HOME", home.at("home"))
+            .env("TMPDIR", home.at("tmp"))
             .env("LANG", "C.UTF-8")
-            .env("QUAD_LISTEN", &place.listen)
+            .env("QUAD_LISTEN", &home.listen)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .process_group(0)
@@ -222,7 +222,7 @@ impl Shell {
     }
 
     /// The lines up to the next mark.
-    fn until(&mut self, mark: &str) -> Result<Vec<String>, String> {
+    fn read_until(&mut self, mark: &str) -> Result<Vec<String>, String> {
         let mut found = Vec::new();
         let deadline = std::time::Instant::now() + COMMAND_TIME;
         loop {
@@ -295,7 +295,7 @@ fn difference(expected: &[String], found: &[String]) -> String {
 }
 
 #[test]
-fn a_command_goes_on_over_quotes_heredocs_and_backslashes() {
+fn command_continues_in_quotes_heredocs_and_after_backslash() {
     for (unfinished, finished) in [
         ("cat > a <<'CSV'\nx", "cat > a <<'CSV'\nx\nCSV"),
         ("cat <<EOF > a", "cat <<EOF > a\nit's\nEOF"),
@@ -310,7 +310,7 @@ fn a_command_goes_on_over_quotes_heredocs_and_backslashes() {
 }
 
 #[test]
-fn an_ellipsis_matches_any_text_or_any_lines() {
+fn ellipsis_matches_any_text_or_lines() {
     let check = |expected: &str, found: &str| {
         let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
         matches(&lines(expected), &lines(found))
@@ -324,7 +324,7 @@ fn an_ellipsis_matches_any_text_or_any_lines() {
 }
 
 #[test]
-fn an_example_that_prints_something_else_is_reported() {
+fn different_output_is_reported() {
     let text = "```console\n$ echo one\ntwo\n$ cat > f <<'E'\nx\nE\n$ cat f\nx\n```\n";
     let report = run("page.md", &examples(text)).unwrap_err();
     assert!(report.contains("page.md:2:\n$ echo one"), "{report}");
@@ -333,7 +333,7 @@ fn an_example_that_prints_something_else_is_reported() {
 }
 
 #[test]
-fn a_server_that_a_page_starts_does_not_stay() {
+fn processes_started_by_a_page_are_killed() {
     let pid = std::env::temp_dir().join(format!("quad-docs-pid-{}", std::process::id()));
     let text = format!("```console\n$ sleep 300 &\n$ echo $! > {}\n```\n", pid.display());
     run("page.md", &examples(&text)).unwrap();

@@ -137,7 +137,7 @@ fn is_numbered(line: &str) -> bool {
 }
 
 #[test]
-fn fences_are_taken_out_of_a_page() {
+fn split_separates_fenced_blocks() {
     let text = "one\n\n```console\n$ two\n```\nthree\n";
     let (blocks, prose) = split(text);
     assert_eq!(blocks, [Block { language: "console", line: 4, lines: vec!["$ two"] }]);
@@ -145,19 +145,19 @@ fn fences_are_taken_out_of_a_page() {
 }
 
 #[test]
-fn anchors_are_spelt_as_github_spells_them() {
+fn anchors_match_github() {
     let text = "# Read, then `quad read`\n## What's new?\n## Rows_and [links](x.md)\n## What's new?\n";
     assert_eq!(anchors(text), ["read-then-quad-read", "whats-new", "rows_and-links", "whats-new-1"]);
 }
 
 #[test]
-fn links_in_code_are_left_out() {
+fn links_in_code_are_ignored() {
     let text = "[a](b.md#c) and `[d](e.md)`\n[f]: g.md\n";
     assert_eq!(links(text), [(1, "b.md#c".to_owned()), (2, "g.md".to_owned())]);
 }
 
 #[test]
-fn a_list_item_is_a_paragraph_and_a_table_is_none() {
+fn list_items_are_paragraphs_and_tables_are_not() {
     let text = "one\ntwo\n\n- three\n  four\n- five\n\n| six |\n";
     let expected = [(1, "one two"), (4, "- three four"), (6, "- five")];
     assert_eq!(paragraphs(text), expected.map(|(line, text)| (line, text.to_owned())));

@@ -27,7 +27,7 @@ fn paragraphs_are_short() {
 }
 
 #[test]
-fn the_architecture_is_read_in_ten_minutes() {
+fn architecture_page_is_short() {
     let text = std::fs::read_to_string(pages::root().join("ARCHITECTURE.md")).unwrap();
     let words = text.split_whitespace().count();
     println!("ARCHITECTURE.md has {words} words");

@@ -58,9 +58,9 @@ fn literals(text: &str) -> Vec<(&str, &str)> {
     found
 }
 
-fn documented(page: &str, what: &str, wanted: &BTreeMap<String, String>) {
+fn documented(page: &str, what: &str, required: &BTreeMap<String, String>) {
     let text = std::fs::read_to_string(pages::root().join("docs/reference").join(page)).unwrap();
-    let missing: Vec<String> = wanted
+    let missing: Vec<String> = required
         .iter()
         .filter(|(name, _)| !text.contains(&format!("`{name}`")))
         .map(|(name, file)| format!("{name} ({file})"))
@@ -460,14 +460,14 @@ fn expressions_of_limits_are_evaluated() {
 }
 
 #[test]
-fn only_a_module_of_tests_ends_a_file() {
+fn without_tests_cuts_at_the_test_module_only() {
     let text = "#[cfg(test)]\nmod model;\nfn a() {}\n";
     assert_eq!(without_tests(text), text);
     assert_eq!(without_tests("fn a() {}\n#[cfg(test)]\nmod tests {\n}\n"), "fn a() {}\n");
 }
 
 #[test]
-fn codes_are_found_where_errors_are_made() {
+fn finds_codes_in_error_constructors() {
     let text = "Error::new(\n    Kind::Limit,\n    \"SOME_CODE\",\n    \"A sentence\")";
     let found: Vec<(&str, bool)> =
         literals(text).into_iter().map(|(literal, before)| (literal, is_argument_of_error(before))).collect();
