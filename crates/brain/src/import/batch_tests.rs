@@ -146,23 +146,24 @@ async fn failed_file_rolls_back_alone() {
 async fn database_error_stops_the_batch_without_a_second_try() {
     for env in test_envs().await {
         env.load_three_accounts().await;
+        let (store, tenant) = (&env.test_store.store, &env.test_store.tenant);
+        let earlier = parsed_job(&env, 1, None, Defect::None).await;
+        schedule::import_one(store, &env.writer(), earlier).await.unwrap();
+        // Corrupts the row, so that a file with the same entry meets an internal error.
+        let corrupt = |tx: &mut Tx<'_>| {
+            let tenant = tx.tenant().as_str().to_owned();
+            let statement =
+                "UPDATE brain_transaction SET currency = '?' WHERE tenant_id = $1 AND account_id = 'acct_1'";
+            assert_eq!(tx.execute(statement, params![tenant])?, 1);
+            Ok(())
+        };
+        store.write_unaudited(tenant, corrupt).await.unwrap();
         let before = actions_by_commit(&env).await;
         let jobs = vec![
             parsed_job(&env, 0, None, Defect::None).await,
-            parsed_job(&env, 1, None, Defect::None).await,
+            parsed_job(&env, 1, Some(20), Defect::None).await,
         ];
-        // Corrupts a row, so that reading it is an internal error.
-        let damage = |tx: &mut Tx<'_>| {
-            let tenant = tx.tenant().as_str().to_owned();
-            tx.execute(
-                "UPDATE brain_account SET currency = '?' WHERE tenant_id = $1 AND id = 'acct_1'",
-                params![tenant],
-            )?;
-            Ok(())
-        };
-        env.test_store.store.write_unaudited(&env.test_store.tenant, damage).await.unwrap();
-        let (reports, failure) =
-            schedule::import_batch_or_each(&env.test_store.store, &env.writer(), jobs).await;
+        let (reports, failure) = schedule::import_batch_or_each(store, &env.writer(), jobs).await;
         assert_eq!(failure.unwrap().kind(), Kind::Internal);
         assert!(reports.is_empty(), "the first file was imported alone, as if the second were bad input");
         assert_eq!(actions_by_commit(&env).await, before);
