@@ -1,13 +1,14 @@
-//! The trail: what happened, who saw what, and the proof of it; and what cites what.
+//! The audit trail and the link index.
 //!
-//! `audit://` shows a tenant its own chain of audit events. Around it: [`CheckpointSigner`] signs checkpoints over the chain,
-//! [`export`](mod@export) writes it into a file that [`Verifier`] checks without a database, [`proof`] proves a single event, [`ReadReceipt`] holds
-//! a reply against the event that recorded it, and [`archive`](mod@archive) moves what is old into a file.
+//! `audit://` shows a tenant its own chain of audit events. Further parts: [`CheckpointSigner`] signs checkpoints of
+//! the chain. [`export`](mod@export) writes it to a file, which [`Verifier`] verifies without a database. [`proof`]
+//! proves a single event. [`ReadReceipt`] compares a reply with the event that recorded it. [`archive`](mod@archive)
+//! moves old events into a file.
 //!
-//! `link://` ([`links`]) keeps the links between addresses of all schemes.
+//! `link://` ([`links`]) stores links between the addresses of all schemes.
 //!
-//! The chain itself is written by the store, in the commit of what it records; nothing here can change it. This crate
-//! knows no protocol message, no socket and no key: it is handed a [`Signer`].
+//! The store writes the chain, in the commit of what it records; this crate cannot change it. This crate does not
+//! know protocol messages, sockets or keys: it gets a [`Signer`].
 #![forbid(unsafe_code)]
 
 pub mod archive;
@@ -49,7 +50,7 @@ pub use receipt::ReadReceipt;
 pub use signer::{SignatureWithKey, Signer};
 pub use verify::{EventSelector, Report, Verifier};
 
-/// Every scope that this scheme knows.
+/// Every scope of this scheme.
 pub const SCOPES: &[&str] = &["audit:read"];
 
 const READ_SCOPE: ScopeRequirement = ScopeRequirement(SCOPES);
@@ -67,7 +68,7 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// The chain in this store.
+    /// Serves the chains in this store.
     pub fn new(store: Store) -> Audit {
         Audit { store }
     }
@@ -124,7 +125,7 @@ impl Scheme for Audit {
     }
 
     async fn read(&self, caller: &Principal, _: usize, address: &Address) -> Result<ReadOutput> {
-        // What this process has answered is there, whether it was written before or is only about to be.
+        // Writes deferred events first, so that the page includes every call that this process has answered.
         self.store.flush_audit().await?;
         match address.variable("id") {
             Some(id) => {
@@ -138,7 +139,7 @@ impl Scheme for Audit {
         }
     }
 
-    /// Nothing: events are found by their template, and a list of them would grow with every look at it.
+    /// Empty: events are found by their template, and a list would grow with every read of it.
     async fn list(&self, _: &Principal, _: Option<&str>, _: usize) -> Result<SchemePage> {
         Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() })
     }
@@ -154,7 +155,6 @@ impl Scheme for Audit {
     }
 }
 
-/// The templates are constants that a test parses, so none is ever left out.
 fn parse_route_spec(template: &str) -> Result<RouteSpec> {
     Template::parse(template).map(RouteSpec::new).map_err(|error| Error::internal(error.to_string()))
 }
@@ -224,7 +224,7 @@ mod tests {
             let sequences: Vec<i64> =
                 events.iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
             assert!(sequences.iter().copied().eq((1..=before).rev()), "the walk's own reads are not in it");
-            // Each page was itself a read that is written down.
+            // Each page was itself an audited read.
             assert_eq!(fixture.last_sequence().await, before + 4);
             let again = read(&resolver, &auditor, "audit://events").await.unwrap();
             assert_eq!(again["events"][0]["actor"], "auditor");
@@ -264,7 +264,7 @@ mod tests {
             let refused_events = read_all_pages(&resolver, &auditor, "outcome=refused").await;
             assert_eq!(refused_events.len(), 1);
             assert_eq!(refused_events[0]["outputs"]["error_code"], "SCOPE_INSUFFICIENT");
-            // Cursors, times and outcomes that are none.
+            // Invalid cursors, times and outcomes.
             let page = read(&resolver, &auditor, "audit://events?agent=agent_1").await.unwrap();
             let other_filter_cursor_uri =
                 format!("audit://events?agent=agent_2&cursor={}", page["nextCursor"].as_str().unwrap());
@@ -283,7 +283,7 @@ mod tests {
     async fn since_and_until_limit_events() {
         for fixture in fixtures().await {
             fixture.write(120).await;
-            // Every record says when it was made; the blocks are found by theirs.
+            // Records have their own time, blocks the times of their first and last event.
             let (resolver, auditor) = (resolver(&fixture), caller(fixture.tenant(), "audit:read"));
             let all = read_all_pages(&resolver, &auditor, "").await;
             let time = |event: &Value| event["created_at"].as_str().unwrap().to_owned();

@@ -1,6 +1,7 @@
-//! The proof that an event is in the chain: the event, the hashes beside its way up the tree, and the signed root.
+//! Inclusion proofs: the event, the sibling hashes on its path in the tree, and the signed root.
 //!
-//! It is one JSON object, the same that `audit://events/{id}` gives, and can be checked by whoever has it.
+//! A proof is one JSON object, the same that `audit://events/{id}` returns. It can be verified without access to the
+//! server.
 
 use quad_core::{Result, canonical};
 use quad_store::audit::checkpoint;
@@ -13,20 +14,20 @@ use crate::hash::Hash;
 use crate::verify::check_key;
 use crate::{chain_error, merkle, tree_store};
 
-/// What a good proof proves.
+/// The result of a valid proof.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerifiedProof {
-    /// The event's record, canonical.
+    /// The canonical record of the event.
     pub record: String,
-    /// Its id.
+    /// The event id.
     pub id: String,
-    /// Its place.
+    /// The sequence of the event.
     pub sequence: u64,
-    /// The checkpoint that covers it.
+    /// The checkpoint that covers the event.
     pub checkpoint: Checkpoint,
 }
 
-/// The document about an event: with a proof against the newest checkpoint, or with the reason why there is none.
+/// The document of an event: with a proof against the newest checkpoint, or with the reason why there is none.
 pub fn document(sql: &mut dyn Sql, event: &AuditEvent) -> Result<Value> {
     let mut document = Map::new();
     let record = serde_json::from_str(&event.record).map_err(quad_core::Error::internal)?;
@@ -77,12 +78,12 @@ fn prove(sql: &mut dyn Sql, event: &AuditEvent) -> Result<Result<Proof, &'static
     })
 }
 
-/// Whether a document looks like one of these.
+/// Whether a JSON object looks like a proof document.
 pub fn is_proof_document(document: &Value) -> bool {
     document.get("event").is_some_and(Value::is_object) && document.get("inclusion_proof").is_some()
 }
 
-/// Checks a document, with nothing but what is in it and, if given, the checkpoints that lay elsewhere.
+/// Verifies a document with its own contents and, if given, with trusted checkpoints.
 pub fn verify(document: &Value, trusted: Option<&TrustedCheckpoints>) -> Result<VerifiedProof> {
     let event = &document["event"];
     let record = canonical::to_string(event);
@@ -164,7 +165,7 @@ mod tests {
             fixture.write(3).await;
             for sequence in 1..=covered {
                 let document = proof_document_of(&fixture, sequence).await;
-                // However it was laid out.
+                // In any layout.
                 let document: Value = serde_json::from_str(&format!("{document:#}")).unwrap();
                 let verified = verify(&document, Some(&fixture.trusted_checkpoints())).unwrap();
                 assert_eq!(verified.sequence as i64, sequence);
@@ -206,7 +207,7 @@ mod tests {
                 document["event"] = other["event"].clone();
                 document["event_hash"] = other["event_hash"].clone();
             });
-            // Signed anew by somebody else: only the checkpoints that lay elsewhere tell.
+            // Signed by another key: only trusted checkpoints detect it.
             let mut forged = good.clone();
             let checkpoint = Checkpoint::from_json(&good["checkpoint"]).unwrap();
             forged["checkpoint"] = checkpoint.statement.sign(&crate::testing::TestKey::new(2)).to_json();

@@ -1,9 +1,9 @@
-//! Checking a chain: link by link, with the tree recomputed and every signature checked. Needs no database.
+//! Verifies a chain: every hash link, the recomputed Merkle tree and every signature. Needs no database.
 //!
-//! What vouches for what: an event's hash vouches for all events before it; a checkpoint's signature for the events that it
-//! covers; the last line's for the whole file. Who can sign can write all of these anew, so what vouches for the keys is
-//! a file of checkpoints that lay elsewhere ([`TrustedCheckpoints`]): with it, a chain that was cut off, or signed again with another
-//! key, is found out as well.
+//! The hash of an event covers all events before it. The signature of a checkpoint covers its events; the signature
+//! of the last line covers the whole file. An attacker who has the signing key can write all of these again. A
+//! trusted copy of the checkpoint file ([`TrustedCheckpoints`]) detects that too: with it, a chain that was
+//! truncated, or signed again with another key, is rejected.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,45 +21,45 @@ use crate::hash::Hash;
 use crate::merkle::Frontier;
 use crate::{chain_error, limits, tree_store};
 
-/// What was found in order.
+/// The result of a successful verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Whose chain.
+    /// The tenant of the chain.
     pub tenant: String,
-    /// The first event that was checked; those before it are vouched for by a signed anchor.
+    /// The first verified event. A signed anchor covers the events before it.
     pub first_sequence: u64,
     /// The last event.
     pub last_sequence: u64,
-    /// Its hash.
+    /// The hash of the last event.
     pub last_hash: Option<Hash>,
-    /// Checkpoints that stand among the events and agree with them.
+    /// Checkpoints among the events that match them.
     pub checkpoints: u64,
-    /// The last event that one of them covers.
+    /// The last event that one of these checkpoints covers.
     pub covered_to: u64,
-    /// Checkpoints from elsewhere that agree.
+    /// Trusted checkpoints that match.
     pub trusted_matched: u64,
-    /// Checkpoints from elsewhere about events before the first; nothing here can agree or disagree with them.
+    /// Trusted checkpoints of events before the first; they cannot be compared.
     pub trusted_before_start: u64,
-    /// The names of the keys that signed.
+    /// The ids of the keys that signed.
     pub keys: BTreeSet<String>,
 }
 
-/// Checks one tenant's chain: in one file, in an archive and what follows it, or straight from the database.
+/// Verifies the chain of one tenant: one file, an archive and what follows it, or the stored chain.
 pub struct Verifier {
     trusted: Option<TrustedCheckpoints>,
-    /// The event whose record is wanted, and what was found.
+    /// The selected event, and its record once it was found.
     selection: Option<(EventSelector, Option<(u64, String)>)>,
     chain: Option<Chain>,
     keys: BTreeSet<String>,
 }
 
-/// The chain as far as it has been checked.
+/// The verified part of the chain.
 struct Chain {
     tenant: String,
     first_sequence: u64,
     hash: Option<Hash>,
     frontier: Frontier,
-    /// An event waits until the next is seen, since only that tells which of the two was changed.
+    /// An event is held back until the next one is known: only then it is clear which of the two was changed.
     pending: Option<ChainEntry>,
     trusted: BTreeMap<u64, Checkpoint>,
     trusted_matched: u64,
@@ -69,17 +69,17 @@ struct Chain {
     covered_to: u64,
 }
 
-/// One event of a chain, by what is known of it.
+/// Selects one event of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventSelector {
-    /// Its place.
+    /// By its sequence.
     Sequence(u64),
-    /// Its id.
+    /// By its id.
     Id(String),
 }
 
 impl EventSelector {
-    /// Whether it is the one with this place and this id.
+    /// Whether the event with this sequence and id is selected.
     pub fn matches(&self, sequence: u64, id: &str) -> bool {
         match self {
             EventSelector::Sequence(selected) => *selected == sequence,
@@ -97,7 +97,7 @@ impl std::fmt::Display for EventSelector {
     }
 }
 
-/// What a record says of its place.
+/// The position fields of a record.
 #[derive(Deserialize)]
 struct RecordHeader<'r> {
     #[serde(borrow)]
@@ -109,7 +109,7 @@ struct RecordHeader<'r> {
 }
 
 impl Verifier {
-    /// A verifier that trusts the keys it finds, or those of `pins` alone.
+    /// Creates a verifier that accepts the keys in the chain, or only those of `trusted`.
     pub fn new(trusted: Option<TrustedCheckpoints>) -> Verifier {
         Verifier { trusted, selection: None, chain: None, keys: BTreeSet::new() }
     }
@@ -120,12 +120,13 @@ impl Verifier {
         self
     }
 
-    /// The place and the record of the wanted event, if it has come by.
+    /// The sequence and the record of the selected event, if it was found.
     pub fn take_selected(&mut self) -> Option<(u64, String)> {
         self.selection.as_mut()?.1.take()
     }
 
-    /// Checks an export or an archive, which continues what was checked before. `progress` hears of the bytes read.
+    /// Verifies an export or archive that continues what was verified before. `progress` gets the number of bytes
+    /// read.
     pub fn verify_file(&mut self, source: impl BufRead, mut progress: impl FnMut(u64)) -> Result<()> {
         let mut lines =
             LineReader { source, line_number: 0, digest: Context::new(&SHA256), line: Vec::new() };
@@ -138,7 +139,7 @@ impl Verifier {
         })?;
         self.begin_file(&header)?;
         loop {
-            // The bytes before the last line, as its hash is over them.
+            // The digest of the bytes before the last line: the last line contains it.
             let before = lines.digest.clone();
             let Some(line) = lines.next_line()? else {
                 let last_checked = self.last_checked()?;
@@ -169,7 +170,7 @@ impl Verifier {
         }
     }
 
-    /// Begins, or goes on where the file before ended.
+    /// Starts a chain, or continues it after the previous file.
     pub(crate) fn begin_file(&mut self, header: &Header) -> Result<()> {
         if let Some(ExportAnchor { checkpoint, frontier }) = &header.anchor {
             let size = checkpoint.statement.size;
@@ -245,7 +246,7 @@ impl Verifier {
         self.check_signature(checkpoint, &tenant)
     }
 
-    /// The chain must end here.
+    /// Checks that the chain ends here.
     pub(crate) fn check_end(&mut self, sequence: u64, hash: Option<Hash>) -> Result<()> {
         let last_checked = self.last_checked()?;
         let chain = chain_mut(&mut self.chain)?;
@@ -280,7 +281,7 @@ impl Verifier {
         Ok(())
     }
 
-    /// What was checked, provided that the checkpoints from elsewhere know of nothing more.
+    /// Finishes the verification. No trusted checkpoint may cover more events.
     pub fn finish(mut self) -> Result<Report> {
         let last_checked = self.last_checked()?;
         let chain = chain_mut(&mut self.chain)?;
@@ -301,13 +302,13 @@ impl Verifier {
         })
     }
 
-    /// The right edge of the tree over everything that was checked.
+    /// The right edge of the tree over all verified events.
     pub(crate) fn frontier(&mut self) -> Result<Frontier> {
         self.last_checked()?;
         Ok(chain_mut(&mut self.chain)?.frontier.clone())
     }
 
-    /// The last event that has been checked, none left waiting.
+    /// The sequence of the last event; verifies the pending one first.
     fn last_checked(&mut self) -> Result<u64> {
         let chain = chain_mut(&mut self.chain)?;
         chain.check_pending(None, &mut self.selection)?;
@@ -328,7 +329,7 @@ impl Verifier {
     }
 }
 
-/// With pins, only their keys sign.
+/// With trusted checkpoints, only their keys are accepted.
 pub(crate) fn check_key(trusted: Option<&TrustedCheckpoints>, checkpoint: &Checkpoint) -> Result<()> {
     if trusted.is_some_and(|pins| !pins.has_key(&checkpoint.signature.public_key)) {
         let size = checkpoint.statement.size;
@@ -375,7 +376,7 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Checks the event that waits, if one does.
+    /// Verifies the pending event, if there is one.
     fn check_pending(
         &mut self,
         next: Option<&ChainEntry>,
@@ -424,7 +425,7 @@ impl Chain {
         self.compare_trusted()
     }
 
-    /// Compares with a checkpoint from elsewhere, where there is one of this size.
+    /// Compares the chain with the trusted checkpoint of this size, if there is one.
     fn compare_trusted(&mut self) -> Result<()> {
         let size = self.frontier.size();
         let Some(checkpoint) = self.trusted.get(&size) else { return Ok(()) };
@@ -437,8 +438,8 @@ impl Chain {
     }
 }
 
-/// The id of `next` if it is the one that was changed: the claim about the event before was taken from it, and it is not
-/// what the event after it says.
+/// The id of `next` if `next` is the changed event: the claimed hash of `before` comes from it, and its own hash is
+/// not what the event after it claims.
 fn tampered_successor(before: &ChainEntry, next: &ChainEntry) -> Option<String> {
     let header = serde_json::from_str::<RecordHeader<'_>>(&next.record).ok()?;
     let made_the_claim = header.prev_event_hash.as_deref() == Some(before.claimed_hash.to_string().as_str());
@@ -446,7 +447,7 @@ fn tampered_successor(before: &ChainEntry, next: &ChainEntry) -> Option<String> 
     (made_the_claim && is_changed && next.sequence == before.sequence + 1).then(|| header.id.into_owned())
 }
 
-/// The lines of a file, each ended and no longer than it may be, and the hash of all bytes so far.
+/// Reads the lines of a file with a limit on their length, and hashes all bytes.
 struct LineReader<R> {
     source: R,
     line_number: u64,
@@ -463,7 +464,7 @@ impl<R: BufRead> LineReader<R> {
         }
         self.line_number += 1;
         self.digest.update(&self.line);
-        // An unfinished line, or one in no encoding, is like any other that cannot be read.
+        // An incomplete line, or one that is not UTF-8, is rejected like any unreadable line.
         let text = self.line.strip_suffix(b"\n").and_then(|line| std::str::from_utf8(line).ok());
         Ok(Some(text.unwrap_or("")))
     }
@@ -493,7 +494,7 @@ mod tests {
         TrustedCheckpoints::read(lines.as_bytes()).unwrap()
     }
 
-    /// The event that a line is about, in a file whose lines are the header, events and checkpoints, the end.
+    /// The event of a line, in a file with header, events and checkpoints, and last line.
     fn event_sequence(line: &str) -> Option<u64> {
         export_format::parse_event(line).map(|entry| entry.sequence)
     }
@@ -602,7 +603,7 @@ mod tests {
             let mut changed = text.clone().into_bytes();
             let at = at.index(changed.len());
             prop_assume!(changed[at] != byte);
-            // Found in the bytes: the place may lie within a letter of several.
+            // Searched as bytes: the position may be within a multi-byte character.
             let line = changed[..at].iter().filter(|byte| **byte == b'\n').count();
             let line = text.split('\n').nth(line).unwrap_or_default();
             changed[at] = byte;
@@ -616,7 +617,7 @@ mod tests {
     #[test]
     fn names_the_changed_event_when_its_claimed_hash_is_forged() {
         let mut export = TestExport::new(9, 3, &TestKey::new(1));
-        // As after a change in the database: the hash of event 4 is what event 5 says, and 5 says something new.
+        // As after a change in the database: event 5 claims the hash of event 4, and event 5 was changed.
         let forged = Hash::compute(b"forged");
         let record = &export.entries[4].record;
         export.entries[4].record =
@@ -635,7 +636,7 @@ mod tests {
         let error = verify(text.as_bytes(), Some(trusted_from(&original))).unwrap_err();
         assert!(error.message().contains("key that the checkpoints do not know"), "{error}");
         assert!(error.hint_text().is_some());
-        // With our key but another past: only what was written down elsewhere tells.
+        // With our key but another history: only trusted checkpoints detect it.
         let mut rewritten = TestExport::with_changed_event(12, 4, &TestKey::new(1), 6);
         rewritten.sign_trailer(&TestKey::new(1));
         assert!(verify(rewritten.text().as_bytes(), None).is_ok());
@@ -721,7 +722,7 @@ mod tests {
         );
         let (_, later) = whole.split_at(12, &key);
         assert!(verify_both(&archive.text(), &later.text()).is_err(), "a gap between the two");
-        // An anchor over a tree that never was.
+        // An anchor of a tree that never existed.
         let mut forged_export = remainder;
         let anchor = forged_export.anchor.as_mut().unwrap();
         anchor.frontier = Frontier::from_hashes(10, vec![Hash::compute(b"a"), Hash::compute(b"b")]).unwrap();

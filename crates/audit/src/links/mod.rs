@@ -1,16 +1,17 @@
-//! `link://`: what cites what, across all schemes.
+//! `link://`: links between the addresses of all schemes.
 //!
 //! ```text
 //! link://citing{?uri,cursor}    the links that end at an address: what cites it
 //! link://from{?uri}             the links that start at it
 //! ```
 //!
-//! There is no scope for links: whoever can read both ends can make one, and sees one. That is asked of the [`Resolver`], which
-//! knows every scheme; this one knows none. Being one of the resolver's own schemes, it is handed the resolver after that is
-//! made, and holds it weakly.
+//! There is no scope for links: a caller that can read both ends can create a link and sees it. The [`Resolver`],
+//! which knows every scheme, checks that; this scheme knows no other scheme. The resolver owns this scheme, so it is
+//! set after construction and held weakly.
 //!
-//! Answers are not cached. What is missing rests on no tag, so an answer that leaves a link out cannot know when its end comes
-//! back; and if only those answers were kept from which nothing was left out, being kept would tell.
+//! Answers are not cached. A missing address has no tag, so an answer that omits a link cannot be invalidated when
+//! the address comes back. If only complete answers were cached, the caching itself would reveal which answers are
+//! incomplete.
 
 mod link;
 #[cfg(test)]
@@ -51,19 +52,19 @@ const INSTRUCTIONS: &str = "link:// says what cites what, across all addresses: 
 pub struct Links {
     store: Store,
     resolver: OnceLock<Weak<Resolver>>,
-    /// How far a page of `link://citing` goes.
+    /// The limits of a page of `link://citing`.
     page_limits: PageLimits,
 }
 
 impl Links {
-    /// The links in this store. They cannot be read before [`Links::attach`].
+    /// Serves the links in this store. They cannot be read before [`Links::set_resolver`].
     pub fn new(store: Store) -> Links {
         let page_limits =
             PageLimits { returned: limits::LINKS_RETURNED_MAX, scanned: limits::LINKS_SCANNED_MAX };
         Links { store, resolver: OnceLock::new(), page_limits }
     }
 
-    /// Says whom to ask what a caller can read: the resolver that this scheme is mounted in. Only the first counts.
+    /// Sets the resolver that this scheme is mounted in. Only the first call has an effect.
     pub fn set_resolver(&self, resolver: &Arc<Resolver>) {
         let _ = self.resolver.set(Arc::downgrade(resolver));
     }
@@ -73,7 +74,7 @@ impl Links {
         resolver.ok_or_else(|| Error::internal("the links have no resolver to ask"))
     }
 
-    /// The address that a question is about, if the caller can read it. If not, the refusal is that of reading it.
+    /// The address in the query, if the caller can read it. Otherwise the error of reading it.
     async fn requested_end(&self, caller: &Principal, address: &Address) -> Result<(LinkEnd, ReadSet)> {
         let Some(uri) = address.variable("uri").filter(|uri| !uri.is_empty()) else {
             return Err(Error::bad_input("The query must name an address")
@@ -88,7 +89,7 @@ impl Links {
         Ok((canonical_end(&resolver, &target)?, read_set))
     }
 
-    /// What a caller sees of an address's links in one direction. `basis` is what there is to rest on already.
+    /// The links of an address in one direction that the caller can see. `basis` is the read set so far.
     async fn list_visible(
         &self,
         caller: &Principal,
@@ -123,7 +124,7 @@ impl Links {
         Ok(page)
     }
 
-    /// The links at which `template` is completed: addresses that were linked lately, as far as the caller sees the link.
+    /// Completes addresses of the newest links that the caller can see.
     async fn complete_uri(&self, caller: &Principal, query: CompletionQuery<'_>) -> Result<Completion> {
         let (CompletionTarget::Template(template), "uri") = (query.target, query.variable) else {
             return Ok(Completion::default());
@@ -153,7 +154,7 @@ impl Links {
     }
 }
 
-/// The canonical form of an address. In one of our own, the address that it asks about is spelt canonically, too.
+/// The canonical form of an address. In a `link://` address the address in the query is canonical, too.
 fn canonical_end(resolver: &Resolver, address: &Address) -> Result<LinkEnd> {
     let Some(inner) = address.variable("uri").filter(|_| address.scheme() == "link") else {
         return Ok(LinkEnd::new(address.canonical()));
@@ -167,7 +168,7 @@ fn canonical_end(resolver: &Resolver, address: &Address) -> Result<LinkEnd> {
     Ok(LinkEnd::new(resolver.parse_uri(&uri)?.canonical()))
 }
 
-/// Percent-encoded, as the value of a query key.
+/// Percent-encodes the value of a query key.
 fn percent_encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -180,7 +181,7 @@ fn percent_encode(text: &str) -> String {
     out
 }
 
-/// The address under which the links of another are found.
+/// The `link://` address of another address.
 fn links_uri(direction: Direction, end: &LinkEnd) -> String {
     match direction {
         Direction::From => format!("link://from?uri={}", percent_encode(&end.uri)),
@@ -188,7 +189,7 @@ fn links_uri(direction: Direction, end: &LinkEnd) -> String {
     }
 }
 
-/// The name under which the cursors of a list are sealed: one tenant's, about one address.
+/// The scope of the cursors of a list: one tenant and one address.
 fn cursor_scope(tenant: &TenantId, end: &LinkEnd) -> String {
     format!("link citing {tenant} {}", end.key)
 }
@@ -203,7 +204,7 @@ impl Scheme for Links {
         INSTRUCTIONS
     }
 
-    /// None: see the top of this file.
+    /// None: see the module docs.
     fn scopes(&self) -> &'static [&'static str] {
         &[]
     }
@@ -263,13 +264,13 @@ impl Scheme for Links {
         Ok(ReadOutput { cacheable: false, ..ReadOutput::new(content, page.read_set) })
     }
 
-    /// Such an address can be read by whoever can read the one that it is about. Its links are not looked at: they may lead back
-    /// here.
+    /// A `link://` address is readable if the address in its query is. The links are not read: they may lead back to
+    /// this address.
     async fn check_readable(&self, caller: &Principal, _: usize, address: &Address) -> Result<ReadSet> {
         Ok(self.requested_end(caller, address).await?.1)
     }
 
-    /// Nothing: links are found by what they are about.
+    /// Empty: links are found by their ends.
     async fn list(&self, _: &Principal, _: Option<&str>, _: usize) -> Result<SchemePage> {
         Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() })
     }

@@ -1,11 +1,11 @@
-//! The word that says how one address stands to another.
+//! The relation of a link.
 //!
-//! Some words are known, so that agents who never met use the same ones; any other short lower-case name is as good. A link
-//! reads from its source to its target: `from` *supports* `to`.
+//! Some relations are predefined, so that independent agents use the same ones; any other short lowercase name is
+//! accepted. A link reads from its source to its target: `from` *supports* `to`.
 
 use quad_core::{Error, Result};
 
-/// The known words, each with how it reads.
+/// The predefined relations with their descriptions.
 pub(crate) const KNOWN: [(&str, &str); 10] = [
     ("cites", "the source refers to the target"),
     ("supports", "the source is evidence for the target"),
@@ -19,20 +19,20 @@ pub(crate) const KNOWN: [(&str, &str); 10] = [
     ("related_to", "some association"),
 ];
 
-/// The word of a link whose author named none.
+/// The relation of a link without an explicit one.
 pub(crate) const DEFAULT: &str = KNOWN[0].0;
 
-/// A relation, as a regular expression.
+/// The grammar of a relation, as a regular expression.
 pub(crate) const PATTERN: &str = "^[a-z][a-z0-9_]{0,31}$";
 
 const RELATION_LEN_MAX: usize = 32;
 
-/// A word that fits the grammar.
+/// A relation that matches the grammar.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Relation(Box<str>);
 
 impl Relation {
-    /// Reads a word.
+    /// Parses a relation.
     pub(crate) fn parse(text: &str) -> Result<Relation> {
         let mut bytes = text.bytes();
         let starts_with_letter = bytes.next().is_some_and(|first| first.is_ascii_lowercase());
@@ -49,12 +49,12 @@ impl Relation {
         Err(Error::bad_input("A relation is 1 to 32 of a-z, 0-9 and _, and begins with a letter").hint(hint))
     }
 
-    /// A word as it came from the database.
+    /// A relation from the database.
     pub(crate) fn from_db(text: &str) -> Relation {
         Relation(text.into())
     }
 
-    /// The spelling.
+    /// The name.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
