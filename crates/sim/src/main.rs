@@ -1,4 +1,4 @@
-//! `quad-sim`: plays seeds against `quad`.
+//! `quad-sim`: runs seeds of the simulator against `quad`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +9,8 @@ use quad_sim::{Backend, Options, STEPS, planner};
 
 /// Tests what quad promises, with two real processes, delays and kills, from a seed.
 ///
-/// The same seed gives the same schedule, faults and checks. Exit codes: 0 everything held, 1 something did not, 2 usage.
+/// The same seed gives the same schedule, faults and checks. Exit codes: 0 all guarantees held, 1 one was violated,
+/// 2 usage error.
 #[derive(Debug, Parser)]
 #[command(name = "quad-sim", version, max_term_width = 100)]
 struct Cli {

@@ -1,4 +1,4 @@
-//! The stage of a round: the nodes, the world, and the one way in which every call is made and judged.
+//! The context of a round: the nodes, the state, and the one path on which every call is made and checked.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,22 +15,22 @@ use crate::plan::{Era, Fault};
 use crate::sandbox::Sandbox;
 use crate::state::{Caller, SimState, Tenant, TokenState};
 
-/// How often something is tried again while connections to the database break.
+/// Maximum attempts of a read while connections to the database are terminated.
 const ATTEMPTS_MAX: usize = 20;
 
-/// Where the steps of a round happen.
+/// What the steps of a round share.
 pub struct RoundContext<'a> {
     /// The folder and the database.
     pub sandbox: &'a Sandbox,
     /// The two nodes.
     pub nodes: &'a [Node; 2],
-    /// What is known.
+    /// The known state.
     pub state: &'a Mutex<SimState>,
-    /// What goes wrong, and so excuses answers that do not come.
+    /// The fault of the round, which excuses missing replies.
     pub fault: Fault,
 }
 
-/// What is known of a caller when it starts to ask.
+/// What is known of a caller when it sends a request.
 pub struct CallerSnapshot {
     token: String,
     token_state: TokenState,
@@ -39,22 +39,22 @@ pub struct CallerSnapshot {
 }
 
 impl<'a> RoundContext<'a> {
-    /// What is known, for as long as it is held.
+    /// Locks the known state.
     pub fn lock_state(&self) -> MutexGuard<'_, SimState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with a tenant.
+    /// Runs `f` on a tenant.
     pub fn with_tenant<T>(&self, tenant: usize, f: impl FnOnce(&mut Tenant) -> T) -> T {
         f(&mut self.lock_state().tenants[tenant])
     }
 
-    /// The floors of a tenant: what whoever asks from now on must see.
+    /// The minimum revisions of a tenant: a read that starts now must not return older ones.
     pub fn min_revisions(&self, tenant: usize) -> MinRevisions {
         self.with_tenant(tenant, |tenant| tenant.data.min_revisions())
     }
 
-    /// Runs a command of `quad` for a tenant.
+    /// Runs a `quad` command for a tenant.
     pub fn run_quad_for_tenant(&self, tenant: usize, arguments: &[&str]) -> Result<Value, Failure> {
         let name = self.with_tenant(tenant, |tenant| tenant.name.clone());
         let arguments = [arguments, &["--tenant", &name]].concat();
@@ -68,7 +68,7 @@ impl<'a> RoundContext<'a> {
         result
     }
 
-    /// Asks a node something, in somebody's name, and judges the answer.
+    /// Sends a call to a node as `caller` and checks the reply.
     pub fn call(
         &self,
         caller: Caller,
@@ -80,7 +80,7 @@ impl<'a> RoundContext<'a> {
         self.call_for_reply(caller, node, era, method, params).map(|reply| reply.outcome)
     }
 
-    /// The same, with the text of the answer.
+    /// Like [`RoundContext::call`], but returns the text of the reply as well.
     pub fn call_for_reply(
         &self,
         caller: Caller,
@@ -97,7 +97,7 @@ impl<'a> RoundContext<'a> {
         Ok(reply)
     }
 
-    /// Reads an address as plain HTTP.
+    /// Reads a URI over plain HTTP.
     pub fn read_http(&self, caller: Caller, node: usize, uri: &str) -> Result<Outcome, Failure> {
         let snapshot = self.snapshot_caller(caller);
         let client =
@@ -109,7 +109,7 @@ impl<'a> RoundContext<'a> {
         Ok(reply.outcome)
     }
 
-    /// Subscribes to an address. Without a stream the answer says why there is none.
+    /// Subscribes to a URI. Without a stream it returns the reply that prevented it.
     pub fn subscribe(
         &self,
         caller: Caller,
@@ -133,7 +133,7 @@ impl<'a> RoundContext<'a> {
         Ok(listener)
     }
 
-    /// Whether the caller's credential was being withdrawn, or has changed since.
+    /// Whether the caller's credential was being revoked, or has changed since.
     pub fn credential_may_differ(&self, caller: Caller, snapshot: &CallerSnapshot) -> bool {
         snapshot.token_state != TokenState::Valid || self.credential_changed(caller, snapshot)
     }
@@ -144,7 +144,7 @@ impl<'a> RoundContext<'a> {
         })
     }
 
-    /// What is known of a caller now.
+    /// Takes a snapshot of a caller.
     pub fn snapshot_caller(&self, caller: Caller) -> CallerSnapshot {
         self.with_tenant(caller.tenant, |tenant| {
             let credential = &tenant.credentials[&caller.agent];
@@ -157,8 +157,9 @@ impl<'a> RoundContext<'a> {
         })
     }
 
-    /// Where connections to the database break, whoever is told to try again cannot know how far it got, and even the
-    /// refusal may be missing in the trail. An address that could not be read just then is not acknowledged.
+    /// While connections are terminated, a caller that is told to retry cannot know how far the call got, and even
+    /// the event of the error may be missing. A subscription to a URI that could not be read then is not
+    /// acknowledged.
     fn tolerate_fault(&self, outcome: Outcome) -> Outcome {
         match outcome {
             Outcome::Rejected(error)
@@ -170,7 +171,7 @@ impl<'a> RoundContext<'a> {
         }
     }
 
-    /// Whether connections to the database break in this round.
+    /// Whether connections to the database are terminated in this round.
     pub fn connections_dropped(&self) -> bool {
         matches!(self.fault, Fault::DropConnections { .. })
     }
@@ -194,7 +195,7 @@ impl<'a> RoundContext<'a> {
         self.check_no_leak(caller.tenant, method, text)?;
         self.check_credential(caller, node, snapshot, method, outcome)?;
         if matches!(outcome, Outcome::Unauthorized) {
-            // Refused credentials leave no event of their own.
+            // Rejected credentials have no event of their own.
             return Ok(());
         }
         let mut state = self.lock_state();
@@ -235,7 +236,7 @@ impl<'a> RoundContext<'a> {
         Ok(())
     }
 
-    /// A good token is accepted, a withdrawn one is not; and an answer that does not come has a reason.
+    /// A valid token must be accepted and a revoked one rejected; a missing reply must have a reason.
     fn check_credential(
         &self,
         caller: Caller,
@@ -267,7 +268,7 @@ impl<'a> RoundContext<'a> {
         }
     }
 
-    /// Nothing of another tenant's is in what a tenant is told.
+    /// The text must not contain data of another tenant.
     pub fn check_no_leak(&self, tenant: usize, source: &str, text: &str) -> Result<(), Failure> {
         let state = self.lock_state();
         for (other, marker) in state.other_tenant_markers(tenant) {
@@ -279,7 +280,7 @@ impl<'a> RoundContext<'a> {
         Ok(())
     }
 
-    /// Reads everything of a tenant through a node and checks it. Nothing else is under way.
+    /// Reads all data of a tenant through a node and checks it. No other call may be running.
     pub fn check_all_data(&self, tenant: usize, node: usize, era: Era) -> Result<(), Failure> {
         let caller = Caller { tenant, agent: crate::plan::Agent::Writer };
         let min_revisions = self.min_revisions(tenant);
@@ -305,14 +306,13 @@ impl<'a> RoundContext<'a> {
         Ok(())
     }
 
-    /// The failure of a check of the data.
+    /// The failure of a data check.
     pub fn data_mismatch(&self, tenant: usize, node: usize, observed: String) -> Failure {
         let name = self.with_tenant(tenant, |tenant| tenant.name.clone());
         Failure::new(format!("node {node} shows {name} what was acknowledged, or newer"), observed)
     }
 
-    /// Reads an address until it is answered: while connections break, that may take several attempts. `None` where
-    /// nothing is found.
+    /// Reads a URI with retries while connections are terminated. `None` if it is not found.
     fn read_with_retry(
         &self,
         caller: Caller,
