@@ -45,8 +45,8 @@ pub async fn archive(
     }
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to_file);
     let file = file.map_err(|error| {
-        let hint = format!("Choose a file that does not exist in a folder that does: {error}");
-        Error::bad_input(format!("{} cannot be made", to_file.display())).hint(hint)
+        let hint = format!("Choose a new file in an existing folder: {error}");
+        Error::bad_input(format!("{} cannot be created", to_file.display())).hint(hint)
     })?;
     let header =
         Header { kind: FileKind::Archive, tenant: tenant.as_str().to_owned(), anchor: range.anchor.clone() };
@@ -84,7 +84,8 @@ async fn verify_archive(
     let frontier = verifier.frontier()?;
     let report = verifier.finish()?;
     let event_hash = report.last_hash.filter(|_| report.last_sequence as i64 == cut);
-    let event_hash = event_hash.ok_or_else(|| Error::internal("the archive does not end where it should"))?;
+    let event_hash =
+        event_hash.ok_or_else(|| Error::internal("the archive ends at another event than planned"))?;
     let previous =
         checkpoint_signer.store().read(tenant, move |sql| checkpoint::latest_within(sql, cut)).await?;
     let previous = previous.map(|row| Checkpoint::from_db(&row.body)).transpose()?;
@@ -116,10 +117,12 @@ async fn advance_archive_start(
         .output("file_sha256", exported.file_sha256.to_string());
     let advance = move |tx: &mut Tx<'_>| match rows::advance(tx, from, &anchor)? {
         true => Ok(()),
-        false => {
-            Err(Error::new(Kind::Conflict, "CONFLICT", "Somebody else archived this chain at the same time")
-                .hint("Their file holds the events; this one is a copy and can go"))
-        }
+        false => Err(Error::new(
+            Kind::Conflict,
+            "CONFLICT",
+            "Another process archived this chain at the same time",
+        )
+        .hint("Delete this file: the archive of the other process contains the events")),
     };
     checkpoint_signer.store().write(&WriteContext::from(tenant), event, advance).await?;
     Ok(())
@@ -278,7 +281,7 @@ mod tests {
             )
             .await
             .unwrap();
-            assert_eq!(fixture.record(cut).await, None, "nobody sees what is left of it");
+            assert_eq!(fixture.record(cut).await, None, "the rest is not visible");
             let stored = verify_stored(fixture.store(), tenant, None, |_, _| {}).await.unwrap();
             assert_eq!(stored.first_sequence as i64, cut + 1);
             // A concurrent archive of the same events fails.

@@ -83,7 +83,7 @@ impl CheckpointSigner {
                 // Once per tenant: a broken chain stays broken, and repeated lines would fill the log.
                 Err(error) if logged.insert(tenant.clone()) => {
                     let (tenant, cause) = (tenant.as_str(), error.cause_chain());
-                    tracing::error!(tenant, cause, "no checkpoint: {}", error.message());
+                    tracing::error!(tenant, cause, "checkpoint not made: {}", error.message());
                 }
                 Err(_) => {}
             }
@@ -96,7 +96,7 @@ impl CheckpointSigner {
         let mut logged = HashSet::new();
         loop {
             if let Err(error) = self.sign_due(&mut logged).await {
-                tracing::debug!(cause = error.cause_chain(), "looking for due checkpoints failed");
+                tracing::debug!(cause = error.cause_chain(), "the check for due checkpoints failed");
             }
             tokio::time::sleep(limits::CHECKPOINT_POLL_INTERVAL).await;
         }

@@ -47,8 +47,8 @@ impl EventQuery {
 
 fn parse_time(name: &str, value: &str) -> Result<Timestamp> {
     Timestamp::parse(value).ok_or_else(|| {
-        Error::bad_input(format!("{name} is not a time"))
-            .hint("A time looks like 2026-02-12T08:30:00Z, or 2026-02-12 for midnight UTC")
+        Error::bad_input(format!("{name} is not a valid time"))
+            .hint("Use a time such as 2026-02-12T08:30:00Z, or 2026-02-12 for midnight UTC")
     })
 }
 

@@ -147,8 +147,8 @@ impl<'o, W: Write> ExportWriter<'o, W> {
 
     pub(crate) fn finish(mut self, signer: &dyn Signer) -> Result<ExportSummary> {
         let digest = self.digest.clone().finish();
-        let file_sha256 =
-            Hash::from_slice(digest.as_ref()).ok_or_else(|| Error::internal("a hash of 32 bytes"))?;
+        let file_sha256 = Hash::from_slice(digest.as_ref())
+            .ok_or_else(|| Error::internal("a SHA-256 digest does not have 32 bytes"))?;
         self.write_line(&Trailer::sign(self.last, self.hash, file_sha256, signer).to_line())?;
         self.out.flush().map_err(write_error)?;
         let first_sequence = self.first.unwrap_or(self.last + 1);

@@ -192,7 +192,7 @@ mod tests {
     async fn read(resolver: &Resolver, caller: &Principal, uri: &str) -> Result<Value> {
         let answer = resolver.read(caller, View::All, uri).await?;
         assert!(!answer.read.cacheable);
-        assert!(answer.read.read_set.tags.is_empty(), "nobody is told");
+        assert!(answer.read.read_set.tags.is_empty(), "the answer has no tags");
         Ok(serde_json::from_slice(answer.read.contents[0].bytes()).unwrap())
     }
 
@@ -330,7 +330,7 @@ mod tests {
                 envelopes.push(serde_json::to_string(&refused.envelope()).unwrap().replace(id, "ID"));
             }
             envelopes.dedup();
-            assert_eq!(envelopes.len(), 1, "another tenant's is like none at all");
+            assert_eq!(envelopes.len(), 1, "a foreign id looks like a missing one");
         }
     }
 

@@ -73,7 +73,7 @@ fn prove(sql: &mut dyn Sql, event: &AuditEvent) -> Result<Result<Proof, &'static
     Ok(match proof {
         Some(path) => Ok((path, checkpoint)),
         None => Err(
-            "The stored events do not lead to the checkpoint's root; `quad audit verify` names the first broken one",
+            "The stored events do not match the checkpoint's root; `quad audit verify` names the first broken one",
         ),
     })
 }
@@ -89,24 +89,22 @@ pub fn verify(document: &Value, trusted: Option<&TrustedCheckpoints>) -> Result<
     let record = canonical::to_string(event);
     let hash = Hash::compute(record.as_bytes());
     if document["event_hash"] != hash.to_string() {
-        return Err(chain_error::document(
-            "The event was changed: it has not the hash that stands beside it",
-        ));
+        return Err(chain_error::document("The event was changed: it does not match its hash"));
     }
     let proof = &document["inclusion_proof"];
     if proof.is_null() {
         let reason = document["reason"].as_str().unwrap_or_default();
-        return Err(chain_error::document("The event comes without a proof").hint(reason));
+        return Err(chain_error::document("The event has no proof").hint(reason));
     }
     let checkpoint = Checkpoint::from_json(&document["checkpoint"])
-        .ok_or_else(|| chain_error::document("The proof has no checkpoint that can be read"))?;
+        .ok_or_else(|| chain_error::document("The proof has no valid checkpoint"))?;
     let statement = &checkpoint.statement;
     if !checkpoint.has_valid_signature() {
         return Err(chain_error::document("The checkpoint has a bad signature"));
     }
     check_key(trusted, &checkpoint)?;
     if event["tenant_id"] != statement.tenant.as_str() {
-        return Err(chain_error::document("The event and the checkpoint are about different tenants"));
+        return Err(chain_error::document("The event and the checkpoint belong to different tenants"));
     }
     let index = proof["leaf_index"].as_u64();
     let path: Option<Vec<Hash>> = proof["hashes"]
@@ -120,17 +118,15 @@ pub fn verify(document: &Value, trusted: Option<&TrustedCheckpoints>) -> Result<
     };
     let sequence = index.and_then(|index| index.checked_add(1));
     let (Some(sequence), true) = (sequence, root == Some(statement.root)) else {
-        return Err(chain_error::document("The proof does not lead to the checkpoint's root"));
+        return Err(chain_error::document("The proof does not match the checkpoint's root"));
     };
     if document["sequence"] != sequence {
-        return Err(chain_error::document("The proof is for another place in the chain"));
+        return Err(chain_error::document("The proof is for another sequence"));
     }
     let trusted_checkpoint =
         trusted.and_then(|pins| pins.of_tenant(&statement.tenant).remove(&statement.size));
     if trusted_checkpoint.is_some_and(|pinned| pinned.statement.root != statement.root) {
-        return Err(chain_error::document(
-            "A checkpoint from elsewhere has another root: the chain was rewritten",
-        ));
+        return Err(chain_error::document("A trusted checkpoint has another root: the chain was rewritten"));
     }
     let id = event["id"].as_str().unwrap_or_default().to_owned();
     Ok(VerifiedProof { record, id, sequence, checkpoint })

@@ -49,8 +49,8 @@ impl ReadReceipt {
             })
         };
         let Some(receipt) = parsed() else {
-            return Err(Error::bad_input("There is no receipt in this file").hint(format!(
-                "Keep the reply of a read, or what stands in it at _meta.\"{RECEIPT_META_KEY}\": contentHash, version, sequence, event"
+            return Err(Error::bad_input("The file contains no receipt").hint(format!(
+                "Save the reply of a read, or the value of its _meta.\"{RECEIPT_META_KEY}\": contentHash, version, sequence, event"
             )));
         };
         Ok(ReadReceipt { computed_hash: contents_hash(&result["contents"])?, ..receipt })
@@ -82,7 +82,7 @@ impl ReadReceipt {
             return mismatch("the version", &self.version.to_string(), &display(&outputs["version"]));
         }
         if self.computed_hash.as_ref().is_some_and(|contents| *contents != self.content_hash) {
-            return Err(chain_error::document("The contents are not those that the receipt is about"));
+            return Err(chain_error::document("The contents do not match the receipt"));
         }
         Ok(())
     }

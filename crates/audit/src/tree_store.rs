@@ -52,7 +52,7 @@ impl TreeAppender {
             for node in nodes {
                 if hashes.len() as u64 != node.index % TILE_WIDTH * 32 {
                     return Err(chain_error::stored_chain(
-                        "a tile of the tree has not the hashes that it should",
+                        "a tile of the tree has the wrong number of hashes",
                     ));
                 }
                 hashes.extend_from_slice(node.hash.as_bytes());
@@ -71,9 +71,8 @@ pub(crate) fn event_leaf_hash(event_hash: &Hash) -> Hash {
 /// Parses a stored right edge.
 pub(crate) fn parse_frontier(size: i64, bytes: &[u8]) -> Result<Frontier> {
     let size = u64::try_from(size).ok();
-    size.and_then(|size| Frontier::from_bytes(size, bytes)).ok_or_else(|| {
-        chain_error::stored_chain("the right edge of the tree has not the hashes that it should")
-    })
+    size.and_then(|size| Frontier::from_bytes(size, bytes))
+        .ok_or_else(|| chain_error::stored_chain("the right edge of the tree has the wrong number of hashes"))
 }
 
 /// Loads the nodes that prove leaf `index`.

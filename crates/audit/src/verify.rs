@@ -135,7 +135,7 @@ impl Verifier {
         };
         let header = Header::parse(first).ok_or_else(|| {
             chain_error::file(1, "is not the first line of an export")
-                .hint("`quad audit export FILE` makes one")
+                .hint("Create one with `quad audit export FILE`")
         })?;
         self.begin_file(&header)?;
         loop {
@@ -176,7 +176,10 @@ impl Verifier {
             let size = checkpoint.statement.size;
             self.check_signature(checkpoint, &header.tenant)?;
             if frontier.root() != checkpoint.statement.root {
-                return Err(chain_error::checkpoint(size, "has another root than its tree's right edge"));
+                return Err(chain_error::checkpoint(
+                    size,
+                    "has another root than the right edge of its tree",
+                ));
             }
         }
         let Some(chain) = &mut self.chain else {
@@ -188,16 +191,19 @@ impl Verifier {
         chain.check_pending(None, &mut self.selection)?;
         let last_checked = chain.frontier.size();
         let Some(anchor) = &header.anchor else {
-            return Err(chain_error::file(1, "begins with the first event, but the file before ended later")
-                .hint("Name archives in their order, oldest first, and the export last"));
+            return Err(chain_error::file(
+                1,
+                "begins with the first event, but the previous file ended later",
+            )
+            .hint("Name archives in their order, oldest first, and the export last"));
         };
         let statement = &anchor.checkpoint.statement;
         if header.tenant != chain.tenant {
-            return Err(chain_error::file(1, "is about another tenant than the file before"));
+            return Err(chain_error::file(1, "belongs to another tenant than the previous file"));
         }
         if statement.size != last_checked || Some(statement.event_hash) != chain.hash {
             let reason = format!(
-                "begins after event {}, but the file before ended with {last_checked}",
+                "begins after event {}, but the previous file ended with {last_checked}",
                 statement.size
             );
             return Err(chain_error::file(1, &reason)
@@ -231,7 +237,7 @@ impl Verifier {
             ));
         }
         if size < last_checked {
-            return Err(chain_error::checkpoint(size, &format!("stands behind event {last_checked}")));
+            return Err(chain_error::checkpoint(size, &format!("follows event {last_checked}")));
         }
         if statement.root != chain.frontier.root() || Some(statement.event_hash) != chain.hash {
             return Err(chain_error::checkpoint(size, "does not agree with the events"));
@@ -266,7 +272,7 @@ impl Verifier {
     fn check_trailer(&mut self, trailer: &Trailer, digest: Option<Hash>, line: u64) -> Result<()> {
         self.check_end(trailer.sequence, trailer.event_hash)?;
         if digest != Some(trailer.file_sha256) {
-            return Err(chain_error::file(line, "has another hash than the file before it"));
+            return Err(chain_error::file(line, "has another hash than the lines before it"));
         }
         if !trailer.has_valid_signature() {
             return Err(chain_error::file(line, "has a bad signature"));
@@ -274,7 +280,7 @@ impl Verifier {
         if self.trusted.as_ref().is_some_and(|pins| !pins.has_key(&trailer.signature.public_key)) {
             return Err(unknown_key(chain_error::file(
                 line,
-                "is signed with a key that the checkpoints do not know",
+                "is signed with a key that no trusted checkpoint has",
             )));
         }
         self.keys.insert(crate::signer::kid(&trailer.signature.public_key));
@@ -286,7 +292,7 @@ impl Verifier {
         let last_checked = self.last_checked()?;
         let chain = chain_mut(&mut self.chain)?;
         if let Some((size, _)) = chain.trusted.iter().find(|(size, _)| **size > last_checked) {
-            let reason = format!("is missing: a checkpoint from elsewhere covers {size} events");
+            let reason = format!("is missing: a trusted checkpoint covers {size} events");
             return Err(chain_error::event(last_checked + 1, None, &reason));
         }
         Ok(Report {
@@ -318,7 +324,7 @@ impl Verifier {
     fn check_signature(&mut self, checkpoint: &Checkpoint, tenant: &str) -> Result<()> {
         let size = checkpoint.statement.size;
         if checkpoint.statement.tenant != tenant {
-            return Err(chain_error::checkpoint(size, "is about another tenant"));
+            return Err(chain_error::checkpoint(size, "belongs to another tenant"));
         }
         if !checkpoint.has_valid_signature() {
             return Err(chain_error::checkpoint(size, "has a bad signature"));
@@ -335,14 +341,14 @@ pub(crate) fn check_key(trusted: Option<&TrustedCheckpoints>, checkpoint: &Check
         let size = checkpoint.statement.size;
         return Err(unknown_key(chain_error::checkpoint(
             size,
-            "is signed with a key that the checkpoints do not know",
+            "is signed with a key that no trusted checkpoint has",
         )));
     }
     Ok(())
 }
 
 fn unknown_key(error: Error) -> Error {
-    error.hint("After a change of keys take a newer copy of the checkpoint file; otherwise the chain was signed anew")
+    error.hint("After a key rotation use a newer copy of the checkpoint file; otherwise the chain was signed again with another key")
 }
 
 fn chain_mut(chain: &mut Option<Chain>) -> Result<&mut Chain> {
@@ -398,9 +404,9 @@ impl Chain {
         if entry.sequence != expected {
             let (sequence, id) = (entry.sequence, &header.id);
             return Err(match follows {
-                true => chain_error::event(expected, Some(id), &format!("carries the number {sequence}")),
+                true => chain_error::event(expected, Some(id), &format!("has the sequence {sequence}")),
                 false => {
-                    let reason = format!("is missing: event {sequence} ({id}) stands in its place");
+                    let reason = format!("is missing: event {sequence} ({id}) is in its place");
                     chain_error::event(expected, None, &reason)
                 }
             });
@@ -430,7 +436,7 @@ impl Chain {
         let size = self.frontier.size();
         let Some(checkpoint) = self.trusted.get(&size) else { return Ok(()) };
         if checkpoint.statement.root != self.frontier.root() {
-            let reason = "or one before it is not the one that a checkpoint from elsewhere covers: the chain was rewritten";
+            let reason = "or an earlier event does not match a trusted checkpoint: the chain was rewritten";
             return Err(chain_error::event(size, None, reason));
         }
         self.trusted_matched += 1;
@@ -634,7 +640,7 @@ mod tests {
         let text = resigned.text();
         assert!(verify(text.as_bytes(), None).is_ok(), "nothing in the file itself is wrong");
         let error = verify(text.as_bytes(), Some(trusted_from(&original))).unwrap_err();
-        assert!(error.message().contains("key that the checkpoints do not know"), "{error}");
+        assert!(error.message().contains("key that no trusted checkpoint has"), "{error}");
         assert!(error.hint_text().is_some());
         // With our key but another history: only trusted checkpoints detect it.
         let mut rewritten = TestExport::with_changed_event(12, 4, &TestKey::new(1), 6);

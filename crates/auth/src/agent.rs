@@ -109,11 +109,11 @@ impl AgentRecord {
             tenant: tenant.clone(),
             subject: row.text(first_column)?.to_owned(),
             kind: PrincipalKind::parse(kind)
-                .ok_or_else(|| Error::internal(format!("an agent's kind is {kind}")))?,
+                .ok_or_else(|| Error::internal(format!("invalid agent kind {kind}")))?,
             scopes: ScopeSet::parse(row.text(first_column + 2)?),
             scope_hash: row.opt_text(first_column + 3)?.map(str::to_owned),
             state: AgentState::parse(state)
-                .ok_or_else(|| Error::internal(format!("an agent's state is {state}")))?,
+                .ok_or_else(|| Error::internal(format!("invalid agent state {state}")))?,
             created_at: Timestamp(row.int(first_column + 5)?),
             updated_at: Timestamp(row.int(first_column + 6)?),
         })
@@ -179,7 +179,7 @@ pub(crate) fn register(
     }
     let scopes_text = granted.to_string();
     if scopes_text.len() > limits::GRANT_BYTES_MAX {
-        return Err(Error::bad_input("So many scopes do not fit into a registration")
+        return Err(Error::bad_input("The registration has too many scopes")
             .hint("Use wildcards such as table:*")
             .with_detail("field", "scopes"));
     }
@@ -195,7 +195,7 @@ pub(crate) fn register(
         &upsert,
         params![tenant.as_str(), subject, kind.as_str(), scopes_text.as_str(), hash.as_str(), now],
     )?;
-    let row = row.ok_or_else(|| Error::internal("a registration vanished"))?;
+    let row = row.ok_or_else(|| Error::internal("the registration is missing after the upsert"))?;
     tx.audit_output("scope_hash", hash);
     // Grants that a new token adds invalidate no credential, so they need no tag.
     if merge == GrantMerge::Replace && existing.is_some_and(|existing| existing.scopes != granted) {
@@ -210,13 +210,13 @@ fn check_can_register(existing: &AgentRecord, kind: PrincipalKind) -> Result<()>
         let message =
             format!("{subject} is registered as {}, not as {}", existing.kind.as_str(), kind.as_str());
         return Err(Error::new(Kind::Conflict, "SUBJECT_KIND_DIFFERS", message)
-            .hint("A program and a person need two subjects: choose another one"));
+            .hint("Choose another subject: an agent and a user cannot share one"));
     }
     match existing.state {
         AgentState::Active => Ok(()),
         AgentState::Quarantined => {
             Err(Error::new(Kind::Conflict, "AGENT_QUARANTINED", format!("{subject} is quarantined"))
-                .hint(format!("`quad agent restore {subject}` lets it in again")))
+                .hint(format!("Run `quad agent restore {subject}` to accept its credentials again")))
         }
         AgentState::Revoked => Err(agent_revoked(subject)),
     }
@@ -304,14 +304,14 @@ fn change_state(tx: &mut Tx<'_>, subject: &str, state: AgentState) -> Result<Age
 }
 
 fn agent_revoked(subject: &str) -> Error {
-    Error::new(Kind::Conflict, "AGENT_REVOKED", format!("{subject} was revoked, which is for good"))
+    Error::new(Kind::Conflict, "AGENT_REVOKED", format!("{subject} is revoked for good"))
         .hint("Choose another subject")
 }
 
 fn agent_not_found(subject: &str) -> Error {
     let truncated: String = subject.chars().take(limits::SUBJECT_BYTES_MAX).collect();
-    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no agent {truncated} in this tenant"))
-        .hint("`quad agent list` shows the agents")
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("Agent {truncated} not found in this tenant"))
+        .hint("List the agents with `quad agent list`")
 }
 
 #[cfg(test)]

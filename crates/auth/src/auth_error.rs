@@ -144,20 +144,18 @@ impl AuthError {
 impl std::fmt::Display for AuthError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match &self.kind {
-            AuthErrorKind::Missing => "A bearer token is needed",
-            AuthErrorKind::TooLong => "The bearer token is longer than any that this server accepts",
-            AuthErrorKind::Malformed => "The bearer token is not one that this server can read",
-            AuthErrorKind::DuplicateClaim => "The bearer token says something twice",
-            AuthErrorKind::Algorithm => "The bearer token is not signed in a way that this server accepts",
-            AuthErrorKind::UnknownKey => {
-                "The bearer token was signed with a key that this server does not know"
-            }
-            AuthErrorKind::BadSignature => "The bearer token's signature does not fit",
-            AuthErrorKind::WrongIssuer => "The bearer token was made by another issuer",
-            AuthErrorKind::WrongAudience => "The bearer token was made for another server",
+            AuthErrorKind::Missing => "A bearer token is required",
+            AuthErrorKind::TooLong => "The bearer token is too long",
+            AuthErrorKind::Malformed => "The bearer token is malformed",
+            AuthErrorKind::DuplicateClaim => "The token contains a duplicate claim",
+            AuthErrorKind::Algorithm => "The bearer token is not signed with an accepted algorithm",
+            AuthErrorKind::UnknownKey => "The bearer token was signed with an unknown key",
+            AuthErrorKind::BadSignature => "The bearer token's signature is invalid",
+            AuthErrorKind::WrongIssuer => "The bearer token is from another issuer",
+            AuthErrorKind::WrongAudience => "The bearer token is for another audience",
             AuthErrorKind::Expired => "The bearer token has expired",
             AuthErrorKind::NotYetValid => "The bearer token is not valid yet; compare the clocks",
-            AuthErrorKind::LivesTooLong => "The bearer token lives longer than tokens of its issuer may here",
+            AuthErrorKind::LivesTooLong => "The bearer token's lifetime exceeds the limit for its issuer",
             AuthErrorKind::Unregistered => "The bearer token is not registered here",
             AuthErrorKind::Revoked => "The bearer token has been revoked",
             AuthErrorKind::AgentUnregistered => "The bearer token's holder is not registered here",
@@ -167,9 +165,9 @@ impl std::fmt::Display for AuthError {
                 "The registration of the bearer token's holder has no scope hash"
             }
             AuthErrorKind::ScopeHashMismatch => {
-                "The grants of the bearer token's holder are not what was registered"
+                "The grants of the bearer token's holder do not match their scope hash"
             }
-            AuthErrorKind::ScopeExceeded => "The bearer token claims more than its holder is granted",
+            AuthErrorKind::ScopeExceeded => "The bearer token claims scopes that its holder is not granted",
             AuthErrorKind::Failed(error) => error.message(),
         })
     }

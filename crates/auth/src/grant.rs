@@ -14,7 +14,7 @@ pub fn parse_scopes(text: &str, kind: PrincipalKind, known_scopes: &[&str]) -> R
     let requested = ScopeSet::parse(text);
     if requested.is_empty() {
         return Err(invalid_field("scopes", "A token needs at least one scope")
-            .hint(format!("Known are {}", known_scopes.join(", "))));
+            .hint(format!("Use one of {}", known_scopes.join(", "))));
     }
     for candidate in requested.iter() {
         check_known(candidate, known_scopes)?;
@@ -43,12 +43,12 @@ fn check_known(candidate: &str, known_scopes: &[&str]) -> Result<()> {
     let problem = if scope::is_scope(candidate) {
         "is not a scope of this server"
     } else {
-        "does not look like layer:verb"
+        "does not have the form layer:verb"
     };
     let error = invalid_field("scopes", format!("The scope {truncated} {problem}"));
     Err(match closest(candidate, known_scopes.iter().copied()) {
         Some(nearest_scope) => error.hint(format!("The nearest is {nearest_scope}")),
-        None => error.hint(format!("Known are {}", known_scopes.join(", "))),
+        None => error.hint(format!("Use one of {}", known_scopes.join(", "))),
     })
 }
 
@@ -89,7 +89,7 @@ pub fn check_subject(subject: &str) -> Result<()> {
     if (1..=limits::SUBJECT_BYTES_MAX).contains(&subject.len()) && subject.bytes().all(fits) {
         return Ok(());
     }
-    Err(invalid_field("subject", "The subject is not a name that a token can carry")
+    Err(invalid_field("subject", "The subject is not valid")
         .hint(format!("Use 1 to {} letters, digits or characters of _-.@:", limits::SUBJECT_BYTES_MAX)))
 }
 
@@ -98,7 +98,7 @@ pub fn check_tenant(tenant: &str) -> Result<()> {
     if id::is_id(tenant) {
         return Ok(());
     }
-    Err(invalid_field("tenant", "The tenant is not an id").hint("Use 1 to 64 letters, digits, _ or -"))
+    Err(invalid_field("tenant", "The tenant id is not valid").hint("Use 1 to 64 letters, digits, _ or -"))
 }
 
 /// The lifetime of a token, in milliseconds.
@@ -106,8 +106,10 @@ pub fn resolve_ttl_ms(requested: Option<i64>) -> Result<i64> {
     match requested {
         None => Ok(limits::TOKEN_TTL_MS),
         Some(ttl_ms) if (1_000..=limits::TOKEN_TTL_MS_MAX).contains(&ttl_ms) => Ok(ttl_ms),
-        Some(_) => Err(invalid_field("ttl", "A token lives from one second to ten years")
-            .hint("Leave the time out for one year")),
+        Some(_) => {
+            Err(invalid_field("ttl", "The lifetime of a token must be between one second and ten years")
+                .hint("Omit it for one year"))
+        }
     }
 }
 
@@ -155,18 +157,18 @@ mod tests {
         );
         check(
             "Table:read",
-            "The scope Table:read does not look like layer:verb",
+            "The scope Table:read does not have the form layer:verb",
             "The nearest is table:read",
         );
         check(
             "weather:forecast",
             "The scope weather:forecast is not a scope of this server",
-            "Known are table:read, ",
+            "Use one of table:read, ",
         );
-        check("*:drop", "The scope *:drop is not a scope of this server", "Known are");
+        check("*:drop", "The scope *:drop is not a scope of this server", "Use one of");
         // No wildcard covers the approval of payments, so `*:approve` covers no known scope.
-        check("*:approve", "The scope *:approve is not a scope of this server", "Known are");
-        check(" , ", "A token needs at least one scope", "Known are");
+        check("*:approve", "The scope *:approve is not a scope of this server", "Use one of");
+        check(" , ", "A token needs at least one scope", "Use one of");
     }
 
     #[test]

@@ -82,13 +82,13 @@ impl Issuer {
             return Err(invalid("An issuer needs a name, an audience and at least one algorithm"));
         }
         if config.issuer == jws::ISSUER {
-            return Err(invalid("The issuer's name is the one of this server's own tokens")
-                .hint("Take the `iss` that stands in the issuer's tokens, usually a URL"));
+            return Err(invalid("The issuer has the name of this server's own issuer")
+                .hint("Set it to the `iss` of the issuer's tokens, usually a URL"));
         }
         let key_set = load_key_set(config.jwks_file.clone()).await?;
         if key_set.is_empty() {
-            return Err(invalid("The issuer's key set has no key that can be used")
-                .hint("Each key needs a kid, and must be RSA, P-256 or Ed25519, for signatures"));
+            return Err(invalid("The issuer's key set has no usable key")
+                .hint("Add RSA, P-256 or Ed25519 signature keys, each with a kid"));
         }
         Ok(Issuer { config, key_set: Reloading::new(key_set) })
     }
@@ -179,7 +179,7 @@ impl Issuer {
         let path = self.config.jwks_file.clone();
         let file_name = path.display().to_string();
         Ok(load_key_set(path).await.unwrap_or_else(|error| {
-            tracing::error!(file = file_name, cause = %error, "the issuer's keys cannot be read: none of its tokens is accepted");
+            tracing::error!(file = file_name, cause = %error, "the issuer's key set is unreadable; all its tokens are rejected");
             KeySet::default()
         }))
     }
@@ -193,7 +193,7 @@ fn read_key_set_file(path: &Path) -> Result<KeySet> {
     use std::io::Read as _;
     let unreadable = |error: std::io::Error| {
         Error::new(Kind::BadInput, "ISSUER_INVALID", format!("{} cannot be read: {error}", path.display()))
-            .hint("jwks_file in the issuer's settings names the file with its JSON Web Key Set")
+            .hint("Set jwks_file to the file with the issuer's JSON Web Key Set")
     };
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;

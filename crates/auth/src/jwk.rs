@@ -140,7 +140,7 @@ impl KeySet {
                 continue;
             };
             if keys.insert(kid.to_owned(), key).is_some() {
-                return Err(invalid("names two keys alike"));
+                return Err(invalid("has two keys with the same kid"));
             }
         }
         let digest = digest::digest(&digest::SHA256, bytes);

@@ -94,7 +94,7 @@ pub fn derive_key(secret: &[u8], purpose: &str) -> Result<[u8; 32]> {
         .extract(secret)
         .expand(&[purpose.as_bytes()], hkdf::HKDF_SHA256)
         .and_then(|key| key.fill(&mut derived))
-        .map_err(|_| Error::internal("the key derivation refused its length"))?;
+        .map_err(|_| Error::internal("key derivation rejected the output length"))?;
     Ok(derived)
 }
 
@@ -103,7 +103,7 @@ pub fn random_bytes<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     SystemRandom::new()
         .fill(&mut bytes)
-        .map_err(|_| Error::internal("the system has no randomness to give"))?;
+        .map_err(|_| Error::internal("the system's random number generator failed"))?;
     Ok(bytes)
 }
 

@@ -27,7 +27,7 @@ impl KeyCipher {
     pub fn new(secret: &str) -> Result<KeyCipher> {
         let derived = key::derive_key(secret.as_bytes(), "key encryption")?;
         let key = UnboundKey::new(&AES_256_GCM, &derived)
-            .map_err(|_| Error::internal("AES-256-GCM refused its key"))?;
+            .map_err(|_| Error::internal("AES-256-GCM rejected the key"))?;
         Ok(KeyCipher(LessSafeKey::new(key)))
     }
 
@@ -41,13 +41,14 @@ impl KeyCipher {
                 Aad::from(kid.as_bytes()),
                 &mut body,
             )
-            .map_err(|_| Error::internal("AES-256-GCM refused to seal"))?;
+            .map_err(|_| Error::internal("AES-256-GCM encryption failed"))?;
         Ok([nonce.as_slice(), &body].concat())
     }
 
     /// Decrypts the seed of a row that was encrypted with the same secret.
     pub fn decrypt(&self, row: &EncryptedKey) -> Result<Seed> {
-        self.try_decrypt(row).ok_or_else(|| wrong_quad_key("QUAD_KEY_WRONG", "sealed under another QUAD_KEY"))
+        self.try_decrypt(row)
+            .ok_or_else(|| wrong_quad_key("QUAD_KEY_WRONG", "encrypted with another QUAD_KEY"))
     }
 
     fn try_decrypt(&self, row: &EncryptedKey) -> Option<Seed> {
@@ -62,7 +63,7 @@ impl KeyCipher {
 /// The error of a node whose `QUAD_KEY` does not decrypt the stored keys.
 pub fn wrong_quad_key(code: &'static str, problem: &str) -> Error {
     Error::new(Kind::BadInput, code, format!("The signing key in the database is {problem}"))
-        .hint("Set QUAD_KEY to what the other nodes have, or to the line in the first node's quad.key")
+        .hint("Set QUAD_KEY to the value of the other nodes, or to the line in the first node's quad.key")
 }
 
 #[cfg(test)]
@@ -80,7 +81,7 @@ mod tests {
         };
         assert_eq!(cipher.decrypt(&row).unwrap(), [7; 32]);
         assert!(!row.ciphertext.windows(8).any(|window| window == [7; 8]));
-        assert_ne!(cipher.encrypt("k1", &[7; 32]).unwrap(), row.ciphertext, "a nonce was used twice");
+        assert_ne!(cipher.encrypt("k1", &[7; 32]).unwrap(), row.ciphertext, "the nonce was reused");
         let other_name = EncryptedKey { kid: "k2".into(), ..row.clone() };
         let truncated = EncryptedKey { ciphertext: row.ciphertext[..10].to_vec(), ..row.clone() };
         for (cipher, row) in

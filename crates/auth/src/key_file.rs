@@ -95,7 +95,7 @@ mod tests {
         replace(&path, &[fresh.clone(), retired.clone()]).unwrap();
         assert!(read_or_create(&path).unwrap() == [fresh, retired]);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a draft was left behind");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a temporary file was left behind");
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl AuthService {
         let obsolete: Vec<String> = obsolete.map(|record| record.kid).collect();
         let kid = self.keys.storage.rotate(&self.store, obsolete, actor).await?;
         let new_key = self.keys().await?.into_iter().find(|record| record.kid == kid);
-        new_key.ok_or_else(|| quad_core::Error::internal("the new key is not there"))
+        new_key.ok_or_else(|| quad_core::Error::internal("the new key is missing after the rotation"))
     }
 
     /// Removes a key and so revokes every token that it signed. The current key cannot be dropped: rotate first.

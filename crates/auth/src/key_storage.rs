@@ -154,7 +154,7 @@ impl KeyStorage {
         });
         match secret.await? {
             Some(secret) => KeyCipher::new(&BASE64.encode(secret)),
-            None => Err(wrong_quad_key("QUAD_KEY_MISSING", "sealed, and QUAD_KEY is not set")),
+            None => Err(wrong_quad_key("QUAD_KEY_MISSING", "encrypted, and QUAD_KEY is not set")),
         }
     }
 
@@ -162,12 +162,12 @@ impl KeyStorage {
         match &self.quad_key {
             None => tracing::warn!(
                 file = %self.data_dir.join("quad.key").display(),
-                "QUAD_KEY is not set: the signing keys are sealed under the secret in this file, \
+                "QUAD_KEY is not set: the signing keys are encrypted with the secret in this file, \
                  and other nodes need QUAD_KEY set to the line in it"
             ),
             Some(quad_key) if quad_key.chars().count() < limits::QUAD_KEY_CHARS_ADVISED => tracing::warn!(
-                "QUAD_KEY is short enough to be guessed by whoever has a copy of the database; \
-                 take {} random characters or more",
+                "QUAD_KEY is too short: an attacker with a copy of the database could guess it; \
+                 use {} random characters or more",
                 limits::QUAD_KEY_CHARS_ADVISED
             ),
             Some(_) => {}
@@ -296,19 +296,19 @@ fn check_capacity(key_count: usize) -> Result<()> {
     if key_count < limits::KEYS_MAX {
         return Ok(());
     }
-    Err(Error::new(Kind::Limit, "KEY_LIMIT", format!("{key_count} keys are held already"))
-        .hint("Drop an old one with `quad key drop`; the tokens that it signed stop working"))
+    Err(Error::new(Kind::Limit, "KEY_LIMIT", format!("There are {key_count} signing keys already"))
+        .hint("Drop an old key with `quad key drop`; the tokens that it signed stop working"))
 }
 
 fn current_key_error(kid: &str) -> Error {
-    Error::new(Kind::Conflict, "KEY_IS_CURRENT", format!("{kid} is the key that signs"))
-        .hint("Make another with `quad key rotate`, then drop this one")
+    Error::new(Kind::Conflict, "KEY_IS_CURRENT", format!("{kid} is the current signing key"))
+        .hint("Create a new key with `quad key rotate`, then drop this one")
 }
 
 fn key_not_found(kid: &str) -> Error {
     let truncated: String = kid.chars().take(64).collect();
-    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no key {truncated}"))
-        .hint("`quad key list` shows the keys")
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("Key {truncated} not found"))
+        .hint("List the keys with `quad key list`")
 }
 
 #[cfg(test)]
@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(
             std::fs::read_dir(folder.path()).unwrap().count(),
             0,
-            "a new quad.key could only be wrong"
+            "a new quad.key cannot decrypt existing rows"
         );
     }
 

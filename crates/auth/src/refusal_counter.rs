@@ -128,7 +128,7 @@ impl RefusalCounter {
                 let event = audit_event(&key, count);
                 if store.append(&tenant, event, ReadSets::new(), None).await.is_err() {
                     let Count { refusals, .. } = count;
-                    tracing::error!(reason = key.reason, refusals, "refusals could not be written down");
+                    tracing::error!(reason = key.reason, refusals, "refusal events could not be appended");
                 }
             });
         }

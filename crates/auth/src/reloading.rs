@@ -89,7 +89,7 @@ mod tests {
             })
             .collect();
         for task in tasks {
-            assert!(task.await.unwrap() >= 1, "an answer from before the question");
+            assert!(task.await.unwrap() >= 1, "the value is older than the call");
         }
         assert!(loads.load(SeqCst) <= 2, "{}", loads.load(SeqCst));
     }

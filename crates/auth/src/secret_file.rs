@@ -49,13 +49,13 @@ pub fn read_text(path: &Path, bytes_max: u64) -> Result<Option<String>> {
 
 /// The error of a file with unexpected contents.
 pub fn file_damaged(path: &Path) -> Error {
-    Error::new(Kind::BadInput, "KEY_DAMAGED", format!("{} does not hold a key", path.display()))
-        .hint("Put it back from a backup: without it, no token made so far can be checked any more")
+    Error::new(Kind::BadInput, "KEY_DAMAGED", format!("{} does not contain a valid key", path.display()))
+        .hint("Restore it from a backup: without it, no existing token can be verified")
 }
 
 /// The error of a file that disappeared after it was created.
 pub fn file_missing(path: &Path) -> Error {
-    file_error(path, "it vanished while it was being made")
+    file_error(path, "it disappeared after it was created")
 }
 
 #[cfg(unix)]
@@ -66,8 +66,7 @@ fn check_private_mode(path: &Path, file: &File) -> Result<()> {
     if mode & 0o077 == 0 {
         return Ok(());
     }
-    let message =
-        format!("{} holds a key but others than its owner can reach it (mode {mode:o})", path.display());
+    let message = format!("{} contains a key but other users can access it (mode {mode:o})", path.display());
     Err(Error::new(Kind::BadInput, "KEY_EXPOSED", message).hint(format!("chmod 600 {}", path.display())))
 }
 
@@ -133,7 +132,7 @@ fn sync_folder(_folder: &Path) -> std::io::Result<()> {
 
 fn file_error(path: &Path, cause: &str) -> Error {
     Error::new(Kind::Internal, "KEY_FILE", format!("The key file {} cannot be used: {cause}", path.display()))
-        .hint("The data directory must be writable by this user and on a file system with hard links")
+        .hint("Make the data directory writable by this user, on a file system with hard links")
 }
 
 #[cfg(all(test, unix))]
@@ -153,7 +152,11 @@ mod tests {
         assert!(secrets.iter().all(|secret| *secret == secrets[0]));
         assert_eq!(read(&path).unwrap(), Some(secrets[0]));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "a draft was left behind");
+        assert_eq!(
+            fs::read_dir(path.parent().unwrap()).unwrap().count(),
+            1,
+            "a temporary file was left behind"
+        );
     }
 
     #[test]

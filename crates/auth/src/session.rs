@@ -36,7 +36,7 @@ pub enum SessionError {
 impl std::fmt::Display for SessionError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            SessionError::NotFound => "There is no such session",
+            SessionError::NotFound => "Session not found",
             SessionError::Failed(error) => error.message(),
         })
     }
@@ -53,8 +53,7 @@ impl From<Error> for SessionError {
 const NOT_FOUND: &str = "SESSION_NOT_FOUND";
 
 fn not_found() -> Error {
-    Error::new(Kind::NotFound, NOT_FOUND, "There is no such session")
-        .hint("Send initialize to open a new one")
+    Error::new(Kind::NotFound, NOT_FOUND, "Session not found").hint("Send initialize to open a new one")
 }
 
 /// The contents of a valid session id.
@@ -74,7 +73,7 @@ impl AuthService {
     fn encode_session_id(&self, caller: &Principal, revision: &str, expires_at: Timestamp) -> Result<String> {
         if revision.len() > limits::REVISION_BYTES_MAX {
             return Err(
-                Error::bad_input("That is not a protocol revision").hint("A revision is a date, YYYY-MM-DD")
+                Error::bad_input("The protocol revision is not valid").hint("Send a date, YYYY-MM-DD")
             );
         }
         let payload = json!({
@@ -105,9 +104,7 @@ impl AuthService {
     pub async fn subscribe(&self, caller: &Principal, id: &str, uri: &str) -> Result<()> {
         let claims = self.decode_session_id(caller, id).await?;
         if uri.len() > limits::SUBSCRIPTION_URI_BYTES_MAX {
-            return Err(
-                Error::bad_input("The address is longer than any address can be").with_code("INVALID_URI")
-            );
+            return Err(Error::bad_input("The address is too long").with_code("INVALID_URI"));
         }
         let uri = uri.to_owned();
         self.store.write_unaudited(&caller.tenant, move |tx| add_subscription(tx, &claims, &uri)).await
@@ -217,7 +214,7 @@ fn add_subscription(tx: &mut Tx<'_>, claims: &SessionClaims, uri: &str) -> Resul
             "SUBSCRIPTION_LIMIT",
             format!("A session can subscribe to {SUBSCRIPTION_URIS} addresses"),
         )
-        .hint("Unsubscribe from some first"));
+        .hint("Unsubscribe from some addresses first"));
     }
     Ok(())
 }
@@ -291,7 +288,7 @@ mod tests {
             assert!(is_not_found(&test.auth, &caller(&test, "you"), &id).await);
             let other_tenant = Principal { tenant: TenantId::new("tnt_other"), ..me.clone() };
             assert!(is_not_found(&test.auth, &other_tenant, &id).await);
-            assert_eq!(row_count(&test, "gate_session").await, 0, "an open session needs no row");
+            assert_eq!(row_count(&test, "gate_session").await, 0, "an open session has no row");
         }
     }
 

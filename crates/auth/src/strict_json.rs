@@ -21,7 +21,7 @@ pub fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, AuthErrorKind> {
     }
 }
 
-const DUPLICATE_KEY: &str = "a name stands twice";
+const DUPLICATE_KEY: &str = "duplicate name";
 
 struct UniqueKeyValue(Value);
 

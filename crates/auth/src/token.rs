@@ -98,7 +98,7 @@ impl TokenRecord {
             tenant: tenant.clone(),
             subject: row.text(1)?.to_owned(),
             kind: PrincipalKind::parse(kind)
-                .ok_or_else(|| Error::internal(format!("a token's kind is {kind}")))?,
+                .ok_or_else(|| Error::internal(format!("invalid token kind {kind}")))?,
             scopes: ScopeSet::parse(row.text(3)?),
             created_at: Timestamp(row.int(4)?),
             expires_at: Timestamp(row.int(5)?),
@@ -176,7 +176,7 @@ impl AuthService {
         let keyring = self.keys.reload().await?;
         let token = jws::sign(keyring.current(), &claims);
         if token.len() > limits::TOKEN_BYTES_MAX {
-            return Err(Error::bad_input("So many scopes do not fit into a token")
+            return Err(Error::bad_input("The token has too many scopes")
                 .hint("Use wildcards such as table:*")
                 .with_detail("field", "scopes"));
         }
@@ -276,8 +276,8 @@ fn mark_revoked(tx: &mut Tx<'_>, id: &TokenId) -> Result<TokenRecord> {
 
 fn token_not_found(id: &str) -> Error {
     let truncated: String = id.chars().take(64).collect();
-    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no token {truncated} in this tenant"))
-        .hint("`quad token list` shows the tokens; an id begins with tok_")
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("Token {truncated} not found in this tenant"))
+        .hint("List the tokens with `quad token list`; an id begins with tok_")
 }
 
 #[cfg(test)]
@@ -383,7 +383,7 @@ mod tests {
         let known: Vec<&str> = many.iter().map(String::as_str).collect();
         let error =
             test.auth.mint(MintRequest { scopes: known.join(" "), ..good() }, &known).await.unwrap_err();
-        assert_eq!(error.message(), "So many scopes do not fit into a token");
+        assert_eq!(error.message(), "The token has too many scopes");
         assert!(test.auth.tokens(&test.db.tenant).await.unwrap().is_empty());
     }
 

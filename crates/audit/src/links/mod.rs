@@ -45,7 +45,7 @@ const CITING_TEMPLATE: &str = "link://citing{?uri,cursor}";
 
 const FROM_TEMPLATE: &str = "link://from{?uri}";
 
-const INSTRUCTIONS: &str = "link:// says what cites what, across all addresses: tie one to another with the tool link (from, to, \
+const INSTRUCTIONS: &str = "link:// stores links between addresses of all schemes: create one with the tool link (from, to, \
     relation, note); link://citing?uri=… shows what cites an address, link://from?uri=… what it cites.";
 
 /// The provider of `link://`.
@@ -71,7 +71,7 @@ impl Links {
 
     fn resolver(&self) -> Result<Arc<Resolver>> {
         let resolver = self.resolver.get().and_then(Weak::upgrade);
-        resolver.ok_or_else(|| Error::internal("the links have no resolver to ask"))
+        resolver.ok_or_else(|| Error::internal("the link scheme has no resolver"))
     }
 
     /// The address in the query, if the caller can read it. Otherwise the error of reading it.

@@ -16,7 +16,7 @@ pub(crate) const KNOWN: [(&str, &str); 10] = [
     ("implements", "the source carries out the target"),
     ("depends_on", "the source needs the target"),
     ("supersedes", "the source replaces the target"),
-    ("related_to", "some association"),
+    ("related_to", "any other association"),
 ];
 
 /// The relation of a link without an explicit one.
@@ -43,10 +43,13 @@ impl Relation {
         }
         let words = KNOWN.map(|(word, _)| word);
         let hint = match quad_core::closest(text, words) {
-            Some(near) => format!("The nearest known one is {near}"),
-            None => format!("Known ones are {}; any other such word will do", words.join(", ")),
+            Some(near) => format!("The nearest known relation is {near}"),
+            None => format!("Use one of {}, or another such name", words.join(", ")),
         };
-        Err(Error::bad_input("A relation is 1 to 32 of a-z, 0-9 and _, and begins with a letter").hint(hint))
+        Err(Error::bad_input(
+            "A relation must be 1 to 32 characters of a-z, 0-9 and _, and begin with a letter",
+        )
+        .hint(hint))
     }
 
     /// A relation from the database.
@@ -75,6 +78,6 @@ mod tests {
             assert_eq!(Relation::parse(bad).unwrap_err().code(), "VALIDATION_ERROR", "{bad}");
         }
         let near = Relation::parse("Cites").unwrap_err();
-        assert_eq!(near.hint_text(), Some("The nearest known one is cites"));
+        assert_eq!(near.hint_text(), Some("The nearest known relation is cites"));
     }
 }

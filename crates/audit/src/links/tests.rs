@@ -83,7 +83,7 @@ async fn one_call_appends_one_event_and_repeat_is_unchanged() {
         fixture.call(&agent, "link", sent.clone()).await.unwrap();
         assert_eq!(fixture.last_sequence().await, before + 1, "the looks at both ends leave none");
         let event = fixture.event(before + 1).await;
-        assert_eq!(event["inputs"]["to"], "toy://b/%32", "the spelling that was sent is in the trail");
+        assert_eq!(event["inputs"]["to"], "toy://b/%32", "the event has the address as it was sent");
         assert!(event["outputs"]["link"].as_str().unwrap().starts_with("lnk_"));
         let version = fixture.version().await;
         fixture.call(&agent, "link", sent).await.unwrap();
@@ -358,8 +358,8 @@ async fn subscriber_is_notified_only_of_visible_links() {
         assert!(before.is_invalidated_by(&change.tags) && before.may_notify_on(&change.tags));
         assert!(!before.notifies_on(&change.tags));
         let linked = visible_hashes().await;
-        assert_ne!(linked.0, empty.0, "who sees it hears of it");
-        assert_eq!(linked.1, empty.1, "who does not, does not");
+        assert_ne!(linked.0, empty.0, "a subscriber that sees it is notified");
+        assert_eq!(linked.1, empty.1, "other subscribers are not");
         fixture.call(&maker, "unlink", hidden_link).await.unwrap();
         let unlinked = visible_hashes().await;
         assert!(unlinked.0 != linked.0 && unlinked.0 != empty.0, "it never shows again what it showed");

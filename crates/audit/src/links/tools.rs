@@ -23,7 +23,7 @@ pub(crate) fn all() -> Vec<Tool> {
         "type": "string",
         "pattern": relation::PATTERN,
         "default": relation::DEFAULT,
-        "description": format!("How from stands to to: {}, or a word of your own", known_relations.join(", ")),
+        "description": format!("The relation of from to to: {}, or a name of your own", known_relations.join(", ")),
     });
     let address = |description: &str| json!({"type": "string", "description": description});
     let core = |tool: Tool| Tool { core: true, ..tool };
@@ -31,15 +31,15 @@ pub(crate) fn all() -> Vec<Tool> {
         core(Tool::new(
             "link",
             "Link two addresses",
-            "Links one address to another, across schemes: a memory to the table row that it rests on, a plan to a decision. You must be \
-             able to read both. The same link again changes nothing, or its note.",
+            "Links one address to another, across schemes: a memory to the table row that supports it, a plan to a decision. You must be \
+             able to read both. Repeating a link changes at most its note.",
             json!({
                 "type": "object",
                 "properties": {
                     "from": address("The address that cites"),
                     "to": address("The address that is cited"),
                     "relation": relation.clone(),
-                    "note": {"type": "string", "maxLength": limits::NOTE_CHARS_MAX, "description": "Why, in a sentence; empty takes it away"},
+                    "note": {"type": "string", "maxLength": limits::NOTE_CHARS_MAX, "description": "The reason, in one sentence; an empty text removes it"},
                 },
                 "required": ["from", "to"],
                 "additionalProperties": false,
@@ -55,8 +55,8 @@ pub(crate) fn all() -> Vec<Tool> {
                 "type": "object",
                 "properties": {
                     "id": {"type": "string", "description": "The link's id"},
-                    "from": address("Instead of the id: where it starts"),
-                    "to": address("Instead of the id: where it ends"),
+                    "from": address("Instead of id: the source address"),
+                    "to": address("Instead of id: the target address"),
                     "relation": relation,
                 },
                 "oneOf": [{"required": ["id"]}, {"required": ["from", "to"]}],
@@ -178,10 +178,14 @@ fn upsert(tx: &mut Tx<'_>, request: &LinkRequest) -> Result<(Link, Outcome)> {
         return Ok((link, outcome));
     }
     if link::count_from(tx, &request.from)? >= limits::LINKS_FROM_MAX as i64 {
-        return Err(Error::new(Kind::Limit, "TOO_MANY_LINKS", "No more links can start at this address")
-            .hint("Remove some with unlink; those whose other end is gone count, too. Links that end at an address have no limit")
-            .with_detail("limit", limits::LINKS_FROM_MAX)
-            .with_uri(&request.from.uri));
+        return Err(Error::new(
+            Kind::Limit,
+            "TOO_MANY_LINKS",
+            "The address has the maximum number of outgoing links",
+        )
+        .hint("Remove some with unlink. Links to deleted addresses count, too; incoming links have no limit")
+        .with_detail("limit", limits::LINKS_FROM_MAX)
+        .with_uri(&request.from.uri));
     }
     let link = Link {
         id: LinkId::generate()?,
@@ -252,7 +256,7 @@ async fn resolve_end(links: &Links, caller: &Principal, name: &str, uri: Option<
     let end = canonical_end(&resolver, &address)?;
     if end.uri.len() > limits::ADDRESS_BYTES_MAX {
         return Err(Error::new(Kind::Limit, "ADDRESS_TOO_LONG", "The address is too long for a link")
-            .hint("Link a shorter address of it, without parameters that can be left out")
+            .hint("Use a shorter address of it, without optional parameters")
             .with_detail("argument", name)
             .with_detail("limit_bytes", limits::ADDRESS_BYTES_MAX)
             .with_uri(uri));
@@ -263,7 +267,7 @@ async fn resolve_end(links: &Links, caller: &Principal, name: &str, uri: Option<
 /// Checks that a note is plain text. Its length has been checked against the schema.
 fn validate_note(note: &str) -> Result<String> {
     if note.contains(|c: char| c.is_control() && c != '\n' && c != '\t') {
-        return Err(Error::bad_input("note: has control characters").hint("A note is plain text"));
+        return Err(Error::bad_input("note: has control characters").hint("Send plain text"));
     }
     Ok(note.trim().to_owned())
 }
@@ -274,12 +278,12 @@ fn can_modify(link: &Link, subject: &str, is_person: bool) -> bool {
 
 fn link_not_found() -> Error {
     Error::new(Kind::NotFound, "NOT_FOUND", "Link not found")
-        .hint("link://from and link://citing show the links of an address")
+        .hint("Read link://from or link://citing to find the links of an address")
 }
 
 fn not_author(link: &Link) -> Error {
-    Error::new(Kind::Conflict, "LINK_NOT_YOURS", "Somebody else made this link")
-        .hint("Only its author or a person of the tenant changes or removes it")
+    Error::new(Kind::Conflict, "LINK_NOT_YOURS", "The link belongs to another author")
+        .hint("Ask its author or a person of the tenant to change or remove it")
         .with_detail("created_by", link.created_by.as_str())
 }
 
