@@ -49,7 +49,7 @@ impl RoundContext<'_> {
                     if error["kind"] == "not_found" && observed == expected => {}
                 (Outcome::Rejected(error), Outcome::Rejected(_)) if error["kind"] == "not_found" => {
                     return Err(Failure::new(
-                        format!("{method} {foreign_params} is answered as if it did not exist: {expected}"),
+                        format!("{method} {foreign_params} gets the same reply as a missing one: {expected}"),
                         observed,
                     ));
                 }
@@ -147,7 +147,7 @@ impl RoundContext<'_> {
         }
         self.read_http(caller, node, "bkend://orgs")?;
         if let Ok(listener) = self.subscribe(caller, node, era, "bkend://orgs")? {
-            return Err(Failure::new("no stream for a withdrawn token", format!("{listener:?}")));
+            return Err(Failure::new("no stream for a revoked token", format!("{listener:?}")));
         }
         Ok(())
     }

@@ -203,7 +203,7 @@ mod tests {
             let lines = text.lines().enumerate().filter(|(index, _)| *index != skipped_index);
             lines.map(|(_, line)| format!("{line}\n")).collect()
         };
-        assert!(parse_chain("t", &without_line(2)).is_err(), "a gap");
+        assert!(parse_chain("t", &without_line(2)).is_err(), "gap");
         assert!(parse_chain("t", &text.replacen("x://y", "x://z", 1)).is_err(), "a changed record");
     }
 

@@ -216,7 +216,7 @@ fn check_subscriptions(
         }
         if is_token_revoked {
             if !listener.wait_for_close() {
-                return Err(Failure::new("a stream ends when its token is withdrawn", "it lasts"));
+                return Err(Failure::new("a stream ends when its token is revoked", "it is open"));
             }
             *subscription = None;
             continue;
@@ -227,7 +227,7 @@ fn check_subscriptions(
         let wait_result = listener.wait(TABLES_URI, changed_at, || false);
         if wait_result != WaitResult::Received {
             return Err(Failure::new(
-                format!("t{tenant} hears at node {node} that its list of tables has changed"),
+                format!("t{tenant} is notified at node {node} that its list of tables has changed"),
                 format!("{wait_result:?}"),
             ));
         }

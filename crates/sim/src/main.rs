@@ -41,13 +41,11 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let default_quad_path = || std::env::current_exe().ok().map(|path| path.with_file_name("quad"));
     let Some(quad) = cli.quad.or_else(default_quad_path).filter(|quad| quad.is_file()) else {
-        eprintln!(
-            "error: there is no quad to test\nhint: build it (cargo build -p quad), or name it with --quad"
-        );
+        eprintln!("error: quad program not found\nhint: build it (cargo build -p quad), or set --quad");
         return ExitCode::from(2);
     };
     if cli.backend == Backend::Postgres && cli.database_url.is_none() {
-        eprintln!("error: --backend postgres needs a server\nhint: name it with --database-url");
+        eprintln!("error: --backend postgres needs a server\nhint: set --database-url");
         return ExitCode::from(2);
     }
     for seed in cli.seed..cli.seed.saturating_add(cli.seeds) {

@@ -121,12 +121,13 @@ impl Object {
         let revision_seen = match observation {
             Observation::Present(number) => {
                 let revision = self.revisions.get(number);
-                let revision = revision.ok_or_else(|| format!("revision {number}, which nobody wrote"))?;
+                let revision =
+                    revision.ok_or_else(|| format!("revision {number}, which was never written"))?;
                 if !revision.present {
                     return Err(format!("revision {number}, which is a deletion"));
                 }
                 if revision.status == WriteStatus::Rejected {
-                    return Err(format!("revision {number}, which was refused or lost"));
+                    return Err(format!("revision {number}, which was rejected or not committed"));
                 }
                 if number < min_revision {
                     return Err(format!("revision {number}, which is older than {min_revision}"));
@@ -139,7 +140,7 @@ impl Object {
                     .filter(|(_, revision)| !revision.present && revision.status != WriteStatus::Rejected);
                 let first_absence = absences.map(|(number, _)| number).next();
                 first_absence.ok_or_else(|| {
-                    format!("nothing, though it is there since revision {min_revision} or before")
+                    format!("nothing, although it exists since revision {min_revision} or before")
                 })?
             }
         };
@@ -216,7 +217,7 @@ impl Data {
 
     /// Checks a list of tables: complete, without unknown tables, and none older than its minimum.
     pub fn check_tables(&mut self, min_revisions: &MinRevisions, list: &Value) -> Result<(), String> {
-        let list = list.as_array().ok_or("a list of tables that is no list")?;
+        let list = list.as_array().ok_or("a list of tables that is not an array")?;
         let mut listed_tables = Vec::new();
         for entry in list {
             let number = self.check_table(min_revisions, entry)?;
@@ -239,7 +240,7 @@ impl Data {
     /// Checks the definition, fields and row count of a table and returns its number.
     pub fn check_table(&mut self, min_revisions: &MinRevisions, entry: &Value) -> Result<usize, String> {
         let description = entry["description"].as_str().unwrap_or_default().to_owned();
-        let unexpected_table = || format!("a table that nobody made: {entry}");
+        let unexpected_table = || format!("an unknown table: {entry}");
         let rest = description.strip_prefix(self.marker.as_str()).ok_or_else(unexpected_table)?;
         let words: Vec<&str> = rest.split_whitespace().collect();
         let ["table", number, "revision", revision] = words[..] else { return Err(unexpected_table()) };
@@ -342,7 +343,7 @@ impl Data {
         table: usize,
         item: &Value,
     ) -> Result<usize, String> {
-        let unexpected_row = || format!("a row that nobody made: {item}");
+        let unexpected_row = || format!("an unknown row: {item}");
         let key = item["key"].as_str().and_then(|key| key.strip_prefix("row "));
         let number: usize = key.and_then(|key| key.parse().ok()).ok_or_else(unexpected_row)?;
         if item["mark"] != self.marker.as_str() {
@@ -441,15 +442,15 @@ mod tests {
         let mut row = Object::default();
         assert!(row.check(0, Observation::Absent).is_ok());
         let created = row.begin_write(true);
-        assert!(row.check(0, Observation::Absent).is_ok(), "not answered yet");
-        assert!(row.check(0, Observation::Present(created)).is_ok(), "but done, perhaps");
-        assert!(row.check(row.min_revision(), Observation::Absent).is_err(), "once seen it stays");
+        assert!(row.check(0, Observation::Absent).is_ok(), "no reply yet");
+        assert!(row.check(0, Observation::Present(created)).is_ok(), "but possibly committed");
+        assert!(row.check(row.min_revision(), Observation::Absent).is_err(), "an observed object stays");
         let updated = row.begin_write(true);
         row.mark_committed(updated);
         assert!(row.check(updated, Observation::Present(created)).is_err());
         assert!(
             row.check(created, Observation::Present(created)).is_ok(),
-            "whoever began before may see the older one"
+            "a read that started before may observe the older revision"
         );
         let rejected = row.begin_write(true);
         row.mark_rejected(rejected);
@@ -496,7 +497,7 @@ mod tests {
         assert!(check(vec![item(0, 1, "M"), item(0, 1, "M")]).is_err(), "one is there twice");
         assert!(check(vec![item(0, 1, "M"), item(1, 1, "N")]).is_err(), "one is another tenant's");
         assert!(check(vec![item(0, 1, "M"), item(1, 2, "M")]).is_err(), "one is newer than anything written");
-        assert!(check(vec![item(0, 1, "M"), item(1, 1, "M"), item(2, 1, "M")]).is_err(), "one is nobody's");
+        assert!(check(vec![item(0, 1, "M"), item(1, 1, "M"), item(2, 1, "M")]).is_err(), "one is unknown");
         assert!(data.check_table_count(&min_revisions, 2).is_err());
         assert!(data.check_table_absent(&min_revisions, 0).is_err());
         let entry = |rows: usize| json!({"id": "tbl_1", "description": "M table 0 revision 1", "rowCount": rows, "fields": []});

@@ -41,7 +41,7 @@ impl Node {
             let _ = child.kill();
             let exit_status =
                 child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-            return Err(start_error(&format!("it ended without a word: {exit_status}")));
+            return Err(start_error(&format!("it exited without output: {exit_status}")));
         };
         let endpoint = serde_json::from_str::<Value>(&first_line).ok();
         let endpoint = endpoint
@@ -77,7 +77,7 @@ impl Node {
             return Ok(());
         }
         Err(Failure::new(
-            format!("node {} ends well when it is told to", self.index),
+            format!("node {} exits with success on SIGTERM", self.index),
             exit_status.to_string(),
         ))
     }

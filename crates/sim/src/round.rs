@@ -217,10 +217,7 @@ impl<'a> RoundContext<'a> {
         if let Some(sequence) = sequence {
             if sequence <= snapshot.last_sequence {
                 return Err(Failure::new(
-                    format!(
-                        "an event after number {}, of which an earlier answer told",
-                        snapshot.last_sequence
-                    ),
+                    format!("an event after sequence {}, which an earlier reply had", snapshot.last_sequence),
                     format!("{receipt} for {params}"),
                 ));
             }
@@ -250,19 +247,19 @@ impl<'a> RoundContext<'a> {
         let call = format!("{method} by {agent} of {name} at node {node}");
         match outcome {
             Outcome::Unauthorized if !self.credential_may_differ(caller, snapshot) => {
-                Err(Failure::new(format!("{call}: a good token is accepted"), "401"))
+                Err(Failure::new(format!("{call}: a valid token is accepted"), "401"))
             }
             Outcome::Unauthorized => Ok(()),
             Outcome::Result(observed) | Outcome::Rejected(observed)
                 if snapshot.token_state == TokenState::Revoked =>
             {
-                Err(Failure::new(format!("{call}: 401, since the token is withdrawn"), observed.to_string()))
+                Err(Failure::new(format!("{call}: 401, since the token is revoked"), observed.to_string()))
             }
             Outcome::Result(_) | Outcome::Rejected(_) => Ok(()),
             Outcome::ServerError(_) | Outcome::NoReply(_) if self.connections_dropped() => Ok(()),
             Outcome::NoReply(_) if self.is_killed(node) => Ok(()),
             Outcome::ServerError(observed) => {
-                Err(Failure::new(format!("{call}: no fault of its own"), observed.to_string()))
+                Err(Failure::new(format!("{call}: no internal error"), observed.to_string()))
             }
             Outcome::NoReply(observed) => Err(Failure::new(format!("{call}: an answer"), observed.clone())),
         }
@@ -274,7 +271,7 @@ impl<'a> RoundContext<'a> {
         for (other, marker) in state.other_tenant_markers(tenant) {
             if text.contains(marker) {
                 let name = &state.tenants[tenant].name;
-                return Err(Failure::new(format!("{source} tells {name} nothing of {other}"), text));
+                return Err(Failure::new(format!("{source} contains no data of {other} for {name}"), text));
             }
         }
         Ok(())

@@ -81,13 +81,13 @@ impl RoundContext<'_> {
             (WaitResult::Received, Outcome::Rejected(_) | Outcome::Unauthorized)
                 if step.era == Era::Modern =>
             {
-                Err(Failure::new("no notification, since the write was refused", "one came"))
+                Err(Failure::new("no notification, since the write was rejected", "one came"))
             }
             (WaitResult::TimedOut, Outcome::Result(_)) => {
                 Err(Failure::new(format!("{step}: a notification of the acknowledged change"), "none came"))
             }
             (WaitResult::Closed, _) if !may_be_closed => {
-                Err(Failure::new(format!("{step}: a stream that lasts"), "it ended"))
+                Err(Failure::new(format!("{step}: a stream that stays open"), "it ended"))
             }
             _ => Ok(()),
         }
