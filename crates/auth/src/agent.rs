@@ -6,7 +6,7 @@
 //! scope that approves payments distinguishes them.
 
 use quad_core::{
-    Error, EventDraft, Kind, PrincipalKind, ReadSet, Result, ScopeSet, Tag, TenantId, Timestamp,
+    Error, EventDraft, Kind, PrincipalKind, ReadSet, Result, ScopeSet, Tag, TenantId, Timestamp, text,
 };
 use quad_store::{Row, Sql, Tx, WriteContext, params};
 use serde_json::{Value, json};
@@ -309,7 +309,7 @@ fn agent_revoked(subject: &str) -> Error {
 }
 
 fn agent_not_found(subject: &str) -> Error {
-    let truncated: String = subject.chars().take(limits::SUBJECT_BYTES_MAX).collect();
+    let truncated = text::truncate(subject, limits::SUBJECT_BYTES_MAX);
     Error::new(Kind::NotFound, "NOT_FOUND", format!("Agent {truncated} not found in this tenant"))
         .hint("List the agents with `quad agent list`")
 }

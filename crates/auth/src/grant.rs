@@ -2,7 +2,7 @@
 //!
 //! Pure. Every error names the field and the accepted values.
 
-use quad_core::{Error, PrincipalKind, Result, ScopeSet, closest, id, scope};
+use quad_core::{Error, PrincipalKind, Result, ScopeSet, closest, id, scope, text};
 
 use crate::limits;
 
@@ -39,7 +39,7 @@ fn check_known(candidate: &str, known_scopes: &[&str]) -> Result<()> {
     if scope::is_scope(candidate) && known_scopes.iter().any(|scope| grant.allows(scope)) {
         return Ok(());
     }
-    let truncated: String = candidate.chars().take(64).collect();
+    let truncated = text::truncate(candidate, limits::QUOTED_CHARS_MAX);
     let problem = if scope::is_scope(candidate) {
         "is not a scope of this server"
     } else {

@@ -179,7 +179,11 @@ impl Issuer {
         let path = self.config.jwks_file.clone();
         let file_name = path.display().to_string();
         Ok(load_key_set(path).await.unwrap_or_else(|error| {
-            tracing::error!(file = file_name, cause = %error, "the issuer's key set is unreadable; all its tokens are rejected");
+            tracing::error!(
+                file = file_name,
+                cause = %error,
+                "the issuer's key set is unreadable; all its tokens are rejected"
+            );
             KeySet::default()
         }))
     }

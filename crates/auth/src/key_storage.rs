@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use quad_core::{Error, EventDraft, Kind, Result, TenantId, Timestamp};
+use quad_core::{Error, EventDraft, Kind, Result, TenantId, Timestamp, text};
 use quad_store::{Backend, Sql, Store, Tx, WriteContext, params};
 
 use crate::key::{self, Seed, SigningKey};
@@ -306,7 +306,7 @@ fn current_key_error(kid: &str) -> Error {
 }
 
 fn key_not_found(kid: &str) -> Error {
-    let truncated: String = kid.chars().take(64).collect();
+    let truncated = text::truncate(kid, limits::QUOTED_CHARS_MAX);
     Error::new(Kind::NotFound, "NOT_FOUND", format!("Key {truncated} not found"))
         .hint("List the keys with `quad key list`")
 }

@@ -49,6 +49,9 @@ pub const AGENTS_RETURNED_MAX: usize = 10_000;
 /// Maximum bytes of a subject: an email address or the name of a service account fits.
 pub const SUBJECT_BYTES_MAX: usize = 128;
 
+/// Characters of a caller's input that an error message repeats: any valid scope or id fits.
+pub(crate) const QUOTED_CHARS_MAX: usize = 64;
+
 /// Maximum bytes of the scopes of a registration: every scope by name is about 1 KiB.
 pub const GRANT_BYTES_MAX: usize = 4 * 1024;
 

@@ -155,18 +155,18 @@ impl AuthService {
             Ok((token::load_status(snapshot, &id, &subject, &key)?, snapshot.version()))
         });
         let (status, version) = read.await?;
-        let standing = status.ok_or(AuthErrorKind::Unregistered)?;
-        if standing.key_was_dropped {
+        let status = status.ok_or(AuthErrorKind::Unregistered)?;
+        if status.key_was_dropped {
             // The cached keys still have this key, so they are outdated.
             self.keys.reload_throttled().await?;
             return Err(AuthErrorKind::UnknownKey.into());
         }
         let known_subject =
             KnownSubject { tenant: claims.tenant.clone(), subject: claims.subject.to_string() };
-        if standing.is_revoked {
+        if status.is_revoked {
             return Err(AuthError::for_subject(known_subject, AuthErrorKind::Revoked));
         }
-        let agent = standing.agent.ok_or(AuthErrorKind::AgentUnregistered)?;
+        let agent = status.agent.ok_or(AuthErrorKind::AgentUnregistered)?;
         if let Err(error_kind) = agent.check_usable(claims.kind) {
             return Err(AuthError::for_subject(known_subject, error_kind));
         }

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use quad_core::{
-    Error, EventDraft, Kind, PrincipalKind, ReadSet, Result, ScopeSet, Tag, TenantId, Timestamp, typed_id,
+    Error, EventDraft, Kind, PrincipalKind, ReadSet, Result, ScopeSet, Tag, TenantId, Timestamp, text,
+    typed_id,
 };
 use quad_store::{Row, Sql, Tx, WriteContext, params};
 use serde_json::{Value, json};
@@ -275,7 +276,7 @@ fn mark_revoked(tx: &mut Tx<'_>, id: &TokenId) -> Result<TokenRecord> {
 }
 
 fn token_not_found(id: &str) -> Error {
-    let truncated: String = id.chars().take(64).collect();
+    let truncated = text::truncate(id, limits::QUOTED_CHARS_MAX);
     Error::new(Kind::NotFound, "NOT_FOUND", format!("Token {truncated} not found in this tenant"))
         .hint("List the tokens with `quad token list`; an id begins with tok_")
 }
