@@ -34,8 +34,8 @@ mod verify;
 
 use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::{
-    Address, Error, Grammar, Principal, ReadOutput, ReadSet, Result, Route, RouteSpec, Scheme,
-    ScopeRequirement, Template,
+    Address, Grammar, Principal, ReadOutput, ReadSet, Result, Route, RouteDef, RouteTable, Scheme,
+    ScopeRequirement,
 };
 use quad_store::Store;
 
@@ -57,10 +57,45 @@ const READ_SCOPE: ScopeRequirement = ScopeRequirement(SCOPES);
 
 const EVENTS_TEMPLATE: &str = "audit://events{?agent,uri,since,until,outcome,cursor}";
 
-const EVENT_TEMPLATE: &str = "audit://events/{id}";
+/// What a route of `audit://` names.
+#[derive(Clone, Copy, Debug)]
+enum Resource {
+    Events,
+    Event,
+}
 
-const INSTRUCTIONS: &str = "audit:// is the record of every call: read audit://events?agent=…&uri=… to see who fetched what \
-    and when, newest first, and audit://events/{id} for one event with its proof.";
+const ROUTES: RouteTable<Resource> = RouteTable {
+    rows: &[
+        RouteDef::json(
+            Resource::Events,
+            EVENTS_TEMPLATE,
+            "Audit events",
+            "Audit events, newest first, by agent, address, time and outcome. A page may be empty and still name the \
+             next.",
+            READ_SCOPE,
+        )
+        .title("Who did what"),
+        RouteDef::json(
+            Resource::Event,
+            "audit://events/{id}",
+            "Audit event",
+            "An event with its hash, its sequence in the chain and the proof that a signed checkpoint covers it.",
+            READ_SCOPE,
+        )
+        .title("One audit event"),
+    ],
+    grammars: &[
+        ("agent", Grammar::Text),
+        ("uri", Grammar::Text),
+        ("since", Grammar::Text),
+        ("until", Grammar::Text),
+        ("cursor", Grammar::Text),
+        ("outcome", Grammar::OneOf(events::OUTCOMES)),
+    ],
+};
+
+const INSTRUCTIONS: &str = "audit:// is the record of every call: read audit://events?agent=…&uri=… to see who \
+    fetched what and when, newest first, and audit://events/{id} for one event with its proof.";
 
 /// The provider of `audit://`.
 pub struct Audit {
@@ -93,48 +128,22 @@ impl Scheme for Audit {
     }
 
     fn routes(&self) -> Result<Vec<Route>> {
-        let route = |spec, name, title, description| Route {
-            spec,
-            name,
-            title,
-            description,
-            mime_type: Some("application/json"),
-            required_scope: READ_SCOPE,
-            advertised: true,
-        };
-        let events = parse_route_spec(EVENTS_TEMPLATE).map(|spec| {
-            let text_variables = ["agent", "uri", "since", "until", "cursor"];
-            let spec = text_variables.into_iter().fold(spec, |spec, name| spec.with_grammar(name, Grammar::Text));
-            let spec = spec.with_grammar("outcome", Grammar::OneOf(events::OUTCOMES));
-            route(
-                spec,
-                "Audit events",
-                "Who did what",
-                "Audit events, newest first, by agent, address, time and outcome; a page may be empty and still name the next.",
-            )
-        });
-        let event = parse_route_spec(EVENT_TEMPLATE).map(|spec| {
-            route(
-                spec,
-                "Audit event",
-                "One audit event",
-                "An event with its hash, its place in the chain and the proof that a signed checkpoint covers it.",
-            )
-        });
-        Ok(events.into_iter().chain(event).collect())
+        ROUTES.routes()
     }
 
-    async fn read(&self, caller: &Principal, _: usize, address: &Address) -> Result<ReadOutput> {
+    async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
+        let resource = ROUTES.resource(route)?;
         // Writes deferred events first, so that the page includes every call that this process has answered.
         self.store.flush_audit().await?;
-        match address.variable("id") {
-            Some(id) => {
-                let (id, requested) = (id.to_owned(), address.requested().to_owned());
-                self.store.read(&caller.tenant, move |sql| events::read_event(sql, &id, &requested)).await
-            }
-            None => {
+        match resource {
+            Resource::Events => {
                 let query = events::EventQuery::new(&caller.tenant, address)?;
                 self.store.read(&caller.tenant, move |sql| events::read_page(sql, &query)).await
+            }
+            Resource::Event => {
+                let id = address.variable("id").unwrap_or_default().to_owned();
+                let requested = address.requested().to_owned();
+                self.store.read(&caller.tenant, move |sql| events::read_event(sql, &id, &requested)).await
             }
         }
     }
@@ -155,17 +164,13 @@ impl Scheme for Audit {
     }
 }
 
-fn parse_route_spec(template: &str) -> Result<RouteSpec> {
-    Template::parse(template).map(RouteSpec::new).map_err(|error| Error::internal(error.to_string()))
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use quad_core::resolver::View;
     use quad_core::scheme::CompletionTarget;
-    use quad_core::{Kind, PrincipalKind, Resolver, ScopeSet, TenantId};
+    use quad_core::{Error, Kind, PrincipalKind, Resolver, ScopeSet, TenantId};
     use quad_store::audit::block;
     use serde_json::{Map, Value};
 
@@ -211,7 +216,7 @@ mod tests {
 
     #[test]
     fn both_templates_are_well_formed() {
-        assert!(parse_route_spec(EVENTS_TEMPLATE).is_ok() && parse_route_spec(EVENT_TEMPLATE).is_ok());
+        assert_eq!(ROUTES.routes().unwrap().len(), 2);
     }
 
     #[tokio::test(flavor = "multi_thread")]

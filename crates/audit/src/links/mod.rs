@@ -29,15 +29,15 @@ use quad_core::link_index::{LinkIndex, VisibleLinks};
 use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, SchemePage};
 use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
-    Address, Content, Error, Grammar, Principal, ReadOutput, ReadSet, Resolver, Result, Route, Scheme,
-    ScopeRequirement, TenantId, Tool, canonical, cursor,
+    Address, Content, Error, Grammar, Principal, ReadOutput, ReadSet, Resolver, Result, Route, RouteDef,
+    RouteTable, Scheme, ScopeRequirement, TenantId, Tool, canonical, cursor,
 };
 use quad_store::{Sql as _, Store};
 use serde_json::{Map, Value};
 
 pub use link::{COMPONENT, LinkId};
 
-use crate::{limits, parse_route_spec};
+use crate::limits;
 use link::{Direction, LinkEnd};
 use visibility::{LinkVisibility, PageLimits, VisiblePage};
 
@@ -45,8 +45,32 @@ const CITING_TEMPLATE: &str = "link://citing{?uri,cursor}";
 
 const FROM_TEMPLATE: &str = "link://from{?uri}";
 
-const INSTRUCTIONS: &str = "link:// stores links between addresses of all schemes: create one with the tool link (from, to, \
-    relation, note); link://citing?uri=… shows what cites an address, link://from?uri=… what it cites.";
+/// The routes. A route names the direction in which the links of an address are listed.
+const ROUTES: RouteTable<Direction> = RouteTable {
+    rows: &[
+        RouteDef::json(
+            Direction::To,
+            CITING_TEMPLATE,
+            "Citing links",
+            "The links that end at an address, newest first, as far as you can read where they start. A page may be \
+             empty and still name the next.",
+            ScopeRequirement::NONE,
+        )
+        .title("What cites an address"),
+        RouteDef::json(
+            Direction::From,
+            FROM_TEMPLATE,
+            "Links from an address",
+            "The links that start at an address, newest first, as far as you can read where they end.",
+            ScopeRequirement::NONE,
+        )
+        .title("What an address cites"),
+    ],
+    grammars: &[("uri", Grammar::Text), ("cursor", Grammar::Text)],
+};
+
+const INSTRUCTIONS: &str = "link:// stores links between addresses of all schemes: create one with the tool link \
+    (from, to, relation, note); link://citing?uri=… shows what cites an address, link://from?uri=… what it cites.";
 
 /// The provider of `link://`.
 pub struct Links {
@@ -214,39 +238,12 @@ impl Scheme for Links {
     }
 
     fn routes(&self) -> Result<Vec<Route>> {
-        let route = |spec, name, title, description| Route {
-            spec,
-            name,
-            title,
-            description,
-            mime_type: Some("application/json"),
-            required_scope: ScopeRequirement::NONE,
-            advertised: true,
-        };
-        let citing = parse_route_spec(CITING_TEMPLATE).map(|spec| {
-            let spec = spec.with_grammar("uri", Grammar::Text).with_grammar("cursor", Grammar::Text);
-            route(
-                spec,
-                "Citing links",
-                "What cites an address",
-                "The links that end at an address, newest first, as far as you can read where they start; a page may be empty and still name the next.",
-            )
-        });
-        let from = parse_route_spec(FROM_TEMPLATE).map(|spec| {
-            let spec = spec.with_grammar("uri", Grammar::Text);
-            route(
-                spec,
-                "Links from an address",
-                "What an address cites",
-                "The links that start at an address, newest first, as far as you can read where they end.",
-            )
-        });
-        Ok(citing.into_iter().chain(from).collect())
+        ROUTES.routes()
     }
 
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
+        let direction = ROUTES.resource(route)?;
         let (end, read_set) = self.requested_end(caller, address).await?;
-        let direction = if route == 0 { Direction::To } else { Direction::From };
         let cursor_scope = cursor_scope(&caller.tenant, &end);
         let before = match address.variable("cursor") {
             None => None,

@@ -10,7 +10,7 @@ use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::tool::NoProgress;
 use quad_core::{
     Address, Content, Error, Grammar, Kind, Principal, PrincipalKind, ReadOutput, ReadSet, Resolver, Result,
-    Route, Scheme, ScopeRequirement, ScopeSet, TenantId,
+    Route, RouteSpec, Scheme, ScopeRequirement, ScopeSet, TenantId,
 };
 use quad_store::audit::block;
 use quad_store::testing::{TestStore, stores};
@@ -18,7 +18,6 @@ use quad_store::{Sql as _, Store};
 use serde_json::{Value, json};
 
 use super::{COMPONENT, Links, PageLimits};
-use crate::parse_route_spec;
 
 /// Existing resources by tenant. `toy://a/…` and `toy://b/…` need a scope each, `toy://own/{subject}/…` is for one
 /// subject, and `toy://text` exists for all callers.
@@ -58,7 +57,7 @@ impl Scheme for ToyScheme {
 
     fn routes(&self) -> Result<Vec<Route>> {
         let route = |(template, need)| {
-            let spec = parse_route_spec(template).unwrap();
+            let spec = RouteSpec::parse(template).unwrap();
             let spec = if template.contains("{?q}") { spec.with_grammar("q", Grammar::Text) } else { spec };
             Route {
                 spec,
@@ -195,7 +194,9 @@ fn operation() -> impl Strategy<Value = Operation> {
     let link = (0..CALLERS.len(), 0..RESOURCES.len(), 0..RESOURCES.len(), 0..RELATIONS.len());
     prop_oneof![
         // Mostly between few resources, so that lists become longer than a page.
-        8 => link.clone().prop_map(|(by, from, to, relation)| Operation::Link { by: by / 2, from, to: to % 4, relation }),
+        8 => link.clone().prop_map(|(by, from, to, relation)| {
+            Operation::Link { by: by / 2, from, to: to % 4, relation }
+        }),
         4 => link.clone().prop_map(|(by, from, to, relation)| Operation::Link { by, from, to, relation }),
         2 => link.prop_map(|(by, from, to, relation)| Operation::Unlink { by, from, to, relation }),
         1 => (0..RESOURCES.len()).prop_map(Operation::DeleteResource),

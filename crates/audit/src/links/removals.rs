@@ -47,7 +47,8 @@ pub(crate) fn list(sql: &mut dyn Sql, end: &LinkEnd, direction: Direction) -> Re
     };
     let rows = sql.query(
         &format!(
-            "SELECT mark, {other_column} FROM link_gone WHERE tenant_id = $1 AND {column} = $2 ORDER BY mark DESC LIMIT $3"
+            "SELECT mark, {other_column} FROM link_gone WHERE tenant_id = $1 AND {column} = $2 \
+             ORDER BY mark DESC LIMIT $3"
         ),
         params![sql.tenant().as_str(), end.key.as_str(), limits::REMOVALS_SCANNED_MAX as i64 + 1],
     )?;

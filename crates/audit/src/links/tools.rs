@@ -31,15 +31,19 @@ pub(crate) fn all() -> Vec<Tool> {
         core(Tool::new(
             "link",
             "Link two addresses",
-            "Links one address to another, across schemes: a memory to the table row that supports it, a plan to a decision. You must be \
-             able to read both. Repeating a link changes at most its note.",
+            "Links one address to another, across schemes: a memory to the table row that supports it, a plan to a \
+             decision. You must be able to read both. Repeating a link changes at most its note.",
             json!({
                 "type": "object",
                 "properties": {
                     "from": address("The address that cites"),
                     "to": address("The address that is cited"),
                     "relation": relation.clone(),
-                    "note": {"type": "string", "maxLength": limits::NOTE_CHARS_MAX, "description": "The reason, in one sentence; an empty text removes it"},
+                    "note": {
+                        "type": "string",
+                        "maxLength": limits::NOTE_CHARS_MAX,
+                        "description": "The reason, in one sentence; an empty text removes it",
+                    },
                 },
                 "required": ["from", "to"],
                 "additionalProperties": false,
