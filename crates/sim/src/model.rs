@@ -488,7 +488,10 @@ mod tests {
             table.rows.insert(number, row);
         }
         data.tables.insert(0, table);
-        let item = |row: usize, revision: usize, mark: &str| json!({"id": format!("rec_{row}"), "key": format!("row {row}"), "revision": revision, "mark": mark});
+        let item = |row: usize, revision: usize, mark: &str| {
+            let (id, key) = (format!("rec_{row}"), format!("row {row}"));
+            json!({"id": id, "key": key, "revision": revision, "mark": mark})
+        };
         let page = |items: Vec<Value>| json!({"pagination": {"total": items.len()}, "items": items});
         let min_revisions = data.min_revisions();
         let mut check = |items: Vec<Value>| data.check_rows(&min_revisions, 0, &page(items));
