@@ -50,7 +50,8 @@ impl ReadReceipt {
         };
         let Some(receipt) = parsed() else {
             return Err(Error::bad_input("The file contains no receipt").hint(format!(
-                "Save the reply of a read, or the value of its _meta.\"{RECEIPT_META_KEY}\": contentHash, version, sequence, event"
+                "Save the reply of a read, or the value of its _meta.\"{RECEIPT_META_KEY}\": contentHash, version, \
+                 sequence, event"
             )));
         };
         Ok(ReadReceipt { computed_hash: contents_hash(&result["contents"])?, ..receipt })
