@@ -338,8 +338,8 @@ mod tests {
             let scopes = ["table:read", "table:data:*", "project:create", "table:*"];
             // Concurrently: a union that is computed from an old row would lose a scope.
             let minting = scopes.map(|scope| {
-                let (gate, request) = (test.auth.clone(), test.mint_request("a", scope));
-                tokio::spawn(async move { gate.mint(request, &KNOWN_SCOPES).await })
+                let (auth, request) = (test.auth.clone(), test.mint_request("a", scope));
+                tokio::spawn(async move { auth.mint(request, &KNOWN_SCOPES).await })
             });
             for minted in minting {
                 minted.await.unwrap().unwrap();
@@ -404,8 +404,8 @@ mod tests {
                 assert_eq!(error.kind(), Kind::NotFound, "{unknown_id}");
                 assert!(error.hint_text().unwrap().contains("quad token list"));
             }
-            let elsewhere = test.auth.revoke(&TenantId::system(), &id, "operator").await.unwrap_err();
-            assert_eq!(elsewhere.kind(), Kind::NotFound);
+            let other_tenant = test.auth.revoke(&TenantId::system(), &id, "operator").await.unwrap_err();
+            assert_eq!(other_tenant.kind(), Kind::NotFound);
         }
     }
 }
