@@ -258,7 +258,7 @@ mod tests {
                 due.contains(fixture.tenant())
             };
             let (long_ago, now) = (Timestamp(0), || Timestamp::now().plus_ms(1));
-            assert!(due(1_000, long_ago).await, "never had one");
+            assert!(due(1_000, long_ago).await, "no checkpoint yet");
             let mut logged = HashSet::new();
             assert_eq!(fixture.checkpoint_signer.sign_due(&mut logged).await.unwrap(), 1);
             assert!(!due(1, now()).await, "nothing is new");

@@ -228,7 +228,10 @@ mod tests {
             let events = read_all_pages(&resolver, &auditor, "").await;
             let sequences: Vec<i64> =
                 events.iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
-            assert!(sequences.iter().copied().eq((1..=before).rev()), "the walk's own reads are not in it");
+            assert!(
+                sequences.iter().copied().eq((1..=before).rev()),
+                "the events of these reads are not included"
+            );
             // Each page was itself an audited read.
             assert_eq!(fixture.last_sequence().await, before + 4);
             let again = read(&resolver, &auditor, "audit://events").await.unwrap();

@@ -10,7 +10,7 @@ use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::tool::NoProgress;
 use quad_core::{
     Address, Content, Error, Grammar, Kind, Principal, PrincipalKind, ReadOutput, ReadSet, Resolver, Result,
-    Route, RouteSpec, Scheme, ScopeRequirement, ScopeSet, TenantId,
+    Route, RouteDef, RouteTable, Scheme, ScopeRequirement, ScopeSet, TenantId,
 };
 use quad_store::audit::block;
 use quad_store::testing::{TestStore, stores};
@@ -34,12 +34,22 @@ impl ToyScheme {
     }
 }
 
-const ROUTES: [(&str, ScopeRequirement); 4] = [
-    ("toy://a/{id}", ScopeRequirement(&["a:read"])),
-    ("toy://b/{id}", ScopeRequirement(&["b:read"])),
-    ("toy://own/{subject}/{id}", ScopeRequirement::NONE),
-    ("toy://text{?q}", ScopeRequirement::NONE),
-];
+/// The routes of the toy scheme. The last one names `toy://text`, which always exists.
+const ROUTES: RouteTable<ToyResource> = RouteTable {
+    rows: &[
+        RouteDef::json(ToyResource::Stored, "toy://a/{id}", "a", "", ScopeRequirement(&["a:read"])),
+        RouteDef::json(ToyResource::Stored, "toy://b/{id}", "b", "", ScopeRequirement(&["b:read"])),
+        RouteDef::json(ToyResource::Stored, "toy://own/{subject}/{id}", "own", "", ScopeRequirement::NONE),
+        RouteDef::json(ToyResource::Text, "toy://text{?q}", "text", "", ScopeRequirement::NONE),
+    ],
+    grammars: &[("q", Grammar::Text)],
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ToyResource {
+    Stored,
+    Text,
+}
 
 #[async_trait::async_trait]
 impl Scheme for ToyScheme {
@@ -56,26 +66,14 @@ impl Scheme for ToyScheme {
     }
 
     fn routes(&self) -> Result<Vec<Route>> {
-        let route = |(template, need)| {
-            let spec = RouteSpec::parse(template).unwrap();
-            let spec = if template.contains("{?q}") { spec.with_grammar("q", Grammar::Text) } else { spec };
-            Route {
-                spec,
-                name: "",
-                title: "",
-                description: "",
-                mime_type: None,
-                required_scope: need,
-                advertised: true,
-            }
-        };
-        Ok(ROUTES.into_iter().map(route).collect())
+        ROUTES.routes()
     }
 
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
         let is_own = address.variable("subject").is_none_or(|subject| *subject == *caller.subject);
         let resource = (caller.tenant.clone(), address.canonical().to_owned());
-        let exists = route == 3 || self.0.lock().unwrap().contains(&resource);
+        let exists =
+            ROUTES.resource(route)? == ToyResource::Text || self.0.lock().unwrap().contains(&resource);
 
         if !exists || !is_own {
             return Err(Error::not_found(address.requested()));

@@ -362,7 +362,7 @@ async fn subscriber_is_notified_only_of_visible_links() {
         assert_eq!(linked.1, empty.1, "other subscribers are not");
         fixture.call(&maker, "unlink", hidden_link).await.unwrap();
         let unlinked = visible_hashes().await;
-        assert!(unlinked.0 != linked.0 && unlinked.0 != empty.0, "it never shows again what it showed");
+        assert!(unlinked.0 != linked.0 && unlinked.0 != empty.0, "its hash differs from both earlier ones");
         assert_eq!(unlinked.1, empty.1);
         let visible_link = json!({"from": "toy://b/3", "to": "toy://b/2"});
         fixture.call(&maker, "link", visible_link.clone()).await.unwrap();

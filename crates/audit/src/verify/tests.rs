@@ -97,28 +97,28 @@ proptest! {
     fn dropped_repeated_or_swapped_event_is_detected(
         events in 2usize..40,
         every in 1usize..9,
-        a in any::<prop::sample::Index>(),
-        b in any::<prop::sample::Index>(),
+        first in any::<prop::sample::Index>(),
+        second in any::<prop::sample::Index>(),
     ) {
         let text = TestExport::new(events, every, &TestKey::new(1)).text();
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         let event_lines: Vec<usize> =
-            (0..lines.len()).filter(|place| event_sequence(lines[*place].trim_end()).is_some()).collect();
-        let (a, b) = (a.index(events), b.index(events));
+            (0..lines.len()).filter(|index| event_sequence(lines[*index].trim_end()).is_some()).collect();
+        let (first, second) = (first.index(events), second.index(events));
         let sequence = |index: usize| Some(index as u64 + 1);
 
         let mut dropped = lines.clone();
-        dropped.remove(event_lines[a]);
-        prop_assert_eq!(broken_event(dropped.concat().as_bytes()), sequence(a));
+        dropped.remove(event_lines[first]);
+        prop_assert_eq!(broken_event(dropped.concat().as_bytes()), sequence(first));
 
         let mut repeated = lines.clone();
-        repeated.insert(event_lines[a], lines[event_lines[a]]);
-        prop_assert_eq!(broken_event(repeated.concat().as_bytes()), sequence(a + 1));
+        repeated.insert(event_lines[first], lines[event_lines[first]]);
+        prop_assert_eq!(broken_event(repeated.concat().as_bytes()), sequence(first + 1));
 
-        if a != b {
+        if first != second {
             let mut swapped = lines.clone();
-            swapped.swap(event_lines[a], event_lines[b]);
-            prop_assert_eq!(broken_event(swapped.concat().as_bytes()), sequence(a.min(b)));
+            swapped.swap(event_lines[first], event_lines[second]);
+            prop_assert_eq!(broken_event(swapped.concat().as_bytes()), sequence(first.min(second)));
         }
     }
 
