@@ -35,7 +35,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.step {
             Some(step) => writeln!(f, "step      {step}")?,
-            None => writeln!(f, "step      none in particular")?,
+            None => writeln!(f, "step      none")?,
         }
         writeln!(f, "expected  {}", self.expected)?;
         write!(f, "seen      {}", self.observed)

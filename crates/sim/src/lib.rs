@@ -83,7 +83,7 @@ pub fn run(seed: u64, options: Options<'_>) -> Result<Summary, Box<FailedRun>> {
         Box::new(FailedRun { seed, failure, command, artifacts })
     };
     let sandbox = Sandbox::create(quad, backend, server_url, seed)
-        .map_err(|failure| failed_run(failure, "nothing was begun".to_owned()))?;
+        .map_err(|failure| failed_run(failure, "none: the run did not start".to_owned()))?;
     match driver::run(&sandbox, &plan, verbose) {
         Ok(summary) => {
             sandbox.clean_up().map_err(|failure| failed_run(failure, "the database".to_owned()))?;

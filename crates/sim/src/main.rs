@@ -66,8 +66,8 @@ fn main() -> ExitCode {
         let started_at = Instant::now();
         match quad_sim::run(seed, options) {
             Ok(summary) => println!(
-                "  held: {} calls answered and {} not, {} kills, {} notifications followed, {} events checked, \
-                 {} steps passed over, {:.1} s",
+                "  held: {} calls answered and {} not, {} kills, {} notifications checked, {} events checked, \
+                 {} steps skipped, {:.1} s",
                 summary.answered,
                 summary.unanswered,
                 summary.kills,

@@ -122,7 +122,7 @@ pub enum ReadPath {
     /// A tool call.
     Tool,
     /// `GET /v1/resources`.
-    Plain,
+    Http,
 }
 
 /// What a step does.
@@ -258,7 +258,7 @@ impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "round:")?;
         for (tenant, (node, era)) in self.subscriptions.iter().enumerate() {
-            write!(f, " t{tenant} listens at node {node} ({era})")?;
+            write!(f, " t{tenant} subscribes at node {node} ({era})")?;
         }
         writeln!(f, "; {}", self.fault)?;
         self.steps.iter().try_for_each(|step| writeln!(f, "  {step}"))
@@ -275,16 +275,16 @@ impl fmt::Display for Step {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::None => write!(f, "nothing goes wrong"),
+            Fault::None => write!(f, "no fault"),
             Fault::Kill { node, after_us } => write!(f, "node {node} is killed after {after_us} µs"),
             Fault::KillOnNotification { node } => {
-                write!(f, "node {node} is killed once it has told of a change")
+                write!(f, "node {node} is killed when it sends a notification")
             }
             Fault::Pause { node, after_us, for_ms } => {
-                write!(f, "node {node} stands still after {after_us} µs for {for_ms} ms")
+                write!(f, "node {node} is paused after {after_us} µs for {for_ms} ms")
             }
             Fault::HoldLock { tenant, for_ms } => {
-                write!(f, "commits of t{tenant} are held up for {for_ms} ms")
+                write!(f, "the commit lock of t{tenant} is held for {for_ms} ms")
             }
             Fault::DropConnections { after_us } => {
                 write!(f, "the database drops every connection after {after_us} µs")
@@ -332,10 +332,10 @@ impl fmt::Display for Action {
                 write!(f, "watch the rows of table {table}, update row {row} at node {writer_node}, read")
             }
             Action::CrossTenantAccess { tenant, table, row } => {
-                write!(f, "reach for row {row} of table {table} of t{tenant}")
+                write!(f, "access row {row} of table {table} of t{tenant}")
             }
-            Action::Revoke => write!(f, "lose its token, try it, get another"),
-            Action::Quarantine => write!(f, "be kept out, try it, be let in again"),
+            Action::Revoke => write!(f, "revoke its token, try it, mint another"),
+            Action::Quarantine => write!(f, "be quarantined, try its token, be restored"),
         }
     }
 }

@@ -251,7 +251,7 @@ impl Planner {
         let number = table.number;
         match kind {
             ActionKind::ReadRows => {
-                let paths = [ReadPath::Resource, ReadPath::Resource, ReadPath::Tool, ReadPath::Plain];
+                let paths = [ReadPath::Resource, ReadPath::Resource, ReadPath::Tool, ReadPath::Http];
                 return Some(Action::ReadRows(number, paths[self.random.index(paths.len())]));
             }
             ActionKind::ReadTable => return Some(Action::ReadTable(number)),
@@ -378,9 +378,9 @@ mod tests {
         let text: String = (0..5).map(|seed| plan(seed, 400, Backend::Postgres).to_string()).collect();
         for phrase in [
             "killed",
-            "once it has told",
-            "stands still",
-            "held up",
+            "when it sends a notification",
+            "is paused",
+            "commit lock",
             "drops every connection",
             "create table",
             "update table",
@@ -391,7 +391,7 @@ mod tests {
             "delete row",
             "(Resource)",
             "(Tool)",
-            "(Plain)",
+            "(Http)",
             "read row ",
             "read the tables",
             "read table",
@@ -399,9 +399,9 @@ mod tests {
             "read the context",
             "list the resources",
             "watch",
-            "reach for",
-            "lose its token",
-            "be kept out",
+            "access row",
+            "revoke its token",
+            "be quarantined",
             "clerk",
             "legacy",
             "modern",

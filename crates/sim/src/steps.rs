@@ -203,7 +203,7 @@ impl RoundContext<'_> {
                 let page = result_of(&outcome).and_then(content_json);
                 (outcome, page)
             }
-            ReadPath::Plain => {
+            ReadPath::Http => {
                 let outcome = self.read_http(caller, step.node, &rows_uri(&id))?;
                 let page = result_of(&outcome).and_then(content_json);
                 (outcome, page)
