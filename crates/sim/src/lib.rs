@@ -24,6 +24,7 @@ pub mod node;
 pub mod plan;
 pub mod planner;
 pub mod random;
+mod reply_check;
 pub mod round;
 pub mod sandbox;
 pub mod state;

@@ -100,12 +100,6 @@ impl Listener {
     pub fn messages(&self) -> Vec<String> {
         self.buffer.received.lock().unwrap_or_else(PoisonError::into_inner).messages.clone()
     }
-
-    /// The number of updates of any URI after `since`.
-    pub fn updates_since(&self, since: Instant) -> usize {
-        let received = self.buffer.received.lock().unwrap_or_else(PoisonError::into_inner);
-        received.updates.iter().filter(|(at, _)| *at >= since).count()
-    }
 }
 
 impl Drop for Listener {

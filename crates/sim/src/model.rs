@@ -94,11 +94,6 @@ impl Object {
         }
     }
 
-    /// Whether the object certainly exists.
-    pub fn is_present(&self) -> bool {
-        self.possible_states(self.min_revision).all(|present| present)
-    }
-
     /// The states that a read may observe that started when the minimum was `min_revision` and ends now.
     fn possible_states(&self, min_revision: usize) -> impl Iterator<Item = bool> + '_ {
         let candidates = self.revisions.iter().enumerate().skip(min_revision);
@@ -472,7 +467,7 @@ mod tests {
         assert!(row.has_unknown_write());
         row.resolve_unknown();
         assert!(row.check(created, Observation::Present(unanswered)).is_err());
-        assert!(row.is_present());
+        assert_eq!(row.possible_presence(row.min_revision()), (true, false));
     }
 
     #[test]

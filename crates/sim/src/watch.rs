@@ -76,7 +76,7 @@ impl RoundContext<'_> {
         });
         let (write_outcome, wait_result) = (write_result?, wait_result?);
         self.check_messages(step.tenant, &listener, &uri)?;
-        let may_be_closed = self.is_killed(step.node) || self.credential_may_differ(watcher, &snapshot);
+        let may_be_closed = self.is_killed(step.node) || self.credential_may_differ(&snapshot);
         match (wait_result, &write_outcome) {
             (WaitResult::Received, Outcome::Rejected(_) | Outcome::Unauthorized)
                 if step.era == Era::Modern =>
