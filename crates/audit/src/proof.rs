@@ -124,7 +124,7 @@ pub fn verify(document: &Value, trusted: Option<&TrustedCheckpoints>) -> Result<
         return Err(chain_error::document("The proof is for another sequence"));
     }
     let trusted_checkpoint =
-        trusted.and_then(|pins| pins.of_tenant(&statement.tenant).remove(&statement.size));
+        trusted.and_then(|trusted| trusted.of_tenant(&statement.tenant).remove(&statement.size));
     if trusted_checkpoint.is_some_and(|pinned| pinned.statement.root != statement.root) {
         return Err(chain_error::document("A trusted checkpoint has another root: the chain was rewritten"));
     }

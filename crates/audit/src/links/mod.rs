@@ -113,7 +113,7 @@ impl Links {
         Ok((canonical_end(&resolver, &target)?, read_set))
     }
 
-    /// The links of an address in one direction that the caller can see. `basis` is the read set so far.
+    /// The links of an address in one direction that the caller can see. `read_set` has the dependencies so far.
     async fn list_visible(
         &self,
         caller: &Principal,
