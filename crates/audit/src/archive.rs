@@ -1,8 +1,8 @@
-//! Moving the older part of a chain into a file.
+//! Archives: moving the oldest part of a chain into a file.
 //!
-//! The file is written first, read back and checked; then one transaction moves the beginning of the stored chain and
-//! records that it did, in the chain itself; then the blocks leave, some at a time. What remains begins with a signed anchor, so it can
-//! be checked alone, and together with the archive.
+//! The file is written first, then read back and verified. Then one transaction advances the start of the stored
+//! chain and records that in the chain itself. After that the blocks are deleted in batches. The remaining chain
+//! begins with a signed anchor, so it can be verified alone or together with the archive.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
@@ -21,8 +21,8 @@ use crate::export::{ExportSummary, ExportWriter, load_chain_range};
 use crate::export_format::{FileKind, Header};
 use crate::verify::Verifier;
 
-/// Moves the whole blocks before `before` into a new file. `None` if there are none. `progress` hears how many events are
-/// done, of how many.
+/// Moves the whole blocks before `before` into a new file. `None` if there are none. `progress` gets the number of
+/// finished events and their total.
 pub async fn archive(
     checkpoint_signer: &CheckpointSigner,
     tenant: &TenantId,
@@ -32,10 +32,10 @@ pub async fn archive(
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Option<ExportSummary>> {
     let store = checkpoint_signer.store();
-    // What leaves must be covered by a checkpoint that stays.
+    // A checkpoint that stays must cover the events that are archived.
     let latest_size =
         checkpoint_signer.checkpoint(tenant).await?.map_or(0, |latest| latest.statement.size as i64);
-    // An earlier archive may have been interrupted.
+    // Completes an earlier archive that was interrupted.
     prune_archived_blocks(checkpoint_signer, tenant).await?;
     let range = load_chain_range(store, tenant).await?;
     let cut =
@@ -45,8 +45,8 @@ pub async fn archive(
     }
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to_file);
     let file = file.map_err(|error| {
-        let hint = format!("Choose a file that does not exist in a folder that does: {error}");
-        Error::bad_input(format!("{} cannot be made", to_file.display())).hint(hint)
+        let hint = format!("Choose a new file in an existing folder: {error}");
+        Error::bad_input(format!("{} cannot be created", to_file.display())).hint(hint)
     })?;
     let header =
         Header { kind: FileKind::Archive, tenant: tenant.as_str().to_owned(), anchor: range.anchor.clone() };
@@ -71,7 +71,8 @@ pub async fn archive(
     Ok(Some(exported))
 }
 
-/// Reads the file back; nothing leaves the database that does not stand in it, whole. Returns where the rest begins.
+/// Reads the file back and verifies it; only events that it contains are deleted from the database. Returns the
+/// anchor of the remaining chain.
 async fn verify_archive(
     checkpoint_signer: &CheckpointSigner,
     tenant: &TenantId,
@@ -83,7 +84,8 @@ async fn verify_archive(
     let frontier = verifier.frontier()?;
     let report = verifier.finish()?;
     let event_hash = report.last_hash.filter(|_| report.last_sequence as i64 == cut);
-    let event_hash = event_hash.ok_or_else(|| Error::internal("the archive does not end where it should"))?;
+    let event_hash =
+        event_hash.ok_or_else(|| Error::internal("the archive ends at another event than planned"))?;
     let previous =
         checkpoint_signer.store().read(tenant, move |sql| checkpoint::latest_within(sql, cut)).await?;
     let previous = previous.map(|row| Checkpoint::from_db(&row.body)).transpose()?;
@@ -115,16 +117,18 @@ async fn advance_archive_start(
         .output("file_sha256", exported.file_sha256.to_string());
     let advance = move |tx: &mut Tx<'_>| match rows::advance(tx, from, &anchor)? {
         true => Ok(()),
-        false => {
-            Err(Error::new(Kind::Conflict, "CONFLICT", "Somebody else archived this chain at the same time")
-                .hint("Their file holds the events; this one is a copy and can go"))
-        }
+        false => Err(Error::new(
+            Kind::Conflict,
+            "CONFLICT",
+            "Another process archived this chain at the same time",
+        )
+        .hint("Delete this file: the archive of the other process contains the events")),
     };
     checkpoint_signer.store().write(&WriteContext::from(tenant), event, advance).await?;
     Ok(())
 }
 
-/// Takes out what lies before the beginning of the stored chain.
+/// Deletes the events before the start of the stored chain.
 async fn prune_archived_blocks(checkpoint_signer: &CheckpointSigner, tenant: &TenantId) -> Result<()> {
     while checkpoint_signer.store().write_unaudited(tenant, rows::prune).await? > 0 {}
     Ok(())
@@ -138,7 +142,7 @@ mod tests {
     use crate::verify::Report;
     use crate::{TrustedCheckpoints, proof};
 
-    /// Moves the times of everything so far into the past.
+    /// Moves the times of all blocks into the past.
     async fn age_blocks(fixture: &ChainFixture) {
         let age = "UPDATE audit_block SET created_at = created_at - $2 WHERE tenant_id = $1";
         fixture.tamper(age, vec![3_600_000.into()]).await;
@@ -202,7 +206,7 @@ mod tests {
             let stored =
                 verify_stored(fixture.store(), fixture.tenant(), trusted(), |_, _| {}).await.unwrap();
             assert_eq!(span(stored), (second_cut + 1, end));
-            // What was moved is gone, and its going stands in the chain.
+            // The archived events are deleted, and the archiving is recorded in the chain.
             assert_eq!(fixture.record(first_cut as i64).await, None);
             let archived_hash = format!("\"file_sha256\":\"{}\"", archived.file_sha256);
             assert!(
@@ -219,7 +223,7 @@ mod tests {
             fixture.write(260).await;
             archive_old(&fixture, "old").await.unwrap().unwrap();
             fixture.checkpoint_signer.checkpoint(fixture.tenant()).await.unwrap();
-            // Its first event lies in the same tile as the last ones that have gone.
+            // The first remaining event is in the same tile as the last archived ones.
             let first = load_chain_range(fixture.store(), fixture.tenant()).await.unwrap().after + 1;
             for sequence in [first, first + 1, 511, 512, 513, fixture.last_sequence().await] {
                 let record = fixture.record(sequence).await.unwrap();
@@ -250,7 +254,7 @@ mod tests {
                     .await
                     .unwrap()
             };
-            // Killed after the beginning was moved, before the blocks left.
+            // Simulates a process that is killed after the start was advanced and before the blocks are deleted.
             let path = fixture.folder.path().join("first");
             let mut file = File::create(&path).unwrap();
             let header = Header {
@@ -277,10 +281,10 @@ mod tests {
             )
             .await
             .unwrap();
-            assert_eq!(fixture.record(cut).await, None, "nobody sees what is left of it");
+            assert_eq!(fixture.record(cut).await, None, "the rest is not visible");
             let stored = verify_stored(fixture.store(), tenant, None, |_, _| {}).await.unwrap();
             assert_eq!(stored.first_sequence as i64, cut + 1);
-            // Whoever raced with it loses.
+            // A concurrent archive of the same events fails.
             let raced = advance_archive_start(
                 &fixture.checkpoint_signer,
                 tenant,

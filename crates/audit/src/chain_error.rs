@@ -1,11 +1,11 @@
-//! What is wrong with a chain, as an error that names the first broken event.
+//! Errors of a damaged chain. They name the first broken event.
 
 use quad_core::{Error, Kind};
 
-/// The code of everything that does not hold together.
+/// The code of every failed verification.
 pub const AUDIT_BROKEN: &str = "AUDIT_BROKEN";
 
-/// An event is changed, missing or out of place.
+/// An event is changed, missing or out of order.
 pub(crate) fn event(sequence: u64, id: Option<&str>, reason: &str) -> Error {
     let name = id.map_or_else(|| format!("Event {sequence}"), |id| format!("Event {sequence} ({id})"));
     let error = Error::new(Kind::Conflict, AUDIT_BROKEN, format!("{name} {reason}"))
@@ -16,23 +16,23 @@ pub(crate) fn event(sequence: u64, id: Option<&str>, reason: &str) -> Error {
     }
 }
 
-/// A checkpoint does not fit.
+/// A checkpoint is invalid or does not match the events.
 pub(crate) fn checkpoint(size: u64, reason: &str) -> Error {
     Error::new(Kind::Conflict, AUDIT_BROKEN, format!("The checkpoint over {size} events {reason}"))
         .with_detail("checkpoint", size)
 }
 
-/// A file is damaged outside its events.
+/// A file is damaged outside of its events.
 pub(crate) fn file(line: u64, reason: &str) -> Error {
     Error::new(Kind::Conflict, AUDIT_BROKEN, format!("Line {line} {reason}")).with_detail("line", line)
 }
 
-/// A document that holds together no more.
+/// A proof or receipt is invalid.
 pub(crate) fn document(reason: &str) -> Error {
     Error::new(Kind::Conflict, AUDIT_BROKEN, reason)
 }
 
-/// What the database holds about the chain cannot be so.
+/// The stored chain is inconsistent.
 pub(crate) fn stored_chain(reason: &str) -> Error {
     Error::new(Kind::Internal, AUDIT_BROKEN, "The stored audit chain is damaged")
         .hint("`quad audit verify` names the first broken event")

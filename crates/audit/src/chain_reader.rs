@@ -1,4 +1,4 @@
-//! The stored chain from front to back, event by event, with the checkpoints where they belong.
+//! Reads the stored chain in order: the events, with the checkpoints at their positions.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use crate::checkpoint::Checkpoint;
 use crate::hash::Hash;
 use crate::limits;
 
-/// One event of a chain, and the hash that the event after it says it has.
+/// An event of a chain, with the hash that the following event claims for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChainEntry {
     pub(crate) sequence: u64,
@@ -19,14 +19,14 @@ pub(crate) struct ChainEntry {
     pub(crate) record: String,
 }
 
-/// What the stream gives.
+/// An item of the chain.
 pub(crate) enum ChainItem {
     Event(ChainEntry),
     Checkpoint(Checkpoint),
 }
 
-/// Hands the events after place `from` up to place `to`, and the checkpoints among them, to `sink`. What is missing is left
-/// out; finding that is the sink's business.
+/// Sends the events after sequence `from` up to `to`, with the checkpoints among them, to `sink`. Missing events are
+/// skipped; detecting them is the task of the sink.
 pub(crate) async fn read_chain(
     store: &Store,
     tenant: &TenantId,
@@ -43,14 +43,14 @@ pub(crate) async fn read_chain(
         };
         let blocks = store.read(tenant, page).await?;
         let Some(last) = blocks.last() else { break };
-        // A block that says it has no events would otherwise be read for ever.
+        // A block without events would otherwise be read again without end.
         last_read = last.last_sequence().max(last.first_sequence);
         for (sequence, record) in
             blocks.iter().flat_map(Block::records).filter(|(sequence, _)| *sequence <= to)
         {
             if let Some((previous_sequence, previous_record)) = pending.replace((sequence, record.to_owned()))
             {
-                // Across a gap the next event says nothing about this one.
+                // After a gap the next event makes no claim about this one.
                 let claimed_hash = block::previous_hash(record).filter(|_| sequence == previous_sequence + 1);
                 let claimed_hash = claimed_hash.map(Cow::into_owned);
                 emit_event(previous_sequence, previous_record, claimed_hash, &mut sink)?;
@@ -77,7 +77,7 @@ fn emit_event(
     claimed_hash: Option<String>,
     sink: &mut impl FnMut(ChainItem) -> Result<()>,
 ) -> Result<()> {
-    // Where nobody says what the hash should be, it is what it is.
+    // Without a claim the computed hash is used.
     let claimed_hash =
         claimed_hash.and_then(|hash| Hash::parse(&hash)).unwrap_or_else(|| Hash::compute(record.as_bytes()));
     sink(ChainItem::Event(ChainEntry {
@@ -87,7 +87,7 @@ fn emit_event(
     }))
 }
 
-/// The checkpoints that come next, read a page at a time.
+/// The next checkpoints, read in pages.
 struct CheckpointQueue {
     after: i64,
     to: i64,
@@ -96,7 +96,7 @@ struct CheckpointQueue {
 }
 
 impl CheckpointQueue {
-    /// Hands out those of a size up to `place`.
+    /// Emits the checkpoints of size `place` or less.
     async fn emit_up_to(
         &mut self,
         store: &Store,

@@ -1,8 +1,8 @@
-//! A checkpoint: a signed statement that a tenant's chain had so many events and that root.
+//! A checkpoint: a signed statement of a tenant's chain: its number of events and its Merkle root.
 //!
-//! It is one line of canonical JSON. Signed is that line without `kid`, `public_key` and `signature`, behind a line that
-//! says what is signed, so that the signature of a token can never pass as one of these. Each names the hash of the one
-//! before it, signature and all.
+//! It is one line of canonical JSON. The signature covers that line without `kid`, `public_key` and `signature`,
+//! after a prefix line that names the purpose, so that the signature of a token can never be accepted as one of a
+//! checkpoint. Each checkpoint contains the hash of the previous one, including its signature.
 
 use quad_core::{Result, Timestamp, canonical};
 use serde_json::{Value, json};
@@ -11,32 +11,32 @@ use crate::chain_error;
 use crate::hash::{Hash, decode_hex};
 use crate::signer::{SignatureWithKey, Signer, is_valid_signature, kid};
 
-/// What stands before the signed text.
+/// Precedes the signed text.
 const SIGNATURE_PREFIX: &str = "quadrivium audit checkpoint 1\n";
 
-/// What a checkpoint says.
+/// The contents of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// Whose chain.
+    /// The tenant of the chain.
     pub tenant: String,
-    /// How many events.
+    /// The number of events.
     pub size: u64,
-    /// The root of the tree over their hashes.
+    /// The Merkle root over the hashes of the events.
     pub root: Hash,
-    /// The hash of the last of them.
+    /// The hash of the last event.
     pub event_hash: Hash,
-    /// The hash of the checkpoint before.
+    /// The hash of the previous checkpoint.
     pub previous: Option<Hash>,
     /// When it was made.
     pub time: Timestamp,
 }
 
-/// A statement and its signature.
+/// A statement with its signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// What it says.
+    /// The contents.
     pub statement: Statement,
-    /// Who says so.
+    /// The signature and its key.
     pub signature: SignatureWithKey,
 }
 
@@ -56,7 +56,7 @@ impl Statement {
         format!("{SIGNATURE_PREFIX}{}", canonical::to_string(&self.to_json()))
     }
 
-    /// Signs it.
+    /// Signs the statement.
     pub fn sign(self, signer: &dyn Signer) -> Checkpoint {
         let signature = signer.sign(self.message().as_bytes());
         Checkpoint { statement: self, signature }
@@ -73,22 +73,22 @@ impl Checkpoint {
         value
     }
 
-    /// The one spelling.
+    /// The canonical line.
     pub fn to_line(&self) -> String {
         canonical::to_string(&self.to_json())
     }
 
-    /// Its hash, which the next one names.
+    /// The hash of the canonical line. The next checkpoint contains it.
     pub fn hash(&self) -> Hash {
         Hash::compute(self.to_line().as_bytes())
     }
 
-    /// The name of the key that signed it.
+    /// The id of the key that signed it.
     pub fn kid(&self) -> String {
         kid(&self.signature.public_key)
     }
 
-    /// Whether the signature is that of the key that it names.
+    /// Whether the signature is valid for the key that the checkpoint names.
     pub fn has_valid_signature(&self) -> bool {
         is_valid_signature(
             &self.signature.public_key,
@@ -97,7 +97,7 @@ impl Checkpoint {
         )
     }
 
-    /// A checkpoint from its JSON, however that was laid out. The signature is not checked.
+    /// Parses a checkpoint from JSON in any layout. The signature is not verified.
     pub fn from_json(value: &Value) -> Option<Checkpoint> {
         let text = |name: &str| value.get(name)?.as_str();
         let statement = Statement {
@@ -117,17 +117,17 @@ impl Checkpoint {
             signature: decode_hex(text("signature")?)?,
         };
         let checkpoint = Checkpoint { statement, signature };
-        // Nothing more, nothing else, and the key's own name.
+        // No other members, and the key id is that of the key.
         (checkpoint.to_json() == *value).then_some(checkpoint)
     }
 
-    /// A checkpoint from its one spelling.
+    /// Parses a canonical line.
     pub fn parse(line: &str) -> Option<Checkpoint> {
         let checkpoint = Checkpoint::from_json(&serde_json::from_str(line).ok()?)?;
         (checkpoint.to_line() == line).then_some(checkpoint)
     }
 
-    /// A checkpoint as the database holds it.
+    /// Parses a checkpoint from the database.
     pub(crate) fn from_db(body: &str) -> Result<Checkpoint> {
         Checkpoint::parse(body)
             .ok_or_else(|| chain_error::stored_chain("a checkpoint in the database cannot be read"))

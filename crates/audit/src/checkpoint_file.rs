@@ -1,8 +1,9 @@
-//! The checkpoints outside the database: one line each, only ever added to.
+//! The copy of the checkpoints outside the database: one line each, append-only.
 //!
-//! Who can rewrite the database can rewrite the checkpoints in it, but not this file on another disk, or a copy that an
-//! auditor took away. Processes that share a data folder share the file; each adds what it made. A process that is killed
-//! between its commit and its line leaves a line out; the next one's `previous` still names it.
+//! An attacker who can rewrite the database can rewrite the checkpoints in it, but not this file on another disk, or
+//! a copy that an auditor has taken. Processes that share a data directory share the file; each appends the
+//! checkpoints that it made. If a process is killed between its commit and its line, the line is missing; the next
+//! one's `previous` still names it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{BufRead, Read as _, Seek as _, SeekFrom, Write as _};
@@ -13,25 +14,25 @@ use quad_core::{Error, Result};
 use crate::checkpoint::Checkpoint;
 use crate::{chain_error, limits};
 
-/// The file.
+/// The checkpoint file of a data directory.
 #[derive(Clone, Debug)]
 pub struct CheckpointFile(PathBuf);
 
 impl CheckpointFile {
-    /// The name that the file has in a data folder.
+    /// The name of the file in a data directory.
     pub const NAME: &'static str = "checkpoints.jsonl";
 
-    /// The file of a data folder. It is made with the first line.
+    /// The file of this data directory. It is created with the first line.
     pub fn in_folder(folder: &Path) -> CheckpointFile {
         CheckpointFile(folder.join(Self::NAME))
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Adds a line, durably.
+    /// Appends a line and syncs it to disk.
     pub fn append(&self, checkpoint: &Checkpoint) -> Result<()> {
         let append_line = || -> std::io::Result<()> {
             let mut file = std::fs::OpenOptions::new().read(true).append(true).create(true).open(&self.0)?;
@@ -43,7 +44,8 @@ impl CheckpointFile {
                 file.seek(SeekFrom::End(-1))?;
                 file.read_exact(&mut last)?;
                 if last != *b"\n" {
-                    // Somebody was killed in the middle of a line; it stays as it is, and ours begins after it.
+                    // A process was killed in the middle of a line. The partial line stays, and the new one begins
+                    // after it.
                     line.insert(0, '\n');
                 }
             }
@@ -55,17 +57,17 @@ impl CheckpointFile {
     }
 }
 
-/// What a file of checkpoints vouches for: the chain at these sizes, and the keys that sign.
+/// Checkpoints from a trusted copy of the file: the chain at these sizes, and the keys that sign.
 #[derive(Clone, Debug, Default)]
 pub struct TrustedCheckpoints {
     checkpoints: HashMap<String, BTreeMap<u64, Checkpoint>>,
     keys: BTreeSet<Vec<u8>>,
-    /// Lines that are no checkpoint: those that a killed process left unfinished.
+    /// Lines that are no checkpoint, such as partial lines of a killed process.
     pub unreadable_lines: usize,
 }
 
 impl TrustedCheckpoints {
-    /// Reads a file of checkpoints. A bad signature and two checkpoints that contradict each other are faults.
+    /// Reads a checkpoint file. A bad signature, or two checkpoints that contradict each other, is an error.
     pub fn read(mut source: impl BufRead) -> Result<TrustedCheckpoints> {
         let mut trusted = TrustedCheckpoints::default();
         let mut line = Vec::new();
@@ -109,7 +111,7 @@ impl TrustedCheckpoints {
         self.checkpoints.get(tenant).cloned().unwrap_or_default()
     }
 
-    /// Whether a key is among those that sign.
+    /// Whether the key signed one of the checkpoints.
     pub(crate) fn has_key(&self, public_key: &[u8]) -> bool {
         self.keys.contains(public_key)
     }

@@ -1,7 +1,8 @@
-//! Making checkpoints: by whichever process gets there first.
+//! Making checkpoints, in any serving process.
 //!
-//! A process reads what is new in one snapshot, grows the tree, signs, and inserts the checkpoint under the next number.
-//! If another has taken that number, it has done the same work for the same events, and nothing is lost but a signature.
+//! A process reads the new events in one snapshot, extends the tree, signs, and inserts the checkpoint under the next
+//! number. If another process has inserted that number first, it has signed the same events, and only the signature
+//! was wasted.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ pub struct CheckpointSigner {
     file: CheckpointFile,
 }
 
-/// A checkpoint in the making.
+/// An unsigned checkpoint with its tree nodes.
 struct CheckpointDraft {
     number: i64,
     previous: Option<Hash>,
@@ -35,12 +36,12 @@ struct CheckpointDraft {
 }
 
 impl CheckpointSigner {
-    /// A keeper that signs with `signer` and also writes to `file`.
+    /// Creates a checkpoint signer that signs with `signer` and also appends to `file`.
     pub fn new(store: Store, signer: Arc<dyn Signer>, file: CheckpointFile) -> CheckpointSigner {
         CheckpointSigner { store, signer, file }
     }
 
-    /// Who signs.
+    /// The signer.
     pub fn signer(&self) -> &dyn Signer {
         self.signer.as_ref()
     }
@@ -50,13 +51,13 @@ impl CheckpointSigner {
         &self.store
     }
 
-    /// The file outside the database.
+    /// The checkpoint file outside the database.
     pub fn file(&self) -> &CheckpointFile {
         &self.file
     }
 
-    /// Brings a tenant's checkpoints up to where its chain ends now, and returns the newest; `None` for a chain without
-    /// events.
+    /// Makes checkpoints up to the current end of the tenant's chain and returns the newest; `None` for a chain
+    /// without events.
     pub async fn checkpoint(&self, tenant: &TenantId) -> Result<Option<Checkpoint>> {
         let end = self.store.read(tenant, |sql| block::chain_end(sql)).await?.sequence;
         loop {
@@ -68,7 +69,7 @@ impl CheckpointSigner {
         }
     }
 
-    /// Makes the checkpoints that are due, and says how many.
+    /// Makes the checkpoints that are due and returns their number.
     pub async fn sign_due(&self, logged: &mut HashSet<TenantId>) -> Result<usize> {
         let stale = Timestamp::now().plus_ms(-limits::CHECKPOINT_DUE_AGE_MS);
         let due = move |sql: &mut quad_store::Snapshot<'_>| {
@@ -79,10 +80,10 @@ impl CheckpointSigner {
             match self.sign_next(&tenant).await {
                 Ok(true) => signed_count += 1,
                 Ok(false) => {}
-                // Once a tenant: a broken chain stays broken, and the log should still be readable.
+                // Once per tenant: a broken chain stays broken, and repeated lines would fill the log.
                 Err(error) if logged.insert(tenant.clone()) => {
                     let (tenant, cause) = (tenant.as_str(), error.cause_chain());
-                    tracing::error!(tenant, cause, "no checkpoint: {}", error.message());
+                    tracing::error!(tenant, cause, "checkpoint not made: {}", error.message());
                 }
                 Err(_) => {}
             }
@@ -90,18 +91,18 @@ impl CheckpointSigner {
         Ok(signed_count)
     }
 
-    /// Looks for ever.
+    /// Makes due checkpoints periodically. Never returns.
     pub async fn run(self) {
         let mut logged = HashSet::new();
         loop {
             if let Err(error) = self.sign_due(&mut logged).await {
-                tracing::debug!(cause = error.cause_chain(), "looking for due checkpoints failed");
+                tracing::debug!(cause = error.cause_chain(), "the check for due checkpoints failed");
             }
             tokio::time::sleep(limits::CHECKPOINT_POLL_INTERVAL).await;
         }
     }
 
-    /// Makes one checkpoint. False if there is nothing new, or if somebody else made it.
+    /// Makes one checkpoint. False if there is nothing new, or if another process made it.
     async fn sign_next(&self, tenant: &TenantId) -> Result<bool> {
         let Some(draft) = self.store.read(tenant, |sql| draft_checkpoint(sql)).await? else {
             return Ok(false);
@@ -132,14 +133,14 @@ impl CheckpointSigner {
         };
         let inserted = self.store.write_unaudited(tenant, insert).await?;
         if inserted {
-            // It stands in the database whether or not the file can be written; without the file it is worth less.
+            // The checkpoint is in the database even if the file cannot be written; without the file it proves less.
             self.file.append(&checkpoint)?;
         }
         Ok(inserted)
     }
 }
 
-/// What the next checkpoint covers. The links are checked on the way: a broken chain is not signed.
+/// Computes the next checkpoint. Verifies the hash links of the new events: a broken chain is not signed.
 fn draft_checkpoint(sql: &mut dyn Sql) -> Result<Option<CheckpointDraft>> {
     let end = block::chain_end(sql)?;
     let last = rows::latest(sql)?;
@@ -216,7 +217,7 @@ mod tests {
                 );
             }
             assert_eq!(checkpoint_sizes(&fixture).await, expected);
-            // The verifier computes every root from the events alone, and compares with the file.
+            // The verifier computes every root from the events alone and compares them with the file.
             let report = verify_stored(
                 fixture.store(),
                 fixture.tenant(),
@@ -257,7 +258,7 @@ mod tests {
                 due.contains(fixture.tenant())
             };
             let (long_ago, now) = (Timestamp(0), || Timestamp::now().plus_ms(1));
-            assert!(due(1_000, long_ago).await, "never had one");
+            assert!(due(1_000, long_ago).await, "no checkpoint yet");
             let mut logged = HashSet::new();
             assert_eq!(fixture.checkpoint_signer.sign_due(&mut logged).await.unwrap(), 1);
             assert!(!due(1, now()).await, "nothing is new");

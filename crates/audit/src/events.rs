@@ -1,4 +1,4 @@
-//! `audit://events`: what happened, newest first, in pages of bounded work; and one event with its proof.
+//! `audit://events`: audit events, newest first, in pages of bounded work; and one event with its proof.
 
 use quad_core::{Address, Content, Error, ReadOutput, ReadSet, Result, TenantId, Timestamp, cursor};
 use quad_store::audit::{Filter, lookup, query};
@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 
 use crate::{limits, proof};
 
-/// How calls end.
+/// The outcomes of calls.
 pub(crate) const OUTCOMES: &[&str] = &["ok", "refused", "failed"];
 
-/// What an address of events asks for.
+/// The filter of a URI of events.
 pub(crate) struct EventQuery {
     filter: Filter,
-    /// The list that a cursor belongs to: the same filter of the same tenant.
+    /// The list that a cursor belongs to: one filter of one tenant.
     cursor_scope: String,
     before_sequence: Option<i64>,
 }
@@ -47,12 +47,12 @@ impl EventQuery {
 
 fn parse_time(name: &str, value: &str) -> Result<Timestamp> {
     Timestamp::parse(value).ok_or_else(|| {
-        Error::bad_input(format!("{name} is not a time"))
-            .hint("A time looks like 2026-02-12T08:30:00Z, or 2026-02-12 for midnight UTC")
+        Error::bad_input(format!("{name} is not a valid time"))
+            .hint("Use a time such as 2026-02-12T08:30:00Z, or 2026-02-12 for midnight UTC")
     })
 }
 
-/// A page of events.
+/// Reads a page of events.
 pub(crate) fn read_page(sql: &mut dyn Sql, query: &EventQuery) -> Result<ReadOutput> {
     let page = query::page(sql, &query.filter, query.before_sequence, limits::EVENTS_RETURNED_MAX)?;
     let mut document = Map::new();
@@ -64,14 +64,14 @@ pub(crate) fn read_page(sql: &mut dyn Sql, query: &EventQuery) -> Result<ReadOut
     to_output(sql, &Value::Object(document))
 }
 
-/// One event with its proof.
+/// Reads one event with its proof.
 pub(crate) fn read_event(sql: &mut dyn Sql, id: &str, requested: &str) -> Result<ReadOutput> {
     let event = lookup::event_by_id(sql, id)?.ok_or_else(|| Error::not_found(requested))?;
     let document = proof::document(sql, &event)?;
     to_output(sql, &document)
 }
 
-/// An event in a list: what is known of it, without the fields that are empty, and where to read the rest.
+/// The JSON of an event in a list: its non-empty fields and the URI of the whole event.
 pub fn event_json(event: &AuditEvent) -> Result<Value> {
     let record: Map<String, Value> = serde_json::from_str(&event.record).map_err(Error::internal)?;
     let mut entry = Map::new();
@@ -87,7 +87,7 @@ pub fn event_json(event: &AuditEvent) -> Result<Value> {
     Ok(Value::Object(entry))
 }
 
-/// It rests on no tag: it changes with every call, its own reading included, and nobody is told.
+/// The answer has no tags: it changes with every call, including the read itself, and has no subscribers.
 fn to_output(sql: &mut dyn Sql, document: &Value) -> Result<ReadOutput> {
     let read_set = ReadSet::at_version(sql.version());
     Ok(ReadOutput { cacheable: false, ..ReadOutput::new(Content::json(document)?, read_set) })

@@ -1,4 +1,4 @@
-//! Writing a chain into a file, and checking it where it is.
+//! Exporting a chain to a file, and verifying the stored chain.
 
 use std::io::Write;
 
@@ -17,30 +17,30 @@ use crate::signer::Signer;
 use crate::tree_store;
 use crate::verify::{Report, Verifier};
 
-/// What was written.
+/// The summary of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportSummary {
-    /// The first event.
+    /// The sequence of the first event.
     pub first_sequence: u64,
-    /// The last event.
+    /// The sequence of the last event.
     pub last_sequence: u64,
-    /// The SHA-256 of the file up to its last line, which holds it.
+    /// The SHA-256 of the file before its last line, which contains this hash.
     pub file_sha256: Hash,
 }
 
-/// Where a stored chain begins and ends.
+/// The range of a stored chain.
 #[derive(Clone, Debug)]
 pub(crate) struct ChainRange {
     pub(crate) anchor: Option<ExportAnchor>,
-    /// The last place before it.
+    /// The sequence before the first stored event.
     pub(crate) after: i64,
-    /// Its last place.
+    /// The last sequence.
     pub(crate) through: i64,
-    /// The hash at its last place, as the head names it.
+    /// The hash of the last event, from the head row.
     pub(crate) end_hash: Option<Hash>,
 }
 
-/// Where a tenant's stored chain begins and ends now.
+/// Loads the current range of a tenant's stored chain.
 pub(crate) async fn load_chain_range(store: &Store, tenant: &TenantId) -> Result<ChainRange> {
     store
         .read(tenant, |sql| {
@@ -57,8 +57,8 @@ pub(crate) async fn load_chain_range(store: &Store, tenant: &TenantId) -> Result
         .await
 }
 
-/// Writes a tenant's stored chain with its checkpoints, the newest of which is made for this, into `out`. `progress` hears how
-/// many events are done, of how many.
+/// Makes a checkpoint, then writes the tenant's stored chain with its checkpoints to `out`. `progress` gets the
+/// number of finished events and their total.
 pub async fn export(
     checkpoint_signer: &CheckpointSigner,
     tenant: &TenantId,
@@ -83,7 +83,7 @@ pub async fn export(
     writer.finish(checkpoint_signer.signer())
 }
 
-/// Checks a tenant's chain where it is. `progress` hears how many events are done, of how many.
+/// Verifies a tenant's stored chain. `progress` gets the number of finished events and their total.
 pub async fn verify_stored(
     store: &Store,
     tenant: &TenantId,
@@ -108,7 +108,7 @@ pub async fn verify_stored(
     verifier.finish()
 }
 
-/// An export or archive in the making.
+/// Writes an export or archive.
 pub(crate) struct ExportWriter<'o, W> {
     out: &'o mut W,
     digest: Context,
@@ -147,8 +147,8 @@ impl<'o, W: Write> ExportWriter<'o, W> {
 
     pub(crate) fn finish(mut self, signer: &dyn Signer) -> Result<ExportSummary> {
         let digest = self.digest.clone().finish();
-        let file_sha256 =
-            Hash::from_slice(digest.as_ref()).ok_or_else(|| Error::internal("a hash of 32 bytes"))?;
+        let file_sha256 = Hash::from_slice(digest.as_ref())
+            .ok_or_else(|| Error::internal("a SHA-256 digest does not have 32 bytes"))?;
         self.write_line(&Trailer::sign(self.last, self.hash, file_sha256, signer).to_line())?;
         self.out.flush().map_err(write_error)?;
         let first_sequence = self.first.unwrap_or(self.last + 1);
@@ -207,7 +207,7 @@ mod tests {
             assert_eq!((offline.checkpoints, offline.trusted_matched), (2, 2));
             assert_eq!((stored.last_hash, stored.checkpoints), (offline.last_hash, 2));
             assert_eq!(progress.last(), Some(&(end, end)));
-            // Its events are the stored records, byte for byte.
+            // The events are the stored records, byte for byte.
             let text = String::from_utf8(file).unwrap();
             for sequence in [1, 57, end as i64] {
                 assert!(text.contains(&fixture.record(sequence).await.unwrap()));
@@ -268,7 +268,7 @@ mod tests {
             });
             let last_blocks = last_blocks.await.unwrap();
             let (last, before) = (last_blocks[0].first_sequence, last_blocks[1].first_sequence);
-            // The tail, with a head that says so: nothing inside can tell but the checkpoint that covered it.
+            // Removes the tail and adapts the head row: only the checkpoint that covered the tail detects it.
             let hash = quad_store::hash_record(&fixture.record(last - 1).await.unwrap());
             let delete = "DELETE FROM audit_block WHERE tenant_id = $1 AND first_sequence = $2";
             fixture.tamper(delete, vec![last.into()]).await;
@@ -282,7 +282,7 @@ mod tests {
             assert!(verify_database(&fixture, None).await.is_ok());
             let error = verify_database(&fixture, Some(fixture.trusted_checkpoints())).await.unwrap_err();
             assert_eq!(error.detail("sequence"), Some(&last.into()), "{error}");
-            // A middle.
+            // Removes events from the middle.
             fixture.write(1).await;
             fixture.tamper(delete, vec![before.into()]).await;
             let error = verify_database(&fixture, None).await.unwrap_err();

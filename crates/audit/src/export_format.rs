@@ -1,4 +1,4 @@
-//! The lines of an export, and of an archive, which has the same form.
+//! The lines of an export. An archive has the same format.
 //!
 //! ```text
 //! {"anchor":null,"format":1,"quad_audit":"export","tenant":"tnt_…"}
@@ -8,9 +8,10 @@
 //! {"end":{…}}
 //! ```
 //!
-//! A `record` is the very text that was hashed, so SHA-256 and a text editor are enough to check a link by hand. A
-//! checkpoint stands behind the last event that it covers. The last line names the last event, holds the SHA-256 of every
-//! byte before it, and is signed. Each line has one spelling, so that no byte of a file can change unnoticed.
+//! A `record` is exactly the text that was hashed, so SHA-256 and a text editor are enough to verify a link by hand.
+//! A checkpoint follows the last event that it covers. The last line names the last event, contains the SHA-256 of
+//! every byte before it, and is signed. Each line has exactly one valid encoding, so that no byte of a file can
+//! change unnoticed.
 
 use quad_core::{Timestamp, canonical};
 use serde::Deserialize;
@@ -23,15 +24,15 @@ use crate::hash::{Hash, decode_hex};
 use crate::merkle::Frontier;
 use crate::signer::{SignatureWithKey, Signer, is_valid_signature, kid};
 
-/// What stands before the signed text of the last line.
+/// Precedes the signed text of the last line.
 const SIGNATURE_PREFIX: &str = "quadrivium audit export 1\n";
 
-/// What a file is for.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// A copy.
+    /// A copy of the stored chain.
     Export,
-    /// What left the database.
+    /// Events that were moved out of the database.
     Archive,
 }
 
@@ -44,7 +45,7 @@ impl FileKind {
     }
 }
 
-/// Where a file begins that does not begin with the first event.
+/// The start of a file that does not begin with the first event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExportAnchor {
     pub(crate) checkpoint: Checkpoint,
@@ -92,7 +93,7 @@ impl Header {
     }
 }
 
-/// The line of an event.
+/// Formats the line of an event.
 pub(crate) fn format_event(ChainEntry { sequence, claimed_hash, record }: &ChainEntry) -> String {
     format!(r#"{{"sequence":{sequence},"event_hash":"{claimed_hash}","record":{record}}}"#)
 }
@@ -112,7 +113,7 @@ pub(crate) fn parse_event(line: &str) -> Option<ChainEntry> {
     (format_event(&entry) == line).then_some(entry)
 }
 
-/// The line of a checkpoint.
+/// Formats the line of a checkpoint.
 pub(crate) fn format_checkpoint(checkpoint: &Checkpoint) -> String {
     format!(r#"{{"checkpoint":{}}}"#, checkpoint.to_line())
 }

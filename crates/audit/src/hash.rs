@@ -1,15 +1,15 @@
-//! A SHA-256 hash, spelt as 64 lower-case hexadecimal digits.
+//! A SHA-256 hash, written as 64 lowercase hexadecimal digits.
 
 use quad_core::canonical;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// 32 bytes.
+/// A SHA-256 hash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hash([u8; 32]);
 
 impl Hash {
-    /// The hash of some bytes.
+    /// Computes the hash of `bytes`.
     pub fn compute(bytes: &[u8]) -> Hash {
         Hash::from_slice(digest(&SHA256, bytes).as_ref()).unwrap_or(Hash([0; 32]))
     }
@@ -19,7 +19,7 @@ impl Hash {
         bytes.try_into().ok().map(Hash)
     }
 
-    /// A hash from its one spelling.
+    /// Parses 64 lowercase hexadecimal digits.
     pub fn parse(text: &str) -> Option<Hash> {
         Hash::from_slice(&decode_hex(text)?)
     }
@@ -55,7 +55,7 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
-/// The bytes that lower-case hexadecimal digits spell. Upper case is refused: one value, one spelling.
+/// Decodes lowercase hexadecimal digits. Uppercase is rejected: each value has one encoding.
 pub(crate) fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),

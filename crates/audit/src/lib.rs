@@ -1,13 +1,14 @@
-//! The trail: what happened, who saw what, and the proof of it; and what cites what.
+//! The audit trail and the link index.
 //!
-//! `audit://` shows a tenant its own chain of audit events. Around it: [`CheckpointSigner`] signs checkpoints over the chain,
-//! [`export`](mod@export) writes it into a file that [`Verifier`] checks without a database, [`proof`] proves a single event, [`ReadReceipt`] holds
-//! a reply against the event that recorded it, and [`archive`](mod@archive) moves what is old into a file.
+//! `audit://` shows a tenant its own chain of audit events. Further parts: [`CheckpointSigner`] signs checkpoints of
+//! the chain. [`export`](mod@export) writes it to a file, which [`Verifier`] verifies without a database. [`proof`]
+//! proves a single event. [`ReadReceipt`] compares a reply with the event that recorded it. [`archive`](mod@archive)
+//! moves old events into a file.
 //!
-//! `link://` ([`links`]) keeps the links between addresses of all schemes.
+//! `link://` ([`links`]) stores links between the addresses of all schemes.
 //!
-//! The chain itself is written by the store, in the commit of what it records; nothing here can change it. This crate
-//! knows no protocol message, no socket and no key: it is handed a [`Signer`].
+//! The store writes the chain, in the commit of what it records; this crate cannot change it. This crate does not
+//! know protocol messages, sockets or keys: it gets a [`Signer`].
 #![forbid(unsafe_code)]
 
 pub mod archive;
@@ -33,8 +34,8 @@ mod verify;
 
 use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::{
-    Address, Error, Grammar, Principal, ReadOutput, ReadSet, Result, Route, RouteSpec, Scheme,
-    ScopeRequirement, Template,
+    Address, Grammar, Principal, ReadOutput, ReadSet, Result, Route, RouteDef, RouteTable, Scheme,
+    ScopeRequirement,
 };
 use quad_store::Store;
 
@@ -49,17 +50,52 @@ pub use receipt::ReadReceipt;
 pub use signer::{SignatureWithKey, Signer};
 pub use verify::{EventSelector, Report, Verifier};
 
-/// Every scope that this scheme knows.
+/// Every scope of this scheme.
 pub const SCOPES: &[&str] = &["audit:read"];
 
 const READ_SCOPE: ScopeRequirement = ScopeRequirement(SCOPES);
 
 const EVENTS_TEMPLATE: &str = "audit://events{?agent,uri,since,until,outcome,cursor}";
 
-const EVENT_TEMPLATE: &str = "audit://events/{id}";
+/// What a route of `audit://` names.
+#[derive(Clone, Copy, Debug)]
+enum Resource {
+    Events,
+    Event,
+}
 
-const INSTRUCTIONS: &str = "audit:// is the record of every call: read audit://events?agent=…&uri=… to see who fetched what \
-    and when, newest first, and audit://events/{id} for one event with its proof.";
+const ROUTES: RouteTable<Resource> = RouteTable {
+    rows: &[
+        RouteDef::json(
+            Resource::Events,
+            EVENTS_TEMPLATE,
+            "Audit events",
+            "Audit events, newest first, by agent, address, time and outcome. A page may be empty and still name the \
+             next.",
+            READ_SCOPE,
+        )
+        .title("Who did what"),
+        RouteDef::json(
+            Resource::Event,
+            "audit://events/{id}",
+            "Audit event",
+            "An event with its hash, its sequence in the chain and the proof that a signed checkpoint covers it.",
+            READ_SCOPE,
+        )
+        .title("One audit event"),
+    ],
+    grammars: &[
+        ("agent", Grammar::Text),
+        ("uri", Grammar::Text),
+        ("since", Grammar::Text),
+        ("until", Grammar::Text),
+        ("cursor", Grammar::Text),
+        ("outcome", Grammar::OneOf(events::OUTCOMES)),
+    ],
+};
+
+const INSTRUCTIONS: &str = "audit:// is the record of every call: read audit://events?agent=…&uri=… to see who \
+    fetched what and when, newest first, and audit://events/{id} for one event with its proof.";
 
 /// The provider of `audit://`.
 pub struct Audit {
@@ -67,7 +103,7 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// The chain in this store.
+    /// Serves the chains in this store.
     pub fn new(store: Store) -> Audit {
         Audit { store }
     }
@@ -92,53 +128,27 @@ impl Scheme for Audit {
     }
 
     fn routes(&self) -> Result<Vec<Route>> {
-        let route = |spec, name, title, description| Route {
-            spec,
-            name,
-            title,
-            description,
-            mime_type: Some("application/json"),
-            required_scope: READ_SCOPE,
-            advertised: true,
-        };
-        let events = parse_route_spec(EVENTS_TEMPLATE).map(|spec| {
-            let text_variables = ["agent", "uri", "since", "until", "cursor"];
-            let spec = text_variables.into_iter().fold(spec, |spec, name| spec.with_grammar(name, Grammar::Text));
-            let spec = spec.with_grammar("outcome", Grammar::OneOf(events::OUTCOMES));
-            route(
-                spec,
-                "Audit events",
-                "Who did what",
-                "Audit events, newest first, by agent, address, time and outcome; a page may be empty and still name the next.",
-            )
-        });
-        let event = parse_route_spec(EVENT_TEMPLATE).map(|spec| {
-            route(
-                spec,
-                "Audit event",
-                "One audit event",
-                "An event with its hash, its place in the chain and the proof that a signed checkpoint covers it.",
-            )
-        });
-        Ok(events.into_iter().chain(event).collect())
+        ROUTES.routes()
     }
 
-    async fn read(&self, caller: &Principal, _: usize, address: &Address) -> Result<ReadOutput> {
-        // What this process has answered is there, whether it was written before or is only about to be.
+    async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
+        let resource = ROUTES.resource(route)?;
+        // Writes deferred events first, so that the page includes every call that this process has answered.
         self.store.flush_audit().await?;
-        match address.variable("id") {
-            Some(id) => {
-                let (id, requested) = (id.to_owned(), address.requested().to_owned());
-                self.store.read(&caller.tenant, move |sql| events::read_event(sql, &id, &requested)).await
-            }
-            None => {
+        match resource {
+            Resource::Events => {
                 let query = events::EventQuery::new(&caller.tenant, address)?;
                 self.store.read(&caller.tenant, move |sql| events::read_page(sql, &query)).await
+            }
+            Resource::Event => {
+                let id = address.variable("id").unwrap_or_default().to_owned();
+                let requested = address.requested().to_owned();
+                self.store.read(&caller.tenant, move |sql| events::read_event(sql, &id, &requested)).await
             }
         }
     }
 
-    /// Nothing: events are found by their template, and a list of them would grow with every look at it.
+    /// Empty: events are found by their template, and a list would grow with every read of it.
     async fn list(&self, _: &Principal, _: Option<&str>, _: usize) -> Result<SchemePage> {
         Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() })
     }
@@ -154,18 +164,13 @@ impl Scheme for Audit {
     }
 }
 
-/// The templates are constants that a test parses, so none is ever left out.
-fn parse_route_spec(template: &str) -> Result<RouteSpec> {
-    Template::parse(template).map(RouteSpec::new).map_err(|error| Error::internal(error.to_string()))
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use quad_core::resolver::View;
     use quad_core::scheme::CompletionTarget;
-    use quad_core::{Kind, PrincipalKind, Resolver, ScopeSet, TenantId};
+    use quad_core::{Error, Kind, PrincipalKind, Resolver, ScopeSet, TenantId};
     use quad_store::audit::block;
     use serde_json::{Map, Value};
 
@@ -192,7 +197,7 @@ mod tests {
     async fn read(resolver: &Resolver, caller: &Principal, uri: &str) -> Result<Value> {
         let answer = resolver.read(caller, View::All, uri).await?;
         assert!(!answer.read.cacheable);
-        assert!(answer.read.read_set.tags.is_empty(), "nobody is told");
+        assert!(answer.read.read_set.tags.is_empty(), "the answer has no tags");
         Ok(serde_json::from_slice(answer.read.contents[0].bytes()).unwrap())
     }
 
@@ -211,7 +216,7 @@ mod tests {
 
     #[test]
     fn both_templates_are_well_formed() {
-        assert!(parse_route_spec(EVENTS_TEMPLATE).is_ok() && parse_route_spec(EVENT_TEMPLATE).is_ok());
+        assert_eq!(ROUTES.routes().unwrap().len(), 2);
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -223,8 +228,11 @@ mod tests {
             let events = read_all_pages(&resolver, &auditor, "").await;
             let sequences: Vec<i64> =
                 events.iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
-            assert!(sequences.iter().copied().eq((1..=before).rev()), "the walk's own reads are not in it");
-            // Each page was itself a read that is written down.
+            assert!(
+                sequences.iter().copied().eq((1..=before).rev()),
+                "the events of these reads are not included"
+            );
+            // Each page was itself an audited read.
             assert_eq!(fixture.last_sequence().await, before + 4);
             let again = read(&resolver, &auditor, "audit://events").await.unwrap();
             assert_eq!(again["events"][0]["actor"], "auditor");
@@ -264,7 +272,7 @@ mod tests {
             let refused_events = read_all_pages(&resolver, &auditor, "outcome=refused").await;
             assert_eq!(refused_events.len(), 1);
             assert_eq!(refused_events[0]["outputs"]["error_code"], "SCOPE_INSUFFICIENT");
-            // Cursors, times and outcomes that are none.
+            // Invalid cursors, times and outcomes.
             let page = read(&resolver, &auditor, "audit://events?agent=agent_1").await.unwrap();
             let other_filter_cursor_uri =
                 format!("audit://events?agent=agent_2&cursor={}", page["nextCursor"].as_str().unwrap());
@@ -283,7 +291,7 @@ mod tests {
     async fn since_and_until_limit_events() {
         for fixture in fixtures().await {
             fixture.write(120).await;
-            // Every record says when it was made; the blocks are found by theirs.
+            // Records have their own time, blocks the times of their first and last event.
             let (resolver, auditor) = (resolver(&fixture), caller(fixture.tenant(), "audit:read"));
             let all = read_all_pages(&resolver, &auditor, "").await;
             let time = |event: &Value| event["created_at"].as_str().unwrap().to_owned();
@@ -330,7 +338,7 @@ mod tests {
                 envelopes.push(serde_json::to_string(&refused.envelope()).unwrap().replace(id, "ID"));
             }
             envelopes.dedup();
-            assert_eq!(envelopes.len(), 1, "another tenant's is like none at all");
+            assert_eq!(envelopes.len(), 1, "a foreign id looks like a missing one");
         }
     }
 

@@ -1,8 +1,8 @@
-//! The tree of RFC 6962 with SHA-256: roots, growth, inclusion proofs. No I/O.
+//! The Merkle tree of RFC 6962 with SHA-256: roots, appends, inclusion proofs. No I/O.
 //!
-//! Leaves are the events' hashes in the order of the chain. A node is named by its height and its place among the nodes
-//! of that height; a node that covers 2^height leaves never changes again, which is why the tree can be kept in rows that
-//! are only added to, and why a [`Frontier`] of a few hashes is enough to go on from.
+//! The leaves are the hashes of the events in chain order. A node is identified by its height and its index among the
+//! nodes of that height. A node that covers 2^height leaves never changes. So the tree can be stored in append-only
+//! rows, and a [`Frontier`] of a few hashes is enough to extend it.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ pub fn leaf_hash(data: &[u8]) -> Hash {
     hash_with_prefix(0, data, &[])
 }
 
-/// The hash of a node above two others.
+/// The hash of an inner node.
 pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
     hash_with_prefix(1, left.as_bytes(), right.as_bytes())
 }
@@ -26,7 +26,7 @@ fn hash_with_prefix(prefix: u8, first: &[u8], second: &[u8]) -> Hash {
     Hash::compute(&bytes)
 }
 
-/// The right edge of a tree: the roots of its complete subtrees, largest first. All that is needed to grow it.
+/// The right edge of a tree: the roots of its complete subtrees, largest first. It is enough to extend the tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frontier {
     size: u64,
@@ -36,21 +36,21 @@ pub struct Frontier {
 /// A node that covers 2^height leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompleteNode {
-    /// Its height; a leaf's is 0.
+    /// The height; 0 for a leaf.
     pub height: u32,
-    /// Its place among the nodes of that height, from 0.
+    /// The index among the nodes of this height, from 0.
     pub index: u64,
-    /// Its hash.
+    /// The hash.
     pub hash: Hash,
 }
 
 impl Frontier {
-    /// How many leaves the tree has.
+    /// The number of leaves.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Adds a leaf's hash. Hands every node that this completes to `completed`, lowest first.
+    /// Appends a leaf. Passes every node that this completes to `completed`, lowest first.
     pub fn append(&mut self, leaf: Hash, mut completed: impl FnMut(CompleteNode)) {
         let (mut hash, mut height) = (leaf, 0);
         while self.size >> height & 1 == 1 {
@@ -73,7 +73,8 @@ impl Frontier {
     /// The complete subtrees, largest first.
     pub fn complete_nodes(&self) -> impl Iterator<Item = CompleteNode> {
         let heights = (0..u64::BITS).rev().filter(|height| self.size >> height & 1 == 1);
-        // A subtree of height h begins where the larger ones end, so its place is the size's bits above h, without bit h.
+        // A subtree of height h begins where the larger ones end, so its index is the bits of the size above h,
+        // without bit h.
         heights.zip(&self.nodes).map(|(height, hash)| CompleteNode {
             height,
             index: (self.size >> height) - 1,
@@ -81,7 +82,7 @@ impl Frontier {
         })
     }
 
-    /// The hashes end to end, to be stored beside the size.
+    /// The hashes, concatenated. They are stored beside the size.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.nodes.iter().flat_map(|hash| *hash.as_bytes()).collect()
     }
@@ -103,7 +104,7 @@ impl Frontier {
     }
 }
 
-/// Some nodes of a tree: enough of them to prove one leaf.
+/// Some nodes of a tree: enough to prove one leaf.
 #[derive(Debug)]
 pub struct NodeSet {
     size: u64,
@@ -111,7 +112,7 @@ pub struct NodeSet {
 }
 
 impl NodeSet {
-    /// A tree of that size of which nothing is known but its right edge.
+    /// A tree of which only the right edge is known.
     pub fn new(frontier: &Frontier) -> NodeSet {
         let mut set = NodeSet { size: frontier.size(), nodes: HashMap::new() };
         frontier.complete_nodes().for_each(|node| set.add(node));
@@ -123,8 +124,8 @@ impl NodeSet {
         self.nodes.insert((height, index), hash);
     }
 
-    /// The proof that leaf number `index` is in the tree: the hashes beside its way up, lowest first. `None` when too
-    /// little is known, or when there is no such leaf.
+    /// The inclusion proof of leaf `index`: the sibling hashes on its path, lowest first. `None` if nodes are
+    /// missing, or if there is no such leaf.
     pub fn inclusion_proof(&self, index: u64) -> Option<Vec<Hash>> {
         if index >= self.size {
             return None;
@@ -145,7 +146,7 @@ impl NodeSet {
         Some(path)
     }
 
-    /// The root over the leaves from `first` up to, not including, `end`.
+    /// The root of the leaves from `first` to `end` (exclusive).
     fn range_root(&self, first: u64, end: u64) -> Option<Hash> {
         let width = end - first;
         if width.is_power_of_two() {
@@ -165,13 +166,13 @@ impl NodeSet {
     }
 }
 
-/// The largest power of two below `width`, which is at least 2.
+/// The largest power of two below `width`. `width` is at least 2.
 fn split_point(width: u64) -> u64 {
     1 << (width - 1).ilog2()
 }
 
-/// The root that a proof leads to from leaf number `index` of a tree of `size` leaves; `None` if the proof has not the
-/// form for that place.
+/// The root that a proof of leaf `index` in a tree of `size` leaves leads to; `None` if the proof has the wrong
+/// length.
 pub fn root_from_proof(leaf: Hash, index: u64, size: u64, path: &[Hash]) -> Option<Hash> {
     if index >= size {
         return None;
@@ -183,7 +184,7 @@ pub fn root_from_proof(leaf: Hash, index: u64, size: u64, path: &[Hash]) -> Opti
         }
         if position & 1 == 1 || position == last {
             hash = node_hash(sibling, &hash);
-            // At the right edge a node without a neighbour moves up as it is.
+            // At the right edge a node without a sibling moves up unchanged.
             while position & 1 == 0 && position != 0 {
                 position >>= 1;
                 last >>= 1;
@@ -201,7 +202,7 @@ pub fn root_from_proof(leaf: Hash, index: u64, size: u64, path: &[Hash]) -> Opti
 mod tests {
     use super::*;
 
-    /// The tree as RFC 6962 defines it, by recursion over all leaves; shares nothing with the code above but SHA-256.
+    /// The tree as RFC 6962 defines it, by recursion over all leaves. It shares only SHA-256 with the code above.
     fn naive_root(leaves: &[Vec<u8>]) -> [u8; 32] {
         let sha = |bytes: &[u8]| *Hash::compute(bytes).as_bytes();
         match leaves {
@@ -240,7 +241,7 @@ mod tests {
         frontier
     }
 
-    /// The leaves and roots that implementations of certificate transparency test against.
+    /// The leaves and roots of the Certificate Transparency test suites.
     #[test]
     fn roots_match_certificate_transparency_vectors() {
         let leaves = [
@@ -348,7 +349,7 @@ mod tests {
                     let computed = root_from_proof(leaf_hash(&leaves[index as usize]), index, 100, &path);
                     assert_eq!(computed, Some(whole.root()), "leaf {index}");
                 }
-                // Leaf 44 is a subtree of its own in the frontier, so even that one is known.
+                // Leaf 44 is a subtree of its own in the frontier, so it is known as well.
                 None => assert!(index < 44, "leaf {index} lies after the edge"),
             }
         }

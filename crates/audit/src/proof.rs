@@ -1,6 +1,7 @@
-//! The proof that an event is in the chain: the event, the hashes beside its way up the tree, and the signed root.
+//! Inclusion proofs: the event, the sibling hashes on its path in the tree, and the signed root.
 //!
-//! It is one JSON object, the same that `audit://events/{id}` gives, and can be checked by whoever has it.
+//! A proof is one JSON object, the same that `audit://events/{id}` returns. It can be verified without access to the
+//! server.
 
 use quad_core::{Result, canonical};
 use quad_store::audit::checkpoint;
@@ -13,20 +14,20 @@ use crate::hash::Hash;
 use crate::verify::check_key;
 use crate::{chain_error, merkle, tree_store};
 
-/// What a good proof proves.
+/// The result of a valid proof.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerifiedProof {
-    /// The event's record, canonical.
+    /// The canonical record of the event.
     pub record: String,
-    /// Its id.
+    /// The event id.
     pub id: String,
-    /// Its place.
+    /// The sequence of the event.
     pub sequence: u64,
-    /// The checkpoint that covers it.
+    /// The checkpoint that covers the event.
     pub checkpoint: Checkpoint,
 }
 
-/// The document about an event: with a proof against the newest checkpoint, or with the reason why there is none.
+/// The document of an event: with a proof against the newest checkpoint, or with the reason why there is none.
 pub fn document(sql: &mut dyn Sql, event: &AuditEvent) -> Result<Value> {
     let mut document = Map::new();
     let record = serde_json::from_str(&event.record).map_err(quad_core::Error::internal)?;
@@ -72,40 +73,38 @@ fn prove(sql: &mut dyn Sql, event: &AuditEvent) -> Result<Result<Proof, &'static
     Ok(match proof {
         Some(path) => Ok((path, checkpoint)),
         None => Err(
-            "The stored events do not lead to the checkpoint's root; `quad audit verify` names the first broken one",
+            "The stored events do not match the checkpoint's root; `quad audit verify` names the first broken one",
         ),
     })
 }
 
-/// Whether a document looks like one of these.
+/// Whether a JSON object looks like a proof document.
 pub fn is_proof_document(document: &Value) -> bool {
     document.get("event").is_some_and(Value::is_object) && document.get("inclusion_proof").is_some()
 }
 
-/// Checks a document, with nothing but what is in it and, if given, the checkpoints that lay elsewhere.
+/// Verifies a document with its own contents and, if given, with trusted checkpoints.
 pub fn verify(document: &Value, trusted: Option<&TrustedCheckpoints>) -> Result<VerifiedProof> {
     let event = &document["event"];
     let record = canonical::to_string(event);
     let hash = Hash::compute(record.as_bytes());
     if document["event_hash"] != hash.to_string() {
-        return Err(chain_error::document(
-            "The event was changed: it has not the hash that stands beside it",
-        ));
+        return Err(chain_error::document("The event was changed: it does not match its hash"));
     }
     let proof = &document["inclusion_proof"];
     if proof.is_null() {
         let reason = document["reason"].as_str().unwrap_or_default();
-        return Err(chain_error::document("The event comes without a proof").hint(reason));
+        return Err(chain_error::document("The event has no proof").hint(reason));
     }
     let checkpoint = Checkpoint::from_json(&document["checkpoint"])
-        .ok_or_else(|| chain_error::document("The proof has no checkpoint that can be read"))?;
+        .ok_or_else(|| chain_error::document("The proof has no valid checkpoint"))?;
     let statement = &checkpoint.statement;
     if !checkpoint.has_valid_signature() {
         return Err(chain_error::document("The checkpoint has a bad signature"));
     }
     check_key(trusted, &checkpoint)?;
     if event["tenant_id"] != statement.tenant.as_str() {
-        return Err(chain_error::document("The event and the checkpoint are about different tenants"));
+        return Err(chain_error::document("The event and the checkpoint belong to different tenants"));
     }
     let index = proof["leaf_index"].as_u64();
     let path: Option<Vec<Hash>> = proof["hashes"]
@@ -119,17 +118,15 @@ pub fn verify(document: &Value, trusted: Option<&TrustedCheckpoints>) -> Result<
     };
     let sequence = index.and_then(|index| index.checked_add(1));
     let (Some(sequence), true) = (sequence, root == Some(statement.root)) else {
-        return Err(chain_error::document("The proof does not lead to the checkpoint's root"));
+        return Err(chain_error::document("The proof does not match the checkpoint's root"));
     };
     if document["sequence"] != sequence {
-        return Err(chain_error::document("The proof is for another place in the chain"));
+        return Err(chain_error::document("The proof is for another sequence"));
     }
     let trusted_checkpoint =
-        trusted.and_then(|pins| pins.of_tenant(&statement.tenant).remove(&statement.size));
+        trusted.and_then(|trusted| trusted.of_tenant(&statement.tenant).remove(&statement.size));
     if trusted_checkpoint.is_some_and(|pinned| pinned.statement.root != statement.root) {
-        return Err(chain_error::document(
-            "A checkpoint from elsewhere has another root: the chain was rewritten",
-        ));
+        return Err(chain_error::document("A trusted checkpoint has another root: the chain was rewritten"));
     }
     let id = event["id"].as_str().unwrap_or_default().to_owned();
     Ok(VerifiedProof { record, id, sequence, checkpoint })
@@ -164,7 +161,7 @@ mod tests {
             fixture.write(3).await;
             for sequence in 1..=covered {
                 let document = proof_document_of(&fixture, sequence).await;
-                // However it was laid out.
+                // In any layout.
                 let document: Value = serde_json::from_str(&format!("{document:#}")).unwrap();
                 let verified = verify(&document, Some(&fixture.trusted_checkpoints())).unwrap();
                 assert_eq!(verified.sequence as i64, sequence);
@@ -206,7 +203,7 @@ mod tests {
                 document["event"] = other["event"].clone();
                 document["event_hash"] = other["event_hash"].clone();
             });
-            // Signed anew by somebody else: only the checkpoints that lay elsewhere tell.
+            // Signed by another key: only trusted checkpoints detect it.
             let mut forged = good.clone();
             let checkpoint = Checkpoint::from_json(&good["checkpoint"]).unwrap();
             forged["checkpoint"] = checkpoint.statement.sign(&crate::testing::TestKey::new(2)).to_json();

@@ -1,4 +1,4 @@
-//! Receipts: what a reply says about the event that recorded it, held against that event.
+//! Receipts: comparing a reply with the audit event that recorded it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -8,26 +8,26 @@ use serde_json::Value;
 use crate::chain_error;
 use crate::verify::EventSelector;
 
-/// The key under which a reply carries its receipt in `_meta`.
+/// The `_meta` key of the receipt in a reply.
 const RECEIPT_META_KEY: &str = "dev.quadrivium/receipt";
 
-/// A receipt, and the hash of the contents if they came with it.
+/// A receipt, with the hash of the contents if they were saved with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadReceipt {
-    /// What was shown.
+    /// The hash of the contents.
     pub content_hash: String,
-    /// At which version of the tenant.
+    /// The version of the tenant.
     pub version: i64,
-    /// The event's place, if it had one when the read was answered.
+    /// The sequence of the event, if it was known when the read was answered.
     pub sequence: Option<u64>,
-    /// The event's id.
+    /// The event id.
     pub event: String,
-    /// The hash of the contents beside the receipt, if the whole reply was kept.
+    /// The hash computed from the saved contents, if the whole reply was saved.
     pub computed_hash: Option<String>,
 }
 
 impl ReadReceipt {
-    /// Finds the receipt in what was kept of a reply: the receipt alone, the result, or the whole message.
+    /// Finds the receipt in a saved reply: the receipt alone, the result, or the whole message.
     pub fn parse(saved: &Value) -> Result<ReadReceipt> {
         let result = if saved["result"].is_object() { &saved["result"] } else { saved };
         let receipt = match &result["_meta"][RECEIPT_META_KEY] {
@@ -49,19 +49,21 @@ impl ReadReceipt {
             })
         };
         let Some(receipt) = parsed() else {
-            return Err(Error::bad_input("There is no receipt in this file").hint(format!(
-                "Keep the reply of a read, or what stands in it at _meta.\"{RECEIPT_META_KEY}\": contentHash, version, sequence, event"
+            return Err(Error::bad_input("The file contains no receipt").hint(format!(
+                "Save the reply of a read, or the value of its _meta.\"{RECEIPT_META_KEY}\": contentHash, version, \
+                 sequence, event"
             )));
         };
         Ok(ReadReceipt { computed_hash: contents_hash(&result["contents"])?, ..receipt })
     }
 
-    /// The event that it names: by its place where there is one, so that another event in that place is found out.
+    /// Selects the event of the receipt: by sequence if it is known, so that another event at that sequence is
+    /// detected.
     pub fn selector(&self) -> EventSelector {
         self.sequence.map_or_else(|| EventSelector::Id(self.event.clone()), EventSelector::Sequence)
     }
 
-    /// Holds the receipt against the record of the event that it names, which is at that place.
+    /// Compares the receipt with the record of the event at that sequence.
     pub fn check(&self, sequence: u64, record: &str) -> Result<()> {
         let event: Value = serde_json::from_str(record).map_err(Error::internal)?;
         let mismatch = |name: &str, expected: &str, actual: &str| {
@@ -76,18 +78,18 @@ impl ReadReceipt {
         if outputs["content_hash"] != self.content_hash.as_str() {
             return mismatch("the content hash", &self.content_hash, &display(&outputs["content_hash"]));
         }
-        // An answer that rests on no version has none in its event.
+        // The event of an answer without a version has none either.
         if !outputs["version"].is_null() && outputs["version"] != self.version {
             return mismatch("the version", &self.version.to_string(), &display(&outputs["version"]));
         }
         if self.computed_hash.as_ref().is_some_and(|contents| *contents != self.content_hash) {
-            return Err(chain_error::document("The contents are not those that the receipt is about"));
+            return Err(chain_error::document("The contents do not match the receipt"));
         }
         Ok(())
     }
 }
 
-/// The hash of a reply's contents, one after the other.
+/// The hash of the concatenated contents of a reply.
 fn contents_hash(contents: &Value) -> Result<Option<String>> {
     let Some(contents) = contents.as_array() else { return Ok(None) };
     let mut bytes = Vec::new();

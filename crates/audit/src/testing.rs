@@ -1,4 +1,4 @@
-//! What this crate's tests share: a key, and a chain on every backend that this machine offers.
+//! Shared test helpers: a key, and a chain on every available backend.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::merkle::Frontier;
 use crate::signer::{SignatureWithKey, Signer};
 use crate::tree_store;
 
-/// A key of the tests' own.
+/// A signing key for tests.
 pub(crate) struct TestKey(Ed25519KeyPair);
 
 impl TestKey {
@@ -38,14 +38,14 @@ impl Signer for TestKey {
     }
 }
 
-/// A keeper on an empty database, and what must outlive it.
+/// A checkpoint signer on an empty database, with what must outlive it.
 pub(crate) struct ChainFixture {
     pub(crate) test_store: TestStore,
     pub(crate) checkpoint_signer: CheckpointSigner,
     pub(crate) folder: tempfile::TempDir,
 }
 
-/// One on each backend that this machine offers.
+/// One fixture on each available backend.
 pub(crate) async fn fixtures() -> Vec<ChainFixture> {
     let mut fixtures = Vec::new();
     for test_store in stores(&[]).await.unwrap() {
@@ -73,7 +73,7 @@ impl ChainFixture {
         write_events(self.store(), self.tenant(), events).await;
     }
 
-    /// The keeper of another process on the same data.
+    /// The checkpoint signer of another process on the same data.
     pub(crate) async fn open_second_process(&self) -> CheckpointSigner {
         new_checkpoint_signer(Store::open(self.test_store.location.clone(), &[]).await.unwrap(), &self.folder)
     }
@@ -83,7 +83,7 @@ impl ChainFixture {
             .unwrap()
     }
 
-    /// How many events the chain has.
+    /// The sequence of the last event.
     pub(crate) async fn last_sequence(&self) -> i64 {
         self.store().read(self.tenant(), |sql| block::chain_end(sql)).await.unwrap().sequence
     }
@@ -92,7 +92,7 @@ impl ChainFixture {
         self.store().read(self.tenant(), move |sql| block::record_at(sql, sequence)).await.unwrap()
     }
 
-    /// Does to the database what nobody should.
+    /// Changes rows without the store, as an attacker with access to the database would.
     pub(crate) async fn tamper(&self, sql: &str, more: Vec<Value>) {
         let (sql, tenant) = (sql.to_owned(), self.tenant().as_str().to_owned());
         let change = move |tx: &mut Tx<'_>| {
@@ -103,7 +103,7 @@ impl ChainFixture {
         self.store().write_unaudited(self.tenant(), change).await.unwrap();
     }
 
-    /// Replaces a piece of one event's record.
+    /// Replaces a part of one event's record.
     pub(crate) async fn tamper_event(&self, sequence: i64, old: &str, new: &str) {
         let blocks =
             self.store().read(self.tenant(), move |sql| block::blocks_up_to(sql, sequence, 1)).await.unwrap();
@@ -119,14 +119,14 @@ impl ChainFixture {
     }
 }
 
-/// An event as a read leaves it.
+/// The event of a read.
 pub(crate) fn read_event(actor: &str, uri: &str) -> EventDraft {
     let draft = EventDraft::system("agent", quad_core::event::MCP_CALL, actor);
     let draft = draft.input("method", "resources/read").input("uri", uri).succeeded();
     draft.output("content_hash", quad_core::canonical::sha256_hex(uri.as_bytes())).output("version", 0_i64)
 }
 
-/// Writes so many events, several at once, so that blocks have different sizes.
+/// Writes `count` events, some concurrently, so that blocks have different sizes.
 pub(crate) async fn write_events(store: &Store, tenant: &TenantId, count: usize) {
     let mut remaining = count;
     let mut batch = 1;
@@ -148,7 +148,7 @@ pub(crate) async fn write_events(store: &Store, tenant: &TenantId, count: usize)
     }
 }
 
-/// An export in memory, without a database, that tests can bend.
+/// An export in memory that tests can modify, made without a database.
 #[derive(Clone)]
 pub(crate) struct TestExport {
     pub(crate) anchor: Option<ExportAnchor>,
@@ -158,12 +158,12 @@ pub(crate) struct TestExport {
 }
 
 impl TestExport {
-    /// So many events, with a checkpoint after every few and after the last.
+    /// An export of `events` events, with a checkpoint after `every` events and after the last.
     pub(crate) fn new(events: usize, every: usize, key: &TestKey) -> TestExport {
         TestExport::with_changed_event(events, every, key, usize::MAX)
     }
 
-    /// The same with another event at one place, and everything after it made to fit.
+    /// The same export with a different event at one index; everything after it is recomputed to match.
     pub(crate) fn with_changed_event(
         events: usize,
         every: usize,
@@ -203,7 +203,7 @@ impl TestExport {
         export
     }
 
-    /// The archive up to a place, and the rest behind it.
+    /// The archive up to a sequence, and the remainder.
     pub(crate) fn split_at(&self, sequence: usize, key: &TestKey) -> (TestExport, TestExport) {
         let mut frontier = Frontier::default();
         self.entries[..sequence]
@@ -236,7 +236,7 @@ impl TestExport {
         (archive, remainder)
     }
 
-    /// Writes the last line anew, over the rest as it is now.
+    /// Signs the last line again, over the current contents.
     pub(crate) fn sign_trailer(&mut self, key: &TestKey) {
         self.trailer.clear();
         let anchor = self.anchor.as_ref().map(|start| &start.checkpoint.statement);

@@ -1,8 +1,8 @@
-//! The tree over a tenant's chain, as the database keeps it.
+//! The Merkle tree of a tenant's chain, as stored.
 //!
-//! A checkpoint row holds the tree's right edge, so that the next grows from there. Above every 256 leaves a node is
-//! kept, 256 of them a row (a tile), and above every 256 of those again. With the edge, the events of one tile and a row
-//! a level any leaf can be proven, however long the chain is.
+//! A checkpoint row contains the right edge of the tree, from which the next checkpoint extends it. Above every 256
+//! leaves one node is stored, 256 of them in a row (a tile), and one above every 256 of those. With the edge, the
+//! events of one tile and one row per level, any leaf can be proven, however long the chain is.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::merkle::{self, CompleteNode, Frontier, NodeSet};
 /// The height of a tile.
 const TILE_HEIGHT: u32 = TILE_WIDTH.ilog2();
 
-/// A tree that grows, and the nodes of it that are to be kept.
+/// A tree that is extended, with the new nodes to store.
 #[derive(Debug, Default)]
 pub(crate) struct TreeAppender {
     pub(crate) frontier: Frontier,
@@ -30,7 +30,7 @@ impl TreeAppender {
         TreeAppender { frontier, tile_nodes: Vec::new() }
     }
 
-    /// Adds an event.
+    /// Appends an event.
     pub(crate) fn add(&mut self, event_hash: &Hash) {
         let tile_nodes = &mut self.tile_nodes;
         self.frontier.append(event_leaf_hash(event_hash), |node| {
@@ -40,7 +40,7 @@ impl TreeAppender {
         });
     }
 
-    /// Keeps the nodes that have become complete.
+    /// Stores the nodes that have become complete.
     pub(crate) fn store(&self, tx: &mut Tx<'_>) -> Result<()> {
         let mut tiles: BTreeMap<(i64, i64), Vec<CompleteNode>> = BTreeMap::new();
         for node in &self.tile_nodes {
@@ -52,7 +52,7 @@ impl TreeAppender {
             for node in nodes {
                 if hashes.len() as u64 != node.index % TILE_WIDTH * 32 {
                     return Err(chain_error::stored_chain(
-                        "a tile of the tree has not the hashes that it should",
+                        "a tile of the tree has the wrong number of hashes",
                     ));
                 }
                 hashes.extend_from_slice(node.hash.as_bytes());
@@ -63,24 +63,23 @@ impl TreeAppender {
     }
 }
 
-/// The leaf of an event.
+/// The leaf hash of an event.
 pub(crate) fn event_leaf_hash(event_hash: &Hash) -> Hash {
     merkle::leaf_hash(event_hash.as_bytes())
 }
 
-/// A stored right edge.
+/// Parses a stored right edge.
 pub(crate) fn parse_frontier(size: i64, bytes: &[u8]) -> Result<Frontier> {
     let size = u64::try_from(size).ok();
-    size.and_then(|size| Frontier::from_bytes(size, bytes)).ok_or_else(|| {
-        chain_error::stored_chain("the right edge of the tree has not the hashes that it should")
-    })
+    size.and_then(|size| Frontier::from_bytes(size, bytes))
+        .ok_or_else(|| chain_error::stored_chain("the right edge of the tree has the wrong number of hashes"))
 }
 
-/// What is needed of the tree to prove leaf number `index`.
+/// Loads the nodes that prove leaf `index`.
 pub(crate) fn load_proof_nodes(sql: &mut dyn Sql, edge: &Frontier, index: u64) -> Result<NodeSet> {
     let mut node_set = NodeSet::new(edge);
     if let Some(anchor) = archive::archive_end(sql)? {
-        // The leaves before it are gone, but not the roots of their subtrees.
+        // The leaves before the anchor are archived; the roots of their subtrees are known.
         parse_frontier(anchor.last_sequence, &anchor.frontier)?
             .complete_nodes()
             .for_each(|node| node_set.add(node));

@@ -1,11 +1,12 @@
-//! The registry of agents: who holds credentials in a tenant, what they are granted, and whether they may come in.
+//! The registry of agents: which subjects of a tenant hold credentials, the scopes granted to each, and their state.
 //!
-//! A credential says what its holder *may claim*; the registry says what the holder *has*. A token is good only within the
-//! registration, and a change of it holds from the next call on, since every proof rests on its holder's tag. People are
-//! registered like programs; the scope of a person's decisions is what sets them apart.
+//! A credential carries the scopes that its holder *claims*; the registry holds the scopes that are *granted*. A
+//! token is valid only within the registration of its holder. A change of the registration takes effect with the next
+//! call, because every credential check depends on the holder's tag. People are registered like programs; only the
+//! scope that approves payments distinguishes them.
 
 use quad_core::{
-    Error, EventDraft, Kind, PrincipalKind, ReadSet, Result, ScopeSet, Tag, TenantId, Timestamp,
+    Error, EventDraft, Kind, PrincipalKind, ReadSet, Result, ScopeSet, Tag, TenantId, Timestamp, text,
 };
 use quad_store::{Row, Sql, Tx, WriteContext, params};
 use serde_json::{Value, json};
@@ -14,19 +15,19 @@ use crate::auth_error::AuthErrorKind;
 use crate::service::AuthService;
 use crate::{grant, limits, scope_hash};
 
-/// Whether an agent may come in.
+/// The state of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentState {
-    /// It may.
+    /// Its credentials are accepted.
     Active,
-    /// Not until somebody restores it.
+    /// Its credentials are rejected until it is restored.
     Quarantined,
-    /// Never again.
+    /// Its credentials are rejected for good.
     Revoked,
 }
 
 impl AgentState {
-    /// The spelling in the registry.
+    /// The text in the registry.
     pub fn as_str(self) -> &'static str {
         match self {
             AgentState::Active => "active",
@@ -42,20 +43,20 @@ impl AgentState {
     }
 }
 
-/// A registration.
+/// A registered agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentRecord {
-    /// Whose agent it is.
+    /// The tenant that the agent belongs to.
     pub tenant: TenantId,
-    /// Its name.
+    /// The name of the agent.
     pub subject: String,
     /// Program or person.
     pub kind: PrincipalKind,
-    /// What it is granted.
+    /// The granted scopes.
     pub scopes: ScopeSet,
-    /// What the grants hash to.
+    /// The hash of the granted scopes.
     pub scope_hash: Option<String>,
-    /// Whether it may come in.
+    /// Whether its credentials are accepted.
     pub state: AgentState,
     /// When it was registered.
     pub created_at: Timestamp,
@@ -63,25 +64,25 @@ pub struct AgentRecord {
     pub updated_at: Timestamp,
 }
 
-/// What a registration shall be.
+/// The parameters of [`AuthService::register_agent`].
 #[derive(Clone, Debug)]
 pub struct RegisterRequest {
-    /// Whose agent it is.
+    /// The tenant that the agent belongs to.
     pub tenant: TenantId,
-    /// Its name.
+    /// The name of the agent.
     pub subject: String,
     /// Program or person.
     pub kind: PrincipalKind,
-    /// What it is granted, separated by spaces or commas; no more and no less.
+    /// The exact scopes to grant, separated by spaces or commas.
     pub scopes: String,
-    /// Who asks for it, for the audit.
+    /// The subject that requests the registration, for the audit log.
     pub actor: String,
 }
 
 /// The columns that [`AgentRecord::from_row`] reads.
 pub(crate) const COLUMNS: &str = "subject, kind, scopes, scope_hash, state, created_at, updated_at";
 
-/// The tag that a change of that holder's registration touches.
+/// The tag that a change of this subject's registration invalidates.
 pub(crate) fn tag(subject: &str) -> Tag {
     Tag::new(format!("gate:agent:{subject}"))
 }
@@ -101,24 +102,24 @@ impl AgentRecord {
         })
     }
 
-    /// Reads [`COLUMNS`], of which the first stands at `first`.
+    /// Parses [`COLUMNS`], starting at column `first_column`.
     pub(crate) fn from_row(tenant: &TenantId, row: &Row, first_column: usize) -> Result<AgentRecord> {
         let (kind, state) = (row.text(first_column + 1)?, row.text(first_column + 4)?);
         Ok(AgentRecord {
             tenant: tenant.clone(),
             subject: row.text(first_column)?.to_owned(),
             kind: PrincipalKind::parse(kind)
-                .ok_or_else(|| Error::internal(format!("an agent's kind is {kind}")))?,
+                .ok_or_else(|| Error::internal(format!("invalid agent kind {kind}")))?,
             scopes: ScopeSet::parse(row.text(first_column + 2)?),
             scope_hash: row.opt_text(first_column + 3)?.map(str::to_owned),
             state: AgentState::parse(state)
-                .ok_or_else(|| Error::internal(format!("an agent's state is {state}")))?,
+                .ok_or_else(|| Error::internal(format!("invalid agent state {state}")))?,
             created_at: Timestamp(row.int(first_column + 5)?),
             updated_at: Timestamp(row.int(first_column + 6)?),
         })
     }
 
-    /// Whether the registration is such that its holder may come in at all.
+    /// Checks the state, the kind and the scope hash.
     pub(crate) fn check_usable(&self, claimed_kind: PrincipalKind) -> Result<(), AuthErrorKind> {
         match self.state {
             AgentState::Active => {}
@@ -135,13 +136,13 @@ impl AgentRecord {
         }
     }
 
-    /// Whether all these scopes lie within the grants.
+    /// Whether the grants cover all these scopes.
     pub(crate) fn grants_all(&self, claimed: &ScopeSet) -> bool {
         claimed.iter().all(|scope| self.scopes.allows(scope))
     }
 }
 
-/// The registration of that subject.
+/// Loads the registration of a subject.
 pub(crate) fn find(sql: &mut impl Sql, subject: &str) -> Result<Option<AgentRecord>> {
     let tenant = sql.tenant().clone();
     let query = format!("SELECT {COLUMNS} FROM gate_agent WHERE tenant_id = $1 AND subject = $2");
@@ -149,16 +150,16 @@ pub(crate) fn find(sql: &mut impl Sql, subject: &str) -> Result<Option<AgentReco
     row.map(|row| AgentRecord::from_row(&tenant, &row, 0)).transpose()
 }
 
-/// How new grants meet those that are there.
+/// How new grants are combined with existing ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GrantMerge {
-    /// Both hold.
+    /// Keep the existing grants and add the new ones.
     Union,
-    /// The new ones hold.
+    /// Replace the existing grants.
     Replace,
 }
 
-/// Registers a holder, or changes what it is granted.
+/// Registers a subject, or changes its grants.
 pub(crate) fn register(
     tx: &mut Tx<'_>,
     subject: &str,
@@ -166,7 +167,7 @@ pub(crate) fn register(
     scopes: &ScopeSet,
     merge: GrantMerge,
 ) -> Result<AgentRecord> {
-    // Two grants for one holder at once: the second must see the first's, or the union loses one.
+    // Serialises concurrent grants to one subject: without the lock a union could lose one of them.
     tx.lock(&format!("gate:agent:{subject}"))?;
     let existing = find(tx, subject)?;
     let mut granted = scopes.clone();
@@ -178,7 +179,7 @@ pub(crate) fn register(
     }
     let scopes_text = granted.to_string();
     if scopes_text.len() > limits::GRANT_BYTES_MAX {
-        return Err(Error::bad_input("So many scopes do not fit into a registration")
+        return Err(Error::bad_input("The registration has too many scopes")
             .hint("Use wildcards such as table:*")
             .with_detail("field", "scopes"));
     }
@@ -194,9 +195,9 @@ pub(crate) fn register(
         &upsert,
         params![tenant.as_str(), subject, kind.as_str(), scopes_text.as_str(), hash.as_str(), now],
     )?;
-    let row = row.ok_or_else(|| Error::internal("a registration vanished"))?;
+    let row = row.ok_or_else(|| Error::internal("the registration is missing after the upsert"))?;
     tx.audit_output("scope_hash", hash);
-    // What a new token adds spoils no proof, so it disturbs nobody.
+    // Grants that a new token adds invalidate no credential, so they need no tag.
     if merge == GrantMerge::Replace && existing.is_some_and(|existing| existing.scopes != granted) {
         tx.invalidate(tag(subject));
     }
@@ -209,21 +210,21 @@ fn check_can_register(existing: &AgentRecord, kind: PrincipalKind) -> Result<()>
         let message =
             format!("{subject} is registered as {}, not as {}", existing.kind.as_str(), kind.as_str());
         return Err(Error::new(Kind::Conflict, "SUBJECT_KIND_DIFFERS", message)
-            .hint("A program and a person need two subjects: choose another one"));
+            .hint("Choose another subject: an agent and a user cannot share one"));
     }
     match existing.state {
         AgentState::Active => Ok(()),
         AgentState::Quarantined => {
             Err(Error::new(Kind::Conflict, "AGENT_QUARANTINED", format!("{subject} is quarantined"))
-                .hint(format!("`quad agent restore {subject}` lets it in again")))
+                .hint(format!("Run `quad agent restore {subject}` to accept its credentials again")))
         }
         AgentState::Revoked => Err(agent_revoked(subject)),
     }
 }
 
 impl AuthService {
-    /// Registers an agent with exactly these grants, or changes those of one that is registered.
-    /// `known_scopes` is the vocabulary of every mounted scheme.
+    /// Registers an agent with exactly these grants, or replaces the grants of a registered one. `known_scopes` are
+    /// the scopes of all mounted schemes.
     pub async fn register_agent(
         &self,
         request: RegisterRequest,
@@ -241,12 +242,12 @@ impl AuthService {
         Ok(self.store.write(&context, event, f).await?.0)
     }
 
-    /// The tenant's agents, by name.
+    /// The agents of the tenant, by name.
     pub async fn agents(&self, tenant: &TenantId) -> Result<Vec<AgentRecord>> {
         Ok(self.agents_with_read_set(tenant).await?.0)
     }
 
-    /// The same, and what the list rests on, for those who show it to others.
+    /// The agents of the tenant with the read set of the list.
     pub async fn agents_with_read_set(&self, tenant: &TenantId) -> Result<(Vec<AgentRecord>, ReadSet)> {
         self.store
             .read(tenant, |snapshot| {
@@ -265,7 +266,8 @@ impl AuthService {
             .await
     }
 
-    /// Lets an agent in or keeps it out, from the next call on, in every process. A revoked one stays so.
+    /// Changes the state of an agent. It takes effect with the next call, in every process. A revoked agent stays
+    /// revoked.
     pub async fn set_agent_state(
         &self,
         tenant: &TenantId,
@@ -302,14 +304,14 @@ fn change_state(tx: &mut Tx<'_>, subject: &str, state: AgentState) -> Result<Age
 }
 
 fn agent_revoked(subject: &str) -> Error {
-    Error::new(Kind::Conflict, "AGENT_REVOKED", format!("{subject} was revoked, which is for good"))
+    Error::new(Kind::Conflict, "AGENT_REVOKED", format!("{subject} is revoked for good"))
         .hint("Choose another subject")
 }
 
 fn agent_not_found(subject: &str) -> Error {
-    let truncated: String = subject.chars().take(limits::SUBJECT_BYTES_MAX).collect();
-    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no agent {truncated} in this tenant"))
-        .hint("`quad agent list` shows the agents")
+    let truncated = text::truncate(subject, limits::SUBJECT_BYTES_MAX);
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("Agent {truncated} not found in this tenant"))
+        .hint("List the agents with `quad agent list`")
 }
 
 #[cfg(test)]
@@ -329,7 +331,7 @@ mod tests {
         }
     }
 
-    /// Whether the audit takes a call of that principal, in that process.
+    /// Whether this process can append an audit event of this principal.
     async fn is_appended(auth: &AuthService, caller: &Principal) -> bool {
         let credential = caller.credential_read_set.clone().unwrap();
         match auth
@@ -393,7 +395,7 @@ mod tests {
                 assert_eq!(set(state).await.unwrap_err().code(), "AGENT_REVOKED");
             }
             assert_eq!(set(AgentState::Revoked).await.unwrap().state, AgentState::Revoked);
-            // Another tenant's agent of that name is another agent.
+            // The agent of the same name in another tenant is unaffected.
             let other_tenant = TenantId::system();
             let absent = test.auth.set_agent_state(&other_tenant, "a", AgentState::Revoked, "operator").await;
             assert_eq!(absent.unwrap_err().kind(), Kind::NotFound);
@@ -449,7 +451,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn agents_are_listed_by_name_and_bad_requests_rejected() {
+    async fn agents_are_listed_by_name() {
         for test in auth_fixtures().await {
             for subject in ["b", "a"] {
                 test.auth
@@ -461,17 +463,27 @@ mod tests {
             assert_eq!(agents.iter().map(|agent| &*agent.subject).collect::<Vec<_>>(), ["a", "b"]);
             assert_eq!(agents[0].to_json()["state"], "active");
             assert!(test.auth.agents(&TenantId::system()).await.unwrap().is_empty());
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn register_rejects_invalid_requests() {
+        for test in auth_fixtures().await {
+            test.auth
+                .register_agent(register_request(&test, "a", "table:read"), &KNOWN_SCOPES)
+                .await
+                .unwrap();
             for (subject, scopes) in
                 [("a b", "table:read"), ("c", "tabel:read"), ("c", "payment_intent:approve")]
             {
-                let refused =
+                let result =
                     test.auth.register_agent(register_request(&test, subject, scopes), &KNOWN_SCOPES).await;
-                assert_eq!(refused.unwrap_err().kind(), Kind::BadInput, "{subject} {scopes}");
+                assert_eq!(result.unwrap_err().kind(), Kind::BadInput, "{subject} {scopes}");
             }
             let person =
                 RegisterRequest { kind: PrincipalKind::User, ..register_request(&test, "a", "table:read") };
-            let refused = test.auth.register_agent(person, &KNOWN_SCOPES).await.unwrap_err();
-            assert_eq!(refused.code(), "SUBJECT_KIND_DIFFERS");
+            let error = test.auth.register_agent(person, &KNOWN_SCOPES).await.unwrap_err();
+            assert_eq!(error.code(), "SUBJECT_KIND_DIFFERS");
         }
     }
 }

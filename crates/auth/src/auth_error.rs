@@ -1,73 +1,72 @@
-//! Why a credential was not accepted.
+//! Why a credential was rejected.
 
 use quad_core::{Error, TenantId};
 
-/// A credential that was not accepted. Displays as one sentence that is safe to show: it says what is wrong with the
-/// credential and repeats nothing of it.
+/// A rejected credential. `Display` gives one sentence that is safe to show: it contains nothing of the credential.
 #[derive(Debug)]
 pub struct AuthError {
-    /// What is wrong.
+    /// The reason.
     pub kind: AuthErrorKind,
-    /// Whose credential it was, if that much is proven: it was signed, and its holder is registered.
+    /// The subject, if it is proven: the credential is signed and its holder is registered.
     pub(crate) known_subject: Option<KnownSubject>,
 }
 
-/// Somebody who is registered, whether or not they may come in.
+/// A registered subject, in any state.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct KnownSubject {
     pub(crate) tenant: TenantId,
     pub(crate) subject: String,
 }
 
-/// What is wrong with a credential.
+/// Why a credential was rejected.
 #[derive(Debug)]
 pub enum AuthErrorKind {
-    /// There is no bearer token.
+    /// The request has no bearer token.
     Missing,
-    /// More bytes than any token that is accepted here.
+    /// The token is longer than any accepted token.
     TooLong,
-    /// Not a compact JWS with the header and claims that are needed.
+    /// The token is not a compact JWS with the required header and claims.
     Malformed,
-    /// A name stands twice in its header or its claims.
+    /// The header or the claims contain a duplicate name.
     DuplicateClaim,
-    /// Signed in a way that is not accepted, or not at all.
+    /// The token is unsigned, or signed with an algorithm that is not accepted.
     Algorithm,
-    /// Signed with a key that is not known here.
+    /// The token names a signing key that this server does not have.
     UnknownKey,
-    /// The signature does not fit.
+    /// The signature is invalid.
     BadSignature,
-    /// Made by another issuer.
+    /// The token is from another issuer.
     WrongIssuer,
-    /// Made for another server.
+    /// The token is for another audience.
     WrongAudience,
-    /// Its time is over.
+    /// The token has expired.
     Expired,
-    /// Its time has not come.
+    /// The token is not valid yet.
     NotYetValid,
-    /// Made to live longer than tokens of its issuer may.
+    /// The lifetime of the token exceeds the limit of its issuer.
     LivesTooLong,
-    /// Well signed, but no such token is registered.
+    /// The signature is valid, but the token is not in the registry.
     Unregistered,
-    /// Taken back.
+    /// The token was revoked.
     Revoked,
-    /// Its holder is not registered.
+    /// The holder is not registered.
     AgentUnregistered,
-    /// Its holder is halted until somebody restores it.
+    /// The holder is quarantined until it is restored.
     AgentQuarantined,
-    /// Its holder's registration was taken back for good.
+    /// The holder was revoked for good.
     AgentRevoked,
-    /// Its holder's registration does not say what its grants hash to.
+    /// The registration of the holder has no scope hash.
     ScopeHashMissing,
-    /// Its holder's grants are not what was registered.
+    /// The registered scopes of the holder do not match their hash.
     ScopeHashMismatch,
-    /// It claims scopes beyond its holder's grants.
+    /// The token claims scopes beyond the grants of its holder.
     ScopeExceeded,
-    /// Not the credential's fault: the registry could not be asked.
+    /// The registry could not be read. The credential is not at fault.
     Failed(Error),
 }
 
 impl AuthErrorKind {
-    /// The reason as one stable word, for programs and for the audit.
+    /// The reason as a stable word, for programs and for the audit log.
     pub fn as_str(&self) -> &'static str {
         match self {
             AuthErrorKind::Missing => "missing",
@@ -94,7 +93,7 @@ impl AuthErrorKind {
         }
     }
 
-    /// The code of the envelope. Coarser than the reason: clients decide by it whether a new token would help.
+    /// The error code. It is coarser than the reason: it tells a client whether a new token would help.
     pub fn code(&self) -> &'static str {
         match self {
             AuthErrorKind::Missing => "auth_token_missing",
@@ -113,22 +112,22 @@ impl AuthErrorKind {
 
 impl AuthError {
     /// The stable code, such as `auth_token_missing`, `auth_token_expired`, `auth_token_invalid` or
-    /// `agent_not_registered`; `INTERNAL` for a failure of ours.
+    /// `agent_not_registered`; `INTERNAL` for an internal failure.
     pub fn code(&self) -> &'static str {
         self.kind.code()
     }
 
-    /// Whether there was no bearer token at all.
+    /// Whether the request had no bearer token.
     pub fn is_missing(&self) -> bool {
         matches!(self.kind, AuthErrorKind::Missing)
     }
 
-    /// Whether it was our failure rather than the credential's.
+    /// Whether the server failed, rather than the credential.
     pub fn is_internal(&self) -> bool {
         self.internal_error().is_some()
     }
 
-    /// Our failure, if it was one.
+    /// The internal failure, if it was one.
     pub fn internal_error(&self) -> Option<&Error> {
         match &self.kind {
             AuthErrorKind::Failed(error) => Some(error),
@@ -136,7 +135,7 @@ impl AuthError {
         }
     }
 
-    /// The refusal of somebody who is registered.
+    /// The error of a registered subject.
     pub(crate) fn for_subject(known_subject: KnownSubject, kind: AuthErrorKind) -> AuthError {
         AuthError { kind, known_subject: Some(known_subject) }
     }
@@ -145,20 +144,18 @@ impl AuthError {
 impl std::fmt::Display for AuthError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match &self.kind {
-            AuthErrorKind::Missing => "A bearer token is needed",
-            AuthErrorKind::TooLong => "The bearer token is longer than any that this server accepts",
-            AuthErrorKind::Malformed => "The bearer token is not one that this server can read",
-            AuthErrorKind::DuplicateClaim => "The bearer token says something twice",
-            AuthErrorKind::Algorithm => "The bearer token is not signed in a way that this server accepts",
-            AuthErrorKind::UnknownKey => {
-                "The bearer token was signed with a key that this server does not know"
-            }
-            AuthErrorKind::BadSignature => "The bearer token's signature does not fit",
-            AuthErrorKind::WrongIssuer => "The bearer token was made by another issuer",
-            AuthErrorKind::WrongAudience => "The bearer token was made for another server",
+            AuthErrorKind::Missing => "A bearer token is required",
+            AuthErrorKind::TooLong => "The bearer token is too long",
+            AuthErrorKind::Malformed => "The bearer token is malformed",
+            AuthErrorKind::DuplicateClaim => "The token contains a duplicate claim",
+            AuthErrorKind::Algorithm => "The bearer token is not signed with an accepted algorithm",
+            AuthErrorKind::UnknownKey => "The bearer token was signed with an unknown key",
+            AuthErrorKind::BadSignature => "The bearer token's signature is invalid",
+            AuthErrorKind::WrongIssuer => "The bearer token is from another issuer",
+            AuthErrorKind::WrongAudience => "The bearer token is for another audience",
             AuthErrorKind::Expired => "The bearer token has expired",
             AuthErrorKind::NotYetValid => "The bearer token is not valid yet; compare the clocks",
-            AuthErrorKind::LivesTooLong => "The bearer token lives longer than tokens of its issuer may here",
+            AuthErrorKind::LivesTooLong => "The bearer token's lifetime exceeds the limit for its issuer",
             AuthErrorKind::Unregistered => "The bearer token is not registered here",
             AuthErrorKind::Revoked => "The bearer token has been revoked",
             AuthErrorKind::AgentUnregistered => "The bearer token's holder is not registered here",
@@ -168,9 +165,9 @@ impl std::fmt::Display for AuthError {
                 "The registration of the bearer token's holder has no scope hash"
             }
             AuthErrorKind::ScopeHashMismatch => {
-                "The grants of the bearer token's holder are not what was registered"
+                "The grants of the bearer token's holder do not match their scope hash"
             }
-            AuthErrorKind::ScopeExceeded => "The bearer token claims more than its holder is granted",
+            AuthErrorKind::ScopeExceeded => "The bearer token claims scopes that its holder is not granted",
             AuthErrorKind::Failed(error) => error.message(),
         })
     }

@@ -1,6 +1,6 @@
-//! The gate's decoders by themselves, for fuzzing: what they make of any bytes, under keys that are no secret.
+//! The decoders of this crate without a service, for fuzzing with keys of known seeds.
 //!
-//! For `quad-fuzz-targets` alone. Nothing here decides anything, and nothing else calls it.
+//! Only for `quad-fuzz-targets`. Production code must not call it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -14,12 +14,12 @@ use crate::key::{self, Seed, SigningKey};
 use crate::keyring::{KeyEntry, Keyring};
 use crate::strict_json;
 
-/// Keys of known seeds.
+/// Signing keys of known seeds.
 #[derive(Debug)]
 pub struct FuzzKeys(Keyring);
 
 impl FuzzKeys {
-    /// The keys of these seeds, the first of which signs.
+    /// The keys of these seeds. The first one signs.
     pub fn new(seeds: &[Seed]) -> Result<FuzzKeys> {
         let entry = |(age, seed): (usize, &Seed)| {
             Ok(KeyEntry {
@@ -31,42 +31,43 @@ impl FuzzKeys {
         Keyring::new(seeds.iter().enumerate().map(entry).collect::<Result<_>>()?).map(FuzzKeys)
     }
 
-    /// What a token says, or why it is refused, in one word.
+    /// The claims of a token, or the reason why it is rejected.
     pub fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, &'static str> {
         let verified = CompactJws::parse(token).and_then(|token| jws::verify(&self.0, &token, now));
         verified.map_err(|reason| reason.as_str())
     }
 
-    /// The name of the key that signs.
+    /// The id of the key that signs.
     pub fn kid(&self) -> &str {
         self.0.current().kid()
     }
 
-    /// The token of these two parts, whatever they say, signed.
+    /// A signed token of these two parts, whatever they contain.
     pub fn sign(&self, header: &[u8], claims: &[u8]) -> String {
         let signed = format!("{}.{}", BASE64.encode(header), BASE64.encode(claims));
         let signature = BASE64.encode(self.0.current().sign(signed.as_bytes()));
         format!("{signed}.{signature}")
     }
 
-    /// Whether one of the keys makes exactly this token out of its first two parts: such a signature has one spelling.
+    /// Whether one of the keys signed exactly this token. An Ed25519 signature is deterministic, so there is only
+    /// one.
     pub fn has_signed(&self, token: &str) -> bool {
         let Some((signed, signature)) = token.rsplit_once('.') else { return false };
         self.0.iter().any(|entry| BASE64.encode(entry.key.sign(signed.as_bytes())) == signature)
     }
 
-    /// A sealed string.
+    /// An opaque signed string.
     pub fn sign_opaque(&self, purpose: &str, payload: &[u8]) -> String {
         self.0.current().sign_opaque(purpose, payload)
     }
 
-    /// What a sealed string holds.
+    /// The payload of an opaque signed string.
     pub fn verify_opaque(&self, purpose: &str, opaque: &str) -> Option<Vec<u8>> {
         self.0.find(key::opaque_kid(opaque))?.verify_opaque(purpose, opaque)
     }
 }
 
-/// An object in which no name stands twice, or why it is none, in one word.
+/// Parses an object without duplicate names, or returns the reason why it is rejected.
 pub fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, &'static str> {
     strict_json::parse_object(bytes).map_err(|reason| reason.as_str())
 }

@@ -1,20 +1,20 @@
-//! What may be granted, and to whom: the rules for a new token's subject, scopes and life.
+//! The rules for granting: subject, scopes and lifetime of a new token.
 //!
-//! Pure. Every refusal names the field and says what would be right.
+//! Pure. Every error names the field and the accepted values.
 
-use quad_core::{Error, PrincipalKind, Result, ScopeSet, closest, id, scope};
+use quad_core::{Error, PrincipalKind, Result, ScopeSet, closest, id, scope, text};
 
 use crate::limits;
 
-/// The decision that only a person can take.
+/// The scope that approves payments. Only a person can have it.
 const HUMAN_ONLY_SCOPE: &str = "payment_intent:approve";
 
-/// Reads the scopes that a new token shall have. Each must be a known scope, or a wildcard that covers one.
+/// Parses the scopes of a new token. Each must be a known scope, or a wildcard that covers one.
 pub fn parse_scopes(text: &str, kind: PrincipalKind, known_scopes: &[&str]) -> Result<ScopeSet> {
     let requested = ScopeSet::parse(text);
     if requested.is_empty() {
         return Err(invalid_field("scopes", "A token needs at least one scope")
-            .hint(format!("Known are {}", known_scopes.join(", "))));
+            .hint(format!("Use one of {}", known_scopes.join(", "))));
     }
     for candidate in requested.iter() {
         check_known(candidate, known_scopes)?;
@@ -29,7 +29,7 @@ pub fn parse_scopes(text: &str, kind: PrincipalKind, known_scopes: &[&str]) -> R
     Ok(requested)
 }
 
-/// Whether somebody of that kind may have the scope at all.
+/// Whether a principal of this kind may have the scope.
 pub fn is_allowed_for(candidate: &str, kind: PrincipalKind) -> bool {
     candidate != HUMAN_ONLY_SCOPE || kind == PrincipalKind::User
 }
@@ -39,21 +39,21 @@ fn check_known(candidate: &str, known_scopes: &[&str]) -> Result<()> {
     if scope::is_scope(candidate) && known_scopes.iter().any(|scope| grant.allows(scope)) {
         return Ok(());
     }
-    let truncated: String = candidate.chars().take(64).collect();
+    let truncated = text::truncate(candidate, limits::QUOTED_CHARS_MAX);
     let problem = if scope::is_scope(candidate) {
         "is not a scope of this server"
     } else {
-        "does not look like layer:verb"
+        "does not have the form layer:verb"
     };
     let error = invalid_field("scopes", format!("The scope {truncated} {problem}"));
     Err(match closest(candidate, known_scopes.iter().copied()) {
         Some(nearest_scope) => error.hint(format!("The nearest is {nearest_scope}")),
-        None => error.hint(format!("Known are {}", known_scopes.join(", "))),
+        None => error.hint(format!("Use one of {}", known_scopes.join(", "))),
     })
 }
 
-/// What both sets grant. A claim of `table:*` and a grant of `*:read` meet in `table:read`; but a wildcard never meets the
-/// decision that is granted by name alone.
+/// The scopes that both sets grant. `table:*` and `*:read` intersect in `table:read`. A wildcard never covers the
+/// approval of payments: that scope is granted by name only.
 pub fn intersection(claimed: &ScopeSet, granted: &ScopeSet) -> ScopeSet {
     let mut shared: Vec<String> = Vec::new();
     for (claim, grant) in claimed.iter().flat_map(|claim| granted.iter().map(move |grant| (claim, grant))) {
@@ -75,7 +75,7 @@ pub fn intersection(claimed: &ScopeSet, granted: &ScopeSet) -> ScopeSet {
     shared.iter().map(String::as_str).collect()
 }
 
-/// The narrower of two sides of a scope, if they meet.
+/// The narrower of two parts of a scope, if they intersect.
 fn intersect_part<'s>(a: &'s str, b: &'s str) -> Option<&'s str> {
     match (a, b) {
         ("*", side) | (side, "*") => Some(side),
@@ -89,25 +89,27 @@ pub fn check_subject(subject: &str) -> Result<()> {
     if (1..=limits::SUBJECT_BYTES_MAX).contains(&subject.len()) && subject.bytes().all(fits) {
         return Ok(());
     }
-    Err(invalid_field("subject", "The subject is not a name that a token can carry")
+    Err(invalid_field("subject", "The subject is not valid")
         .hint(format!("Use 1 to {} letters, digits or characters of _-.@:", limits::SUBJECT_BYTES_MAX)))
 }
 
-/// Checks a tenant's id.
+/// Checks a tenant id.
 pub fn check_tenant(tenant: &str) -> Result<()> {
     if id::is_id(tenant) {
         return Ok(());
     }
-    Err(invalid_field("tenant", "The tenant is not an id").hint("Use 1 to 64 letters, digits, _ or -"))
+    Err(invalid_field("tenant", "The tenant id is not valid").hint("Use 1 to 64 letters, digits, _ or -"))
 }
 
-/// How long a token shall live, in milliseconds.
+/// The lifetime of a token, in milliseconds.
 pub fn resolve_ttl_ms(requested: Option<i64>) -> Result<i64> {
     match requested {
         None => Ok(limits::TOKEN_TTL_MS),
         Some(ttl_ms) if (1_000..=limits::TOKEN_TTL_MS_MAX).contains(&ttl_ms) => Ok(ttl_ms),
-        Some(_) => Err(invalid_field("ttl", "A token lives from one second to ten years")
-            .hint("Leave the time out for one year")),
+        Some(_) => {
+            Err(invalid_field("ttl", "The lifetime of a token must be between one second and ten years")
+                .hint("Omit it for one year"))
+        }
     }
 }
 
@@ -155,18 +157,18 @@ mod tests {
         );
         check(
             "Table:read",
-            "The scope Table:read does not look like layer:verb",
+            "The scope Table:read does not have the form layer:verb",
             "The nearest is table:read",
         );
         check(
             "weather:forecast",
             "The scope weather:forecast is not a scope of this server",
-            "Known are table:read, ",
+            "Use one of table:read, ",
         );
-        check("*:drop", "The scope *:drop is not a scope of this server", "Known are");
-        // A wildcard never covers the approval, so a wildcard that could only mean it covers nothing.
-        check("*:approve", "The scope *:approve is not a scope of this server", "Known are");
-        check(" , ", "A token needs at least one scope", "Known are");
+        check("*:drop", "The scope *:drop is not a scope of this server", "Use one of");
+        // No wildcard covers the approval of payments, so `*:approve` covers no known scope.
+        check("*:approve", "The scope *:approve is not a scope of this server", "Use one of");
+        check(" , ", "A token needs at least one scope", "Use one of");
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! An external issuer: who else may say who is asking.
+//! An external issuer: an identity provider whose tokens this server accepts.
 //!
-//! Its tokens are checked with its public keys, which lie in a file: fetching them is the business of whoever runs the
-//! server, and nothing here opens a connection. The file is read again when it changes. A file that is missing or damaged
-//! holds no keys: then nobody comes in, which is seen, rather than somebody who should not.
+//! Its tokens are verified with its public keys, which are in a file. Fetching the key set is the operator's task;
+//! nothing here opens a connection. The file is read again when it changes. A missing or damaged file counts as an
+//! empty key set: all tokens of the issuer are rejected, which is noticed, and none is accepted by mistake.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use crate::jws::{self, CompactJws};
 use crate::reloading::Reloading;
 use crate::{grant, limits};
 
-/// What is trusted, and how its claims are read.
+/// The issuer to trust and how to read its claims.
 #[derive(Clone, Debug)]
 pub struct IssuerConfig {
     /// The `iss` of its tokens.
     pub issuer: String,
-    /// Our own name in its tokens' `aud`.
+    /// The name of this server in the `aud` of the issuer's tokens.
     pub audience: String,
-    /// The file with its JSON Web Key Set.
+    /// The file with the issuer's JSON Web Key Set.
     pub jwks_file: PathBuf,
-    /// How its tokens may be signed.
+    /// The accepted signature algorithms.
     pub algorithms: Vec<Algorithm>,
-    /// Which claim says what.
+    /// The names of the claims.
     pub claims: ClaimNames,
-    /// Whether a subject that nobody has registered is registered by its first token, with what that claims.
+    /// Whether the first token of an unregistered subject registers it, with the scopes that the token claims.
     pub auto_register: bool,
 }
 
@@ -38,7 +38,7 @@ pub struct IssuerConfig {
 pub struct ClaimNames {
     /// The tenant, by id or by name.
     pub tenant: String,
-    /// Who holds the token.
+    /// The subject that holds the token.
     pub subject: String,
     /// `agent` or `user`.
     pub kind: String,
@@ -57,7 +57,7 @@ impl Default for ClaimNames {
     }
 }
 
-/// What a token of the issuer says. The tenant is as the token spells it.
+/// The claims of an external token. `tenant` is an id or a name, as in the token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExternalClaims {
     pub(crate) tenant: String,
@@ -75,41 +75,41 @@ pub struct Issuer {
 }
 
 impl Issuer {
-    /// Reads the keys. At the start a file without any is an error, not an empty set.
+    /// Reads the keys. At startup an empty key set is an error.
     pub async fn open(config: IssuerConfig) -> Result<Issuer> {
         let invalid = |message: &str| Error::new(Kind::BadInput, "ISSUER_INVALID", message);
         if config.issuer.is_empty() || config.audience.is_empty() || config.algorithms.is_empty() {
             return Err(invalid("An issuer needs a name, an audience and at least one algorithm"));
         }
         if config.issuer == jws::ISSUER {
-            return Err(invalid("The issuer's name is the one of this server's own tokens")
-                .hint("Take the `iss` that stands in the issuer's tokens, usually a URL"));
+            return Err(invalid("The issuer has the name of this server's own issuer")
+                .hint("Set it to the `iss` of the issuer's tokens, usually a URL"));
         }
         let key_set = load_key_set(config.jwks_file.clone()).await?;
         if key_set.is_empty() {
-            return Err(invalid("The issuer's key set has no key that can be used")
-                .hint("Each key needs a kid, and must be RSA, P-256 or Ed25519, for signatures"));
+            return Err(invalid("The issuer's key set has no usable key")
+                .hint("Add RSA, P-256 or Ed25519 signature keys, each with a kid"));
         }
         Ok(Issuer { config, key_set: Reloading::new(key_set) })
     }
 
-    /// Tells the present keys from others. Looks for new ones now and then.
+    /// The version of the current key set. Checks the file for changes at most once per [`limits::KEY_SET_AGE_MAX`].
     pub(crate) async fn key_set_version(&self) -> Result<u64> {
         Ok(self.key_set.get_max_age(limits::KEY_SET_AGE_MAX, self.reload_keys()).await?.version)
     }
 
-    /// Whether a token says that it is the issuer's. Proves nothing.
+    /// Whether the token claims to be from this issuer. It is not verified yet.
     pub(crate) fn matches_iss(&self, token: &CompactJws<'_>) -> bool {
         token.text("iss") == Some(&self.config.issuer)
     }
 
-    /// Whether a token names one of the issuer's keys. Proves nothing either.
+    /// Whether the token names one of the issuer's keys. It is not verified yet.
     pub(crate) fn matches_kid(&self, token: &CompactJws<'_>) -> bool {
         token.kid().is_some_and(|kid| self.key_set.get().find(kid).is_some())
     }
 
-    /// What `token` says, provided that the issuer signed it, for us, that its time is now, and that it is short enough; and
-    /// the mark of the keys that say so.
+    /// The claims of `token` with the version of the key set, if the issuer signed the token for this server, it is
+    /// valid now, and its lifetime is within the limit.
     pub(crate) async fn verify(
         &self,
         token: &CompactJws<'_>,
@@ -174,12 +174,16 @@ impl Issuer {
         })
     }
 
-    /// The keys as the file has them; none, with a line in the log, if it cannot be used.
+    /// Reads the key set from the file. If it is unusable, logs an error and returns an empty key set.
     async fn reload_keys(&self) -> Result<KeySet> {
         let path = self.config.jwks_file.clone();
         let file_name = path.display().to_string();
         Ok(load_key_set(path).await.unwrap_or_else(|error| {
-            tracing::error!(file = file_name, cause = %error, "the issuer's keys cannot be read: none of its tokens is accepted");
+            tracing::error!(
+                file = file_name,
+                cause = %error,
+                "the issuer's key set is unreadable; all its tokens are rejected"
+            );
             KeySet::default()
         }))
     }
@@ -193,7 +197,7 @@ fn read_key_set_file(path: &Path) -> Result<KeySet> {
     use std::io::Read as _;
     let unreadable = |error: std::io::Error| {
         Error::new(Kind::BadInput, "ISSUER_INVALID", format!("{} cannot be read: {error}", path.display()))
-            .hint("jwks_file in the issuer's settings names the file with its JSON Web Key Set")
+            .hint("Set jwks_file to the file with the issuer's JSON Web Key Set")
     };
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;
@@ -221,7 +225,7 @@ mod tests {
 
     const TEST_ISS: &str = "https://auth.example.com/";
 
-    /// The issuer's side: an Ed25519 key named `ed`, a P-256 key named `ec`, and the file with their public halves.
+    /// The issuer's side: an Ed25519 key `ed`, a P-256 key `ec`, and the file with their public halves.
     struct TestIssuer {
         ed: SigningKey,
         ec: EcdsaKeyPair,
@@ -240,7 +244,7 @@ mod tests {
             provider
         }
 
-        /// Writes the key set, as an operator would: under another name first.
+        /// Replaces the key set by rename, as an operator would.
         fn publish(&self, kids: &[&str]) {
             let point = self.ec.public_key().as_ref();
             let key = |kid: &&str| match *kid {
@@ -281,7 +285,7 @@ mod tests {
             format!("{signed}.{}", BASE64.encode(signature))
         }
 
-        /// A good token of agent `a`, after a change.
+        /// A valid token of agent `a`, modified by `change`.
         fn token(&self, tenant: &str, change: impl FnOnce(&mut Value, &mut Value)) -> String {
             let now = Timestamp::now().0 / 1_000;
             let mut header = json!({"alg": "EdDSA", "kid": "ed", "typ": "at+jwt"});
@@ -404,7 +408,7 @@ mod tests {
             "duplicate_claim"
         );
         assert_eq!(auth_outcome(&auth, &"x".repeat(limits::EXTERNAL_TOKEN_BYTES_MAX + 1)).await, "too_long");
-        // One MAC with the published key as its secret, the classic confusion.
+        // An HMAC with the public key as its secret: the well-known algorithm confusion attack.
         let confused = format!("{}.{payload}", BASE64.encode(r#"{"alg":"HS256","kid":"ed"}"#));
         let mac = ring::hmac::sign(
             &ring::hmac::Key::new(ring::hmac::HMAC_SHA256, provider.ed.public_key()),
@@ -459,7 +463,7 @@ mod tests {
         provider.publish(&["ed"]);
         assert_eq!(auth_outcome(&auth, &token).await, "ok", "a new key is looked for");
         provider.publish(&["ec"]);
-        // The token is remembered; but not for longer than its key is.
+        // The token is cached, but not for longer than its key is accepted.
         while auth_outcome(&auth, &token).await == "ok" {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
@@ -489,7 +493,7 @@ mod tests {
             assert_eq!(caller.scopes.to_string(), "table:read");
             let agents = test.auth.agents(&test.db.tenant).await.unwrap();
             assert_eq!((agents.len(), agents[0].scopes.to_string().as_str()), (1, "table:read"));
-            // A later token does not widen it.
+            // A later token does not widen the registration.
             let more = provider.token("local", |_, payload| payload["scope"] = "*:*".into());
             let caller = open_auth.authenticate(Some(&format!("Bearer {more}"))).await.unwrap();
             assert_eq!(caller.scopes.to_string(), "table:read");

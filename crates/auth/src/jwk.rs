@@ -1,7 +1,7 @@
-//! The public keys of an external issuer: a JSON Web Key Set, and how each of its keys verifies.
+//! The public keys of an external issuer: a JSON Web Key Set, and how each key verifies.
 //!
-//! A key has one algorithm, which follows from its own type; what a token's header says is only compared with it. So no
-//! token can make us use an RSA key as the secret of a MAC, and symmetric keys are not even read.
+//! The type of a key determines its algorithm; the header of a token is only compared with it. So no token can make
+//! the server use an RSA key as an HMAC secret. Symmetric keys are not accepted at all.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::{limits, strict_json};
 
-/// How an external token may be signed.
+/// A signature algorithm of external tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// RSA with PKCS #1 v1.5 padding and SHA-256, 2048 bits or more.
@@ -28,10 +28,10 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All that there are.
+    /// All supported algorithms.
     pub const ALL: [Algorithm; 3] = [Algorithm::Rs256, Algorithm::Es256, Algorithm::EdDsa];
 
-    /// The spelling in a token's header.
+    /// The name in a token's header.
     pub fn as_str(self) -> &'static str {
         match self {
             Algorithm::Rs256 => "RS256",
@@ -40,7 +40,7 @@ impl Algorithm {
         }
     }
 
-    /// Reads the spelling.
+    /// Parses the name.
     pub fn parse(text: &str) -> Option<Algorithm> {
         Algorithm::ALL.into_iter().find(|algorithm| algorithm.as_str() == text)
     }
@@ -58,7 +58,7 @@ pub enum Jwk {
 }
 
 impl Jwk {
-    /// The one algorithm of this key.
+    /// The only algorithm of this key.
     pub fn algorithm(&self) -> Algorithm {
         match self {
             Jwk::Rsa { .. } => Algorithm::Rs256,
@@ -67,7 +67,7 @@ impl Jwk {
         }
     }
 
-    /// Whether `signature` is of that message.
+    /// Whether `signature` is a valid signature of `message`.
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         let verified = match self {
             Jwk::Rsa { n, e } => {
@@ -81,7 +81,7 @@ impl Jwk {
         verified.is_ok()
     }
 
-    /// The key, if it is one for signatures that we can check; an issuer may publish others beside it.
+    /// Parses a signature key of a supported type. An issuer may publish other keys beside it.
     fn parse(entry: &Value) -> Option<Jwk> {
         let text = |name: &str| entry.get(name).and_then(Value::as_str);
         let bytes = |name: &str| text(name).and_then(|text| BASE64.decode(text).ok());
@@ -110,21 +110,21 @@ impl Jwk {
     }
 }
 
-/// Some write a number with leading zeros, which the verifier refuses.
+/// Some issuers write a number with leading zeros, which the verifier rejects.
 fn strip_leading_zeros(number: Vec<u8>) -> Vec<u8> {
     number.into_iter().skip_while(|byte| *byte == 0).collect()
 }
 
-/// The keys by name.
+/// The keys by id.
 #[derive(Debug, Default)]
 pub struct KeySet {
     keys: HashMap<String, Jwk>,
-    /// Tells this content from another.
+    /// Differs for different contents.
     pub version: u64,
 }
 
 impl KeySet {
-    /// Reads a JSON Web Key Set. Keys that we cannot use are passed over; two of one name are an error.
+    /// Parses a JSON Web Key Set. Unsupported keys are skipped; two keys with the same id are an error.
     pub fn parse(bytes: &[u8]) -> Result<KeySet> {
         let invalid =
             |problem: &str| Error::new(Kind::BadInput, "KEY_SET_INVALID", format!("The key set {problem}"));
@@ -140,7 +140,7 @@ impl KeySet {
                 continue;
             };
             if keys.insert(kid.to_owned(), key).is_some() {
-                return Err(invalid("names two keys alike"));
+                return Err(invalid("has two keys with the same kid"));
             }
         }
         let digest = digest::digest(&digest::SHA256, bytes);
@@ -148,12 +148,12 @@ impl KeySet {
         Ok(KeySet { keys, version })
     }
 
-    /// The key of that name.
+    /// The key with this id.
     pub fn find(&self, kid: &str) -> Option<&Jwk> {
         self.keys.get(kid)
     }
 
-    /// Whether there is none.
+    /// Whether the set has no keys.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }

@@ -1,7 +1,7 @@
-//! A token's text: a compact JWS, signed with Ed25519, and the claims inside it.
+//! A token's text: a compact JWS, signed with Ed25519, and the claims in it.
 //!
-//! Pure: no clock and no database. What a good signature does not prove (that the token is registered and has not been
-//! revoked) is asked elsewhere.
+//! Pure: no clock and no database. A valid signature does not prove that the token is registered and not revoked; the
+//! service checks that.
 
 use std::sync::Arc;
 
@@ -16,32 +16,32 @@ use crate::keyring::Keyring;
 use crate::limits::CLOCK_TOLERANCE_MS;
 use crate::strict_json;
 
-/// Who makes local tokens.
+/// The issuer of local tokens.
 pub const ISSUER: &str = "quad";
 
-/// Whom they are made for.
+/// The audience of local tokens.
 const AUDIENCE: &str = "quad";
 
-/// What a token says.
+/// The claims of a local token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claims {
-    /// The token's id.
+    /// The token id.
     pub id: String,
-    /// Whose data its holder may see.
+    /// The tenant of the holder.
     pub tenant: TenantId,
-    /// Its holder.
+    /// The subject that holds the token.
     pub subject: Arc<str>,
     /// Program or person.
     pub kind: PrincipalKind,
-    /// What its holder may do.
+    /// The scopes that the token claims.
     pub scopes: ScopeSet,
-    /// When it was made; a whole second, as in the text.
+    /// When it was issued; a whole second, as in the text.
     pub issued_at: Timestamp,
-    /// When it ends; a whole second, as in the text.
+    /// When it expires; a whole second, as in the text.
     pub expires_at: Timestamp,
 }
 
-/// The token that says `claims`.
+/// The text of a token with these claims.
 pub fn sign(key: &SigningKey, claims: &Claims) -> String {
     let header = json!({"alg": "EdDSA", "kid": key.kid(), "typ": "JWT"});
     let payload = json!({
@@ -65,10 +65,10 @@ fn encode(key: &SigningKey, header: &Value, payload: &Value) -> String {
     format!("{signing_input}.{signature}")
 }
 
-/// A compact JWS, taken apart. Nothing in it is proven yet.
+/// A parsed compact JWS. Its signature is not verified yet.
 #[derive(Debug)]
 pub struct CompactJws<'t> {
-    /// What the signature covers.
+    /// The bytes that the signature covers.
     pub signing_input: &'t [u8],
     /// The signature.
     pub signature: Vec<u8>,
@@ -79,7 +79,7 @@ pub struct CompactJws<'t> {
 }
 
 impl<'t> CompactJws<'t> {
-    /// Takes a token apart: three parts, the first two of which are objects that say nothing twice.
+    /// Parses a token: three parts, of which the first two are objects without duplicate names.
     pub fn parse(token: &'t str) -> Result<CompactJws<'t>, AuthErrorKind> {
         let (signing_input, signature) = token.rsplit_once('.').ok_or(AuthErrorKind::Malformed)?;
         let (header, payload) = signing_input.split_once('.').ok_or(AuthErrorKind::Malformed)?;
@@ -90,14 +90,14 @@ impl<'t> CompactJws<'t> {
             header: decode_object(header)?,
             payload: decode_object(payload)?,
         };
-        // Whoever demands that we understand more than we do must be told that we do not.
+        // RFC 7515: a token with critical extensions that are not understood must be rejected.
         if compact.header.contains_key("crit") {
             return Err(AuthErrorKind::Malformed);
         }
         Ok(compact)
     }
 
-    /// How the header says that it is signed.
+    /// The algorithm that the header names.
     pub fn algorithm(&self) -> Option<&str> {
         self.header.get("alg").and_then(Value::as_str)
     }
@@ -107,21 +107,21 @@ impl<'t> CompactJws<'t> {
         self.header.get("kid").and_then(Value::as_str)
     }
 
-    /// A claim that is a text.
+    /// A claim of type string.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.payload.get(name).and_then(Value::as_str)
     }
 
-    /// A claim that is a time, in seconds.
+    /// A claim of type NumericDate (seconds).
     pub fn time(&self, name: &str) -> Result<Option<Timestamp>, AuthErrorKind> {
         let Some(value) = self.payload.get(name) else { return Ok(None) };
-        // A fraction of a second is allowed and of no use here.
+        // RFC 7519 allows a fraction of a second; it is dropped.
         let seconds = value.as_i64().or_else(|| value.as_f64().map(|seconds| seconds.floor() as i64));
         let seconds = seconds.ok_or(AuthErrorKind::Malformed)?;
         Ok(Some(Timestamp(seconds.saturating_mul(1_000))))
     }
 
-    /// Whether it was made for `audience`.
+    /// Whether the token is for this audience.
     pub fn has_audience(&self, audience: &str) -> bool {
         match self.payload.get("aud") {
             Some(Value::Array(list)) => list.iter().any(|item| item == audience),
@@ -129,7 +129,7 @@ impl<'t> CompactJws<'t> {
         }
     }
 
-    /// Its times: when it was made, and when it ends, provided that now lies between them.
+    /// When the token was issued and when it expires. An error unless `now` is between the two.
     pub fn validity(&self, now: Timestamp) -> Result<(Timestamp, Timestamp), AuthErrorKind> {
         let issued_at = self.time("iat")?.ok_or(AuthErrorKind::Malformed)?;
         let expires_at = self.time("exp")?.ok_or(AuthErrorKind::Malformed)?;
@@ -144,11 +144,11 @@ impl<'t> CompactJws<'t> {
     }
 }
 
-/// What `token` says, provided that we signed it, for us, and that its time is now.
+/// The claims of `token`, if this server signed it for its own audience and it is valid now.
 ///
-/// No claim is used before the signature has been checked.
+/// No claim is used before the signature has been verified.
 pub fn verify(keyring: &Keyring, token: &CompactJws<'_>, now: Timestamp) -> Result<Claims, AuthErrorKind> {
-    // The algorithm is ours to say, not the token's: anything else, `none` above all, is not a token of this server.
+    // Only EdDSA is accepted. The token cannot choose the algorithm; `none` in particular is rejected.
     if token.algorithm() != Some("EdDSA") {
         return Err(AuthErrorKind::Algorithm);
     }
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Signs claims after a change, as an attacker who had the key or a server of another time would.
+    /// Signs modified claims, as an attacker who has the key, or a server with another clock, would.
     fn token_with(change: impl FnOnce(&mut Value, &mut Value)) -> String {
         let token = sign(&key(1), &claims());
         let mut parts = token.split('.').map(|part| BASE64.decode(part).unwrap());
@@ -213,7 +213,7 @@ mod tests {
     }
 
     fn check(token: &str, now: Timestamp, expect: &str) {
-        // Key 1 signs; key 3 did, some time ago.
+        // Key 1 is current; key 3 is retired.
         let outcome = match CompactJws::parse(token)
             .and_then(|token| verify(&keyring_from_seeds(&[1, 3]), &token, now))
         {

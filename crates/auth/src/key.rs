@@ -1,8 +1,9 @@
-//! The signing key: one Ed25519 pair, and a MAC key derived from the same seed.
+//! The signing key: an Ed25519 key pair and an HMAC key derived from the same seed.
 //!
-//! Tokens are signed, so that others can check them with the public half; sealed strings (session ids) are only ever
-//! checked by us, so a MAC is enough. Both carry the key's name, so that they outlive it as the current one. Where the seed
-//! lives is [`KeyStorage`](crate::KeyHome)'s business, and which key is current the [`keyring`](crate::keyring)'s.
+//! Tokens are signed, so that others can verify them with the public key. Opaque strings (session ids) are verified
+//! by this server only, so an HMAC is enough. Both carry the id of their key and remain valid after it is retired.
+//! Where the seeds are stored is known to [`KeyStorage`](crate::KeyStorage); which key is current, to the
+//! [`keyring`](crate::keyring).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -11,10 +12,10 @@ use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use ring::{hkdf, hmac};
 
-/// The 32 secret bytes that everything else is derived from.
+/// The 32 secret bytes from which all keys are derived.
 pub type Seed = [u8; 32];
 
-/// A key that signs tokens and seals strings.
+/// A key that signs tokens and opaque strings.
 pub struct SigningKey {
     pair: Ed25519KeyPair,
     mac: hmac::Key,
@@ -22,7 +23,7 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
-    /// The key of that seed.
+    /// Derives the key from a seed.
     pub fn from_seed(seed: &Seed) -> Result<SigningKey> {
         let pair =
             Ed25519KeyPair::from_seed_unchecked(seed).map_err(|error| Error::internal(error.to_string()))?;
@@ -32,36 +33,36 @@ impl SigningKey {
         Ok(SigningKey { pair, mac, kid })
     }
 
-    /// The key's name in token headers: the first 16 hexadecimal digits of its public half's SHA-256.
+    /// The key id in token headers: the first 16 hexadecimal digits of the SHA-256 of the public key.
     pub fn kid(&self) -> &str {
         &self.kid
     }
 
-    /// The public half, as others check tokens with it.
+    /// The public key.
     pub fn public_key(&self) -> &[u8] {
         self.pair.public_key().as_ref()
     }
 
-    /// Signs.
+    /// Signs a message.
     pub fn sign(&self, message: &[u8]) -> Vec<u8> {
         self.pair.sign(message).as_ref().to_vec()
     }
 
-    /// Whether `signature` is ours and of that message.
+    /// Whether this key signed the message.
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         UnparsedPublicKey::new(&ED25519, self.public_key()).verify(message, signature).is_ok()
     }
 
-    /// `payload` as visible ASCII that only we can make. It is not secret, only unforgeable. `purpose` keeps one kind
-    /// of sealed string from passing as another.
+    /// `payload` as visible ASCII with an HMAC. The payload is authenticated, not secret. `purpose` prevents that an
+    /// opaque string of one kind is accepted as another.
     pub fn sign_opaque(&self, purpose: &str, payload: &[u8]) -> String {
         let payload = BASE64.encode(payload);
         let tag = hmac::sign(&self.mac, mac_input(purpose, &payload).as_bytes());
         format!("{}.{payload}.{}", self.kid, BASE64.encode(tag))
     }
 
-    /// The payload of a string that we sealed for that purpose. Each has exactly one accepted spelling: the MAC is over
-    /// the encoded text, and the decoder refuses stray bits.
+    /// The payload of an opaque string that this key signed for `purpose`. Exactly one encoding is accepted: the HMAC
+    /// covers the encoded text, and the decoder rejects stray bits.
     pub fn verify_opaque(&self, purpose: &str, opaque: &str) -> Option<Vec<u8>> {
         let (kid, rest) = opaque.split_once('.')?;
         let (payload, tag) = rest.split_once('.').filter(|_| kid == self.kid)?;
@@ -71,7 +72,7 @@ impl SigningKey {
     }
 }
 
-/// The name of the key that a sealed string says it was sealed with.
+/// The id of the key that an opaque string names.
 pub fn opaque_kid(opaque: &str) -> &str {
     opaque.split_once('.').map_or("", |(kid, _)| kid)
 }
@@ -86,14 +87,14 @@ fn mac_input(purpose: &str, payload: &str) -> String {
     format!("{purpose}.{payload}")
 }
 
-/// 32 bytes for one use out of a secret, by HKDF with SHA-256.
+/// Derives 32 bytes for one purpose from a secret (HKDF with SHA-256).
 pub fn derive_key(secret: &[u8], purpose: &str) -> Result<[u8; 32]> {
     let mut derived = [0; 32];
     hkdf::Salt::new(hkdf::HKDF_SHA256, b"quadrivium")
         .extract(secret)
         .expand(&[purpose.as_bytes()], hkdf::HKDF_SHA256)
         .and_then(|key| key.fill(&mut derived))
-        .map_err(|_| Error::internal("the key derivation refused its length"))?;
+        .map_err(|_| Error::internal("key derivation rejected the output length"))?;
     Ok(derived)
 }
 
@@ -102,7 +103,7 @@ pub fn random_bytes<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     SystemRandom::new()
         .fill(&mut bytes)
-        .map_err(|_| Error::internal("the system has no randomness to give"))?;
+        .map_err(|_| Error::internal("the system's random number generator failed"))?;
     Ok(bytes)
 }
 

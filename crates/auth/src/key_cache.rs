@@ -1,7 +1,7 @@
-//! The keys as this process knows them, and how it hears of new ones.
+//! The keys as this process knows them, and how it learns of new ones.
 //!
-//! Another process may rotate the keys at any time. Nobody tells us; but a token or a sealed string names its key, so the
-//! first one that names an unknown key makes us look.
+//! Another process may rotate the keys at any time, without a notification. A token or an opaque string names its
+//! key, so the first one with an unknown key causes a reload.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::keyring::Keyring;
 use crate::limits;
 use crate::reloading::Reloading;
 
-/// The keys and where they come from.
+/// The cached keyring and its storage.
 pub struct KeyCache {
     pub(crate) storage: KeyStorage,
     store: Store,
@@ -32,41 +32,41 @@ impl std::fmt::Debug for KeyCache {
 }
 
 impl KeyCache {
-    /// Reads the keys; the first one that opens makes the first key.
+    /// Reads the keys. The first process that opens the storage creates the first key.
     pub async fn open(storage: KeyStorage, store: Store) -> Result<KeyCache> {
         let keyring = Reloading::new(storage.open(&store).await?);
         Ok(KeyCache { storage, store, keyring })
     }
 
-    /// The keys that are known.
+    /// The keyring as last read.
     pub fn cached(&self) -> Arc<Keyring> {
         self.keyring.get()
     }
 
-    /// The keys as they are now: for whoever is about to sign.
+    /// The keyring as it is now. Use it before signing a token.
     pub async fn reload(&self) -> Result<Arc<Keyring>> {
         self.keyring.reload(self.storage.read(&self.store)).await
     }
 
-    /// The keys as they were at this moment or later, at most so often.
+    /// The keyring as it was at the time of the call or later; throttled.
     pub async fn reload_throttled(&self) -> Result<Arc<Keyring>> {
         self.keyring.reload_throttled(self.storage.read(&self.store)).await
     }
 
-    /// Keys among which is that one, if there is such a key at all.
+    /// A keyring with this key, if the key exists at all.
     pub async fn containing(&self, kid: &str) -> Result<Arc<Keyring>> {
         let cached = self.cached();
         if cached.find(kid).is_some() { Ok(cached) } else { self.reload_throttled().await }
     }
 
-    /// The public halves, for everybody.
+    /// The public keys as a JSON Web Key Set.
     pub async fn key_set(&self) -> Result<Value> {
         let keyring =
             self.keyring.get_max_age(limits::RELOAD_INTERVAL, self.storage.read(&self.store)).await?;
         Ok(keyring.key_set())
     }
 
-    /// The payload of a string that we sealed for that purpose, with whichever key.
+    /// The payload of an opaque string that any of our keys signed for this purpose.
     pub async fn verify_opaque(&self, purpose: &str, opaque: &str) -> Result<Option<Vec<u8>>> {
         let kid = key::opaque_kid(opaque);
         if kid.is_empty() {

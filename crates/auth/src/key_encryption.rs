@@ -1,37 +1,37 @@
-//! A seed that is kept where others can read it: encrypted under a secret that is not there.
+//! Encryption of seeds that are stored in the database, with a secret that is not stored there.
 
 use quad_core::{Error, Kind, Result, Timestamp};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 use crate::key::{self, Seed};
 
-/// A key's row, still sealed.
+/// The row of a key, still encrypted.
 #[derive(Clone, Debug)]
 pub struct EncryptedKey {
-    /// The key's name.
+    /// The key id.
     pub kid: String,
     /// The nonce, then the encrypted seed.
     pub ciphertext: Vec<u8>,
-    /// When it was made.
+    /// When the key was created.
     pub created_at: Timestamp,
-    /// When another took its place.
+    /// When the key was retired.
     pub retired_at: Option<Timestamp>,
 }
 
-/// Seals a seed with AES-256-GCM under a key derived from a secret text. The nonce stands before the sealed bytes, and
-/// the key's name is bound to them.
+/// Encrypts seeds with AES-256-GCM under a key derived from a secret text. The nonce precedes the ciphertext, and the
+/// key id is authenticated with it.
 pub struct KeyCipher(LessSafeKey);
 
 impl KeyCipher {
-    /// The sealer of that secret.
+    /// Derives the cipher from the secret.
     pub fn new(secret: &str) -> Result<KeyCipher> {
         let derived = key::derive_key(secret.as_bytes(), "key encryption")?;
         let key = UnboundKey::new(&AES_256_GCM, &derived)
-            .map_err(|_| Error::internal("AES-256-GCM refused its key"))?;
+            .map_err(|_| Error::internal("AES-256-GCM rejected the key"))?;
         Ok(KeyCipher(LessSafeKey::new(key)))
     }
 
-    /// Seals a seed under its key's name.
+    /// Encrypts a seed for this key id.
     pub fn encrypt(&self, kid: &str, seed: &Seed) -> Result<Vec<u8>> {
         let nonce: [u8; NONCE_LEN] = key::random_bytes()?;
         let mut body = seed.to_vec();
@@ -41,13 +41,14 @@ impl KeyCipher {
                 Aad::from(kid.as_bytes()),
                 &mut body,
             )
-            .map_err(|_| Error::internal("AES-256-GCM refused to seal"))?;
+            .map_err(|_| Error::internal("AES-256-GCM encryption failed"))?;
         Ok([nonce.as_slice(), &body].concat())
     }
 
-    /// The seed of a row that was sealed under the same secret.
+    /// Decrypts the seed of a row that was encrypted with the same secret.
     pub fn decrypt(&self, row: &EncryptedKey) -> Result<Seed> {
-        self.try_decrypt(row).ok_or_else(|| wrong_quad_key("QUAD_KEY_WRONG", "sealed under another QUAD_KEY"))
+        self.try_decrypt(row)
+            .ok_or_else(|| wrong_quad_key("QUAD_KEY_WRONG", "encrypted with another QUAD_KEY"))
     }
 
     fn try_decrypt(&self, row: &EncryptedKey) -> Option<Seed> {
@@ -59,10 +60,10 @@ impl KeyCipher {
     }
 }
 
-/// The error of a node that cannot open what another sealed.
+/// The error of a node whose `QUAD_KEY` does not decrypt the stored keys.
 pub fn wrong_quad_key(code: &'static str, problem: &str) -> Error {
     Error::new(Kind::BadInput, code, format!("The signing key in the database is {problem}"))
-        .hint("Set QUAD_KEY to what the other nodes have, or to the line in the first node's quad.key")
+        .hint("Set QUAD_KEY to the value of the other nodes, or to the line in the first node's quad.key")
 }
 
 #[cfg(test)]
@@ -80,7 +81,7 @@ mod tests {
         };
         assert_eq!(cipher.decrypt(&row).unwrap(), [7; 32]);
         assert!(!row.ciphertext.windows(8).any(|window| window == [7; 8]));
-        assert_ne!(cipher.encrypt("k1", &[7; 32]).unwrap(), row.ciphertext, "a nonce was used twice");
+        assert_ne!(cipher.encrypt("k1", &[7; 32]).unwrap(), row.ciphertext, "the nonce was reused");
         let other_name = EncryptedKey { kid: "k2".into(), ..row.clone() };
         let truncated = EncryptedKey { ciphertext: row.ciphertext[..10].to_vec(), ..row.clone() };
         for (cipher, row) in

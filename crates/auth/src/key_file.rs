@@ -1,7 +1,7 @@
-//! The signing keys beside SQLite: one file, one key a line.
+//! The file with the signing keys, used with SQLite: one key per line.
 //!
-//! A line is `SEED CREATED RETIRED`: the seed in base64url, then two times in milliseconds, `-` for the key that has not
-//! been retired. A line of a seed alone is the first form of the file, which held one key.
+//! A line is `SEED CREATED RETIRED`: the seed in base64url, then two times in milliseconds; `-` if the key is not
+//! retired. A line with only a seed is the first version of the format, which held one key.
 
 use std::path::Path;
 
@@ -15,26 +15,26 @@ use crate::{limits, secret_file};
 /// A line of the file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyFileEntry {
-    /// The secret.
+    /// The secret seed.
     pub seed: Seed,
-    /// When it was made.
+    /// When the key was created.
     pub created_at: Timestamp,
-    /// When another took its place.
+    /// When the key was retired.
     pub retired_at: Option<Timestamp>,
 }
 
-/// What the file holds; made now, with one key, if there is none.
+/// Reads the file. Creates it with one key if it does not exist.
 pub fn read_or_create(path: &Path) -> Result<Vec<KeyFileEntry>> {
     if let Some(entries) = read(path)? {
         return Ok(entries);
     }
     let first = KeyFileEntry { seed: key::random_bytes()?, created_at: Timestamp::now(), retired_at: None };
     secret_file::create_text(path, &to_text(&[first]))?;
-    // Another process may have been quicker; then its key stands.
+    // Another process may have created the file first; then its key is used.
     read(path)?.ok_or_else(|| secret_file::file_missing(path))
 }
 
-/// What the file holds, `None` if there is no such file.
+/// Reads the file; `None` if it does not exist.
 pub fn read(path: &Path) -> Result<Option<Vec<KeyFileEntry>>> {
     let Some(text) = secret_file::read_text(path, limits::KEY_FILE_BYTES_MAX)? else { return Ok(None) };
     let entries: Option<Vec<KeyFileEntry>> = text.lines().map(parse_line).collect();
@@ -44,7 +44,7 @@ pub fn read(path: &Path) -> Result<Option<Vec<KeyFileEntry>>> {
     }
 }
 
-/// Puts these keys in place of what the file holds.
+/// Replaces the contents of the file with these keys.
 pub fn replace(path: &Path, entries: &[KeyFileEntry]) -> Result<()> {
     secret_file::replace_text(path, &to_text(entries))
 }
@@ -95,7 +95,7 @@ mod tests {
         replace(&path, &[fresh.clone(), retired.clone()]).unwrap();
         assert!(read_or_create(&path).unwrap() == [fresh, retired]);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a draft was left behind");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a temporary file was left behind");
     }
 
     #[test]

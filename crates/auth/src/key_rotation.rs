@@ -1,8 +1,8 @@
-//! Changing the keys: a new one signs from now on, the old ones verify for as long as somebody needs them.
+//! Key rotation: a new key signs from now on; the old ones verify for as long as a valid token needs them.
 //!
-//! A token is refused once it has expired, so a key that has signed nothing else is of use to nobody; the next rotation
-//! takes it out. Before that, dropping a key withdraws every token that it signed, with effect from the next call, in every
-//! process: each proof rests on the tag of its key, and a drop touches that tag in every tenant that has such tokens.
+//! An expired token is rejected, so a key whose tokens have all expired is obsolete; the next rotation removes it.
+//! Dropping a key earlier revokes every token that it signed, with the next call, in every process: each credential
+//! depends on the tag of its key, and a drop invalidates that tag in every tenant that has such tokens.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use crate::keyring::Keyring;
 use crate::limits;
 use crate::service::AuthService;
 
-/// What may be known about a key.
+/// The public description of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRecord {
-    /// Its name.
+    /// The key id.
     pub kid: String,
     /// Whether it signs.
     pub current: bool,
-    /// When it was made; the epoch for one from before that was noted.
+    /// When it was created; the epoch if it is older than this field.
     pub created_at: Timestamp,
-    /// When another took its place.
+    /// When it was retired.
     pub retired_at: Option<Timestamp>,
-    /// Until when a token that it signed may still be good; none is if nothing is said.
+    /// The latest expiry of the valid tokens that it signed; `None` if there are none.
     pub needed_until: Option<Timestamp>,
 }
 
@@ -42,7 +42,7 @@ impl KeyRecord {
     }
 }
 
-/// The tag that a drop of that key touches.
+/// The tag that dropping this key invalidates.
 pub(crate) fn tag(kid: &str) -> Tag {
     Tag::new(format!("gate:key:{kid}"))
 }
@@ -62,10 +62,10 @@ impl AuthService {
         Ok(keyring.iter().map(record).collect())
     }
 
-    /// Makes a new current key, in every process. Takes out the old ones that nobody needs any more.
+    /// Creates a new current key for all processes, and removes obsolete keys.
     pub async fn rotate_keys(&self, actor: &str) -> Result<KeyRecord> {
         let now = Timestamp::now();
-        // A process that has not heard of a rotation may still seal sessions with the old key, which live a day.
+        // A process that has not seen a rotation may still sign sessions with the old key; they live for a day.
         let retired_long_ago = |record: &KeyRecord| {
             record
                 .retired_at
@@ -77,13 +77,14 @@ impl AuthService {
         let obsolete: Vec<String> = obsolete.map(|record| record.kid).collect();
         let kid = self.keys.storage.rotate(&self.store, obsolete, actor).await?;
         let new_key = self.keys().await?.into_iter().find(|record| record.kid == kid);
-        new_key.ok_or_else(|| quad_core::Error::internal("the new key is not there"))
+        new_key.ok_or_else(|| quad_core::Error::internal("the new key is missing after the rotation"))
     }
 
-    /// Takes a key out, and with it every token that it signed. The current one stays: rotate first.
+    /// Removes a key and so revokes every token that it signed. The current key cannot be dropped: rotate first.
     pub async fn drop_key(&self, kid: &str, actor: &str) -> Result<()> {
         self.keys.storage.remove(&self.store, kid, actor).await?;
-        // A crash before the last tenant leaves proofs that a process remembers for a minute; dropping again mends that.
+        // A crash before the last tenant leaves credentials cached for up to a minute; a second drop invalidates
+        // them.
         for tenant in tenant::list(&self.store).await? {
             let name = kid.to_owned();
             let has_tokens = self.store.read(&tenant.id, move |snapshot| {
@@ -108,12 +109,12 @@ impl AuthService {
         Ok(())
     }
 
-    /// The public halves of the keys, as a JSON Web Key Set.
+    /// The public keys as a JSON Web Key Set.
     pub async fn key_set(&self) -> Result<Value> {
         self.keys.key_set().await
     }
 
-    /// Until when each key has a good token, over all tenants.
+    /// The latest expiry of a valid token per key, over all tenants.
     async fn needed_until(&self, keyring: &Keyring) -> Result<BTreeMap<String, Timestamp>> {
         let mut needed: BTreeMap<String, Timestamp> = BTreeMap::new();
         for tenant in tenant::list(&self.store).await? {
@@ -177,7 +178,7 @@ mod tests {
             let after = mint(&test, &test.auth, None).await;
             assert_eq!(kid_of(&after), new_key.kid);
             assert_ne!(kid_of(&before), new_key.kid);
-            // `running` has heard of nothing; the token's key makes it look.
+            // `running` has not reloaded its keys; the key id of the token makes it do so.
             for auth in [&test.auth, &other_auth, &test.another_process().await] {
                 assert_eq!(auth_outcome(auth, &before).await, "ok");
                 assert_eq!(auth_outcome(auth, &after).await, "ok");
@@ -240,7 +241,7 @@ mod tests {
                 assert_eq!(auth_outcome(auth, &new).await, "ok");
                 assert_eq!(kids(&auth.keys().await.unwrap()), [kid_of(&new)]);
             }
-            // Once more does no harm, and what never was is not found.
+            // A repeated drop succeeds, and an unknown key is not found.
             test.auth.drop_key(&kid, "operator").await.unwrap();
             let refused = test.auth.drop_key("0123456789abcdef", "operator").await.unwrap_err();
             assert_eq!(refused.kind(), Kind::NotFound);
@@ -269,7 +270,7 @@ mod tests {
             let expired = mint(&test, &test.auth, None).await;
             test.auth.rotate_keys("operator").await.unwrap();
             assert_eq!(test.auth.keys().await.unwrap().len(), 3);
-            // The second key's only token is over, and both keys retired long ago.
+            // The only token of the second key has expired, and both keys retired long ago.
             test.tamper(Box::leak(
                 format!(
                     "UPDATE gate_token SET expires_at = 1 WHERE tenant_id = $1 AND kid = '{}'",
@@ -287,7 +288,7 @@ mod tests {
         }
     }
 
-    /// As if every retired key had been retired in 1970.
+    /// Sets the retirement of every retired key to 1970.
     async fn age_retired_keys(test: &AuthFixture) {
         match test.db.store.backend() {
             quad_store::Backend::Sqlite => {

@@ -1,17 +1,17 @@
-//! Where the signing keys live: a 0600 file beside SQLite, encrypted rows on PostgreSQL.
+//! Where the signing keys are stored: a file with mode 0600 for SQLite, encrypted rows for PostgreSQL.
 //!
-//! Beside PostgreSQL every node must sign and check alike, so the keys are in the database; and a copy of the database
-//! must not be enough to sign, so the rows are sealed under a secret that is not: `QUAD_KEY`.
+//! With PostgreSQL every node must sign and verify with the same keys, so the keys are in the database. A copy of the
+//! database must not be enough to sign, so the rows are encrypted with `QUAD_KEY`, which is not in the database.
 //!
-//! A change of the keys is one transaction of the tenant `system`, with its audit event. On SQLite the file is replaced
-//! inside of it: the write lock keeps two processes from replacing it at once, and a crash before the commit leaves a
-//! change without its event, never an event without its change.
+//! A change of the keys is one transaction of the tenant `system` with its audit event. With SQLite the file is
+//! replaced inside that transaction. The write lock prevents two processes from replacing it at the same time. A
+//! crash before the commit leaves a changed file without an event, never an event without the change.
 
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use quad_core::{Error, EventDraft, Kind, Result, TenantId, Timestamp};
+use quad_core::{Error, EventDraft, Kind, Result, TenantId, Timestamp, text};
 use quad_store::{Backend, Sql, Store, Tx, WriteContext, params};
 
 use crate::key::{self, Seed, SigningKey};
@@ -20,7 +20,7 @@ use crate::key_file::{self, KeyFileEntry};
 use crate::keyring::{KeyEntry, Keyring};
 use crate::{limits, secret_file};
 
-/// Where to look for the keys, and what to open them with.
+/// Where the keys are stored and the secret that decrypts them.
 #[derive(Clone)]
 pub struct KeyStorage {
     data_dir: PathBuf,
@@ -35,14 +35,14 @@ impl std::fmt::Debug for KeyStorage {
 }
 
 impl KeyStorage {
-    /// `data_dir` is where key files stand; `quad_key` is the value of `QUAD_KEY`, of which a blank one counts as none.
-    /// Beside SQLite `QUAD_KEY` means nothing.
+    /// `data_dir` holds the key files. `quad_key` is the value of `QUAD_KEY`; a blank value counts as unset. With
+    /// SQLite `QUAD_KEY` is ignored.
     pub fn new(data_dir: impl Into<PathBuf>, quad_key: Option<String>) -> KeyStorage {
         let quad_key = quad_key.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         KeyStorage { data_dir: data_dir.into(), quad_key }
     }
 
-    /// The keys; the first is made now if there is none yet.
+    /// Reads the keys; creates the first one if there is none.
     pub(crate) async fn open(&self, store: &Store) -> Result<Keyring> {
         if store.backend() == Backend::Postgres {
             self.warn_weak_quad_key();
@@ -50,7 +50,7 @@ impl KeyStorage {
         self.read(store).await
     }
 
-    /// The keys as they are now.
+    /// Reads the current keys.
     pub(crate) async fn read(&self, store: &Store) -> Result<Keyring> {
         let keys = match store.backend() {
             Backend::Sqlite => {
@@ -61,14 +61,14 @@ impl KeyStorage {
             }
             Backend::Postgres => self.load_rows(store).await?,
         };
-        // A file from before a key was dropped may have come back.
+        // A restored key file may contain a dropped key.
         let dropped = store.read(&TenantId::system(), |snapshot| dropped_kids(snapshot)).await?;
         Keyring::new(
             keys.into_iter().filter(|entry| !dropped.iter().any(|kid| kid == entry.key.kid())).collect(),
         )
     }
 
-    /// Makes a new key the current one and takes out those that nobody needs any more. Says the new one's name.
+    /// Creates a new current key and removes the obsolete ones. Returns the id of the new key.
     pub(crate) async fn rotate(
         &self,
         store: &Store,
@@ -96,7 +96,7 @@ impl KeyStorage {
         Ok(kid)
     }
 
-    /// Takes a key out for good. The current one stays: rotate first. Once more does no harm.
+    /// Removes a key for good. The current key cannot be removed: rotate first. Idempotent.
     pub(crate) async fn remove(&self, store: &Store, kid: &str, actor: &str) -> Result<()> {
         let event = EventDraft::system("identity", "key.dropped", actor).input("kid", kid);
         let (path, kid) = (self.file(), kid.to_owned());
@@ -142,8 +142,8 @@ impl KeyStorage {
             .collect()
     }
 
-    /// The secret that seals the rows. A `quad.key` is made only for rows that are still to be made: beside existing ones a
-    /// new secret could only be wrong.
+    /// The cipher of the rows. A `quad.key` is generated only if there are no rows yet: a new secret cannot decrypt
+    /// existing rows.
     async fn key_cipher(&self, rows_exist: bool) -> Result<KeyCipher> {
         if let Some(quad_key) = &self.quad_key {
             return KeyCipher::new(quad_key);
@@ -154,7 +154,7 @@ impl KeyStorage {
         });
         match secret.await? {
             Some(secret) => KeyCipher::new(&BASE64.encode(secret)),
-            None => Err(wrong_quad_key("QUAD_KEY_MISSING", "sealed, and QUAD_KEY is not set")),
+            None => Err(wrong_quad_key("QUAD_KEY_MISSING", "encrypted, and QUAD_KEY is not set")),
         }
     }
 
@@ -162,12 +162,12 @@ impl KeyStorage {
         match &self.quad_key {
             None => tracing::warn!(
                 file = %self.data_dir.join("quad.key").display(),
-                "QUAD_KEY is not set: the signing keys are sealed under the secret in this file, \
+                "QUAD_KEY is not set: the signing keys are encrypted with the secret in this file, \
                  and other nodes need QUAD_KEY set to the line in it"
             ),
             Some(quad_key) if quad_key.chars().count() < limits::QUAD_KEY_CHARS_ADVISED => tracing::warn!(
-                "QUAD_KEY is short enough to be guessed by whoever has a copy of the database; \
-                 take {} random characters or more",
+                "QUAD_KEY is too short: an attacker with a copy of the database could guess it; \
+                 use {} random characters or more",
                 limits::QUAD_KEY_CHARS_ADVISED
             ),
             Some(_) => {}
@@ -175,7 +175,7 @@ impl KeyStorage {
     }
 }
 
-/// Runs file access where it holds up no task.
+/// Runs file access on a blocking thread.
 async fn run_blocking<T: Send + 'static>(f: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(f).await.map_err(Error::internal)?
 }
@@ -184,7 +184,7 @@ fn key_entry(seed: &Seed, created_at: Timestamp, retired_at: Option<Timestamp>) 
     Ok(KeyEntry { key: SigningKey::from_seed(seed)?, created_at, retired_at })
 }
 
-/// The names of the keys that were taken out.
+/// The ids of the dropped keys.
 fn dropped_kids(sql: &mut impl Sql) -> Result<Vec<String>> {
     let tenant = sql.tenant().as_str().to_owned();
     let rows = sql.query("SELECT kid FROM gate_dropped_key WHERE tenant_id = $1", params![tenant])?;
@@ -196,7 +196,7 @@ fn rotate_file(path: &Path, seed: &Seed, kid: &str, obsolete_kids: &[String], no
     for mut entry in key_file::read_or_create(path)? {
         let entry_kid = SigningKey::from_seed(&entry.seed)?.kid().to_owned();
         if entry_kid == kid {
-            // The transaction is being run again.
+            // The transaction is retried; the file already has the key.
             return Ok(());
         }
         if entry.retired_at.is_none() || !obsolete_kids.contains(&entry_kid) {
@@ -272,7 +272,7 @@ fn load_encrypted_keys(sql: &mut impl Sql) -> Result<Vec<EncryptedKey>> {
     rows.iter().map(row).collect()
 }
 
-/// Keeps the row, unless another node was quicker: the first one's key stands, and everybody uses that.
+/// Inserts the row, unless another node has inserted one first: all nodes use the first key.
 fn insert_if_empty(tx: &mut Tx<'_>, kid: &str, encrypted: &[u8]) -> Result<Vec<EncryptedKey>> {
     tx.lock("gate:key")?;
     let existing = load_encrypted_keys(tx)?;
@@ -296,19 +296,19 @@ fn check_capacity(key_count: usize) -> Result<()> {
     if key_count < limits::KEYS_MAX {
         return Ok(());
     }
-    Err(Error::new(Kind::Limit, "KEY_LIMIT", format!("{key_count} keys are held already"))
-        .hint("Drop an old one with `quad key drop`; the tokens that it signed stop working"))
+    Err(Error::new(Kind::Limit, "KEY_LIMIT", format!("There are {key_count} signing keys already"))
+        .hint("Drop an old key with `quad key drop`; the tokens that it signed stop working"))
 }
 
 fn current_key_error(kid: &str) -> Error {
-    Error::new(Kind::Conflict, "KEY_IS_CURRENT", format!("{kid} is the key that signs"))
-        .hint("Make another with `quad key rotate`, then drop this one")
+    Error::new(Kind::Conflict, "KEY_IS_CURRENT", format!("{kid} is the current signing key"))
+        .hint("Create a new key with `quad key rotate`, then drop this one")
 }
 
 fn key_not_found(kid: &str) -> Error {
-    let truncated: String = kid.chars().take(64).collect();
-    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no key {truncated}"))
-        .hint("`quad key list` shows the keys")
+    let truncated = text::truncate(kid, limits::QUOTED_CHARS_MAX);
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("Key {truncated} not found"))
+        .hint("List the keys with `quad key list`")
 }
 
 #[cfg(test)]
@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(
             std::fs::read_dir(folder.path()).unwrap().count(),
             0,
-            "a new quad.key could only be wrong"
+            "a new quad.key cannot decrypt existing rows"
         );
     }
 

@@ -1,7 +1,7 @@
-//! The keys that are held: one that signs, and older ones that still verify.
+//! The keys in memory: one that signs, and older ones that still verify.
 //!
-//! Pure: where they come from is the [`KeyStorage`](crate::KeyHome)'s business, and when they are read again that of
-//! [`keys`](crate::keys).
+//! Pure. [`KeyStorage`](crate::KeyStorage) knows where they are stored, and the [`key_cache`](crate::key_cache) when
+//! to read them again.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -10,26 +10,26 @@ use serde_json::{Value, json};
 
 use crate::key::SigningKey;
 
-/// A key and its place in time.
+/// A key with its times.
 #[derive(Debug)]
 pub struct KeyEntry {
     /// The key.
     pub key: SigningKey,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When another took its place as the one that signs.
+    /// When it was retired: another key became the one that signs.
     pub retired_at: Option<Timestamp>,
 }
 
 /// All keys of this server.
 #[derive(Debug)]
 pub struct Keyring {
-    /// The current one first, then the newest.
+    /// The current key first, then from newest to oldest.
     keys: Vec<KeyEntry>,
 }
 
 impl Keyring {
-    /// The ring of these keys, of which there is at least one.
+    /// Creates a keyring. `keys` must not be empty.
     pub fn new(mut keys: Vec<KeyEntry>) -> Result<Keyring> {
         if keys.is_empty() {
             return Err(Error::internal("there is no signing key"));
@@ -41,28 +41,28 @@ impl Keyring {
         Ok(Keyring { keys })
     }
 
-    /// The one that signs.
+    /// The key that signs.
     pub fn current(&self) -> &SigningKey {
         &self.keys[0].key
     }
 
-    /// The key of that name.
+    /// The key with this id.
     pub fn find(&self, kid: &str) -> Option<&SigningKey> {
         self.keys.iter().map(|entry| &entry.key).find(|key| key.kid() == kid)
     }
 
-    /// All of them, the current one first, then the newest.
+    /// All keys: the current one first, then from newest to oldest.
     pub fn iter(&self) -> impl Iterator<Item = &KeyEntry> {
         self.keys.iter()
     }
 
-    /// The name of the oldest, which signed the tokens of which no key is noted.
+    /// The id of the oldest key. It signed the tokens whose rows have no key id.
     pub fn oldest_kid(&self) -> &str {
         let oldest = self.keys.iter().min_by_key(|entry| entry.created_at);
         oldest.map_or(self.current().kid(), |entry| entry.key.kid())
     }
 
-    /// The public halves, as RFC 7517 writes them.
+    /// The public keys in the format of RFC 7517.
     pub fn key_set(&self) -> Value {
         let to_jwk = |entry: &KeyEntry| {
             json!({
@@ -82,7 +82,7 @@ impl Keyring {
 pub(crate) mod tests {
     use super::*;
 
-    /// A ring of keys with these seeds, the first one current.
+    /// A keyring of keys with these seeds, the first one current.
     pub(crate) fn keyring_from_seeds(seeds: &[u8]) -> Keyring {
         let entry = |(index, seed): (usize, &u8)| KeyEntry {
             key: SigningKey::from_seed(&[*seed; 32]).unwrap(),

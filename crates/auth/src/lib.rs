@@ -1,14 +1,15 @@
-//! The gate: who is asking, and is it still true.
+//! Authentication: which principal a request belongs to, and whether its credential is still valid.
 //!
-//! [`AuthService::authenticate`] turns a bearer token into a [`Principal`](quad_core::Principal), [`AuthService::mint`] makes such
-//! tokens, and [`AuthService::open_session`] gives a legacy client the signed string that it calls its session. All three
-//! hang on the signing keys, which [`KeyStorage`] keeps: a 0600 file beside SQLite, encrypted rows on PostgreSQL. What a token
-//! claims counts only within its holder's registration ([`AgentRecord`]); tokens of an external [`Issuer`] are checked with
-//! the issuer's own keys, and [`RateLimiter`] says how many requests a tenant may send.
+//! [`AuthService::authenticate`] turns a bearer token into a [`Principal`](quad_core::Principal).
+//! [`AuthService::mint`] creates such tokens. [`AuthService::open_session`] gives a client of an older protocol
+//! revision its session id, a signed string. All three use the signing keys of [`KeyStorage`]: a file with mode 0600
+//! for SQLite, encrypted rows for PostgreSQL. The scopes of a token are limited by the registration of its holder
+//! ([`AgentRecord`]). Tokens of an external [`Issuer`] are verified with the keys of the issuer. [`RateLimiter`]
+//! limits the requests of a tenant.
 //!
-//! The gate decides *who*, never *what they may do with which address*: that is decided from the address's shape, by
-//! the resolver. It knows no socket and no protocol message; it is handed the text of an `Authorization` header.
-//! No token, key or session id is ever logged.
+//! This crate decides *who* calls. Which resources the caller may use is decided by the resolver. This crate does not
+//! know sockets or protocol messages: it gets the text of an `Authorization` header. Tokens, keys and session ids are
+//! never logged.
 #![forbid(unsafe_code)]
 
 mod agent;

@@ -1,97 +1,100 @@
-//! Every limit of the gate, by name and with its reason.
+//! Every limit of this crate, with its reason.
 
 use std::time::Duration;
 
-/// Bytes of a local token that are looked at. One with all scopes by name is about 1 KiB; four leave room, and hashing
-/// four costs nothing worth attacking.
+/// Maximum bytes of a local token. A token with all scopes by name is about 1 KiB; 4 KiB leave room, and hashing them
+/// costs too little to be worth an attack.
 pub const TOKEN_BYTES_MAX: usize = 4 * 1024;
 
-/// Bytes of a token that are looked at where an external issuer is trusted: identity providers put more into theirs, and
-/// an RSA signature alone takes up to 1.4 KiB.
+/// Maximum bytes of a token if an external issuer is trusted: identity providers add more claims, and an RSA
+/// signature alone takes up to 1.4 KiB.
 pub const EXTERNAL_TOKEN_BYTES_MAX: usize = 8 * 1024;
 
-/// How long a token of an external issuer may live at most: an hour. We cannot take such a token back, only its holder's
-/// registration, so it must end soon by itself.
+/// Maximum lifetime of an external token: one hour. This server can revoke the registration of the holder, but not
+/// the token, so the token must expire soon.
 pub const EXTERNAL_TTL_MS_MAX: i64 = 60 * 60 * 1_000;
 
-/// Bytes of an issuer's key set; a key is about 500.
+/// Maximum bytes of an issuer's key set; a key is about 500.
 pub const KEY_SET_BYTES_MAX: u64 = 256 * 1024;
 
-/// Keys of an issuer's key set.
+/// Maximum number of keys in an issuer's key set.
 pub const KEY_SET_KEYS_MAX: usize = 64;
 
-/// The greatest age of what is known of an issuer's key set while tokens are being checked: a key that was taken out stops
-/// working within this time.
+/// Maximum age of the cached key set of an issuer while tokens are verified. A key that is removed from the file is
+/// rejected after this time at the latest.
 pub const KEY_SET_AGE_MAX: Duration = Duration::from_secs(1);
 
-/// Verified tokens that a process remembers: more agents than one process serves at a time, less than 1 MiB.
+/// Verified tokens that a process caches: more agents than one process serves at a time, in less than 1 MiB.
 pub const TOKEN_CACHE_MAX: usize = 1_024;
 
-/// The greatest age of a remembered verdict. Staleness is caught by the proof's basis anyway; a young basis means that
-/// the store compares it with few changes, and one primary-key read a minute and token is not felt.
+/// Maximum age of a cached token. Stale entries are detected by their read set in any case. A recent read set means
+/// that the store compares it with few changes; the cost is one read by primary key per minute and token.
 pub const TOKEN_CACHE_AGE_MS: i64 = 60_000;
 
-/// How far two machines' clocks may differ.
+/// Tolerated difference between the clocks of two machines.
 pub const CLOCK_TOLERANCE_MS: i64 = 5_000;
 
-/// How long a local token lives unless its maker says otherwise: a year.
+/// Default lifetime of a local token: one year.
 pub const TOKEN_TTL_MS: i64 = 365 * DAY_MS;
 
-/// How long a local token may live at most. Ten years is "for good" without overflowing anybody's clock.
+/// Maximum lifetime of a local token: ten years, which no clock overflows.
 pub const TOKEN_TTL_MS_MAX: i64 = 3_650 * DAY_MS;
 
-/// Tokens that one listing shows, newest first.
+/// Tokens that one list returns, newest first.
 pub const TOKENS_RETURNED_MAX: usize = 10_000;
 
-/// Agents that one listing shows.
+/// Agents that one list returns.
 pub const AGENTS_RETURNED_MAX: usize = 10_000;
 
-/// Longest subject: a mail address or a service account's name fits.
+/// Maximum bytes of a subject: an email address or the name of a service account fits.
 pub const SUBJECT_BYTES_MAX: usize = 128;
 
-/// Bytes of all scopes that a registration may hold: every scope by name is about 1 KiB.
+/// Characters of a caller's input that an error message repeats: any valid scope or id fits.
+pub(crate) const QUOTED_CHARS_MAX: usize = 64;
+
+/// Maximum bytes of the scopes of a registration: every scope by name is about 1 KiB.
 pub const GRANT_BYTES_MAX: usize = 4 * 1024;
 
-/// Signing keys that are held at a time, the current one among them. Rotating each month for a year fits, and a token's
-/// key is found by its name, so that more would cost memory only; but a list that nobody reads protects nobody.
+/// Maximum number of signing keys, the current one included. Monthly rotation for a year fits. A key is found by its
+/// id, so more keys would cost only memory; but a list that is too long to be reviewed does not protect.
 pub const KEYS_MAX: usize = 16;
 
-/// Bytes of the key file: each key is a line of less than 100.
+/// Maximum bytes of the key file: each key is a line of less than 100.
 pub const KEY_FILE_BYTES_MAX: u64 = 8 * 1024;
 
-/// The least time between two looks for new keys because a token names an unknown one. A flood of invented names must
-/// not become a flood of reads; a genuine new key waits this long at most.
+/// Minimum time between two reloads that tokens with unknown keys cause. A flood of invented key ids must not cause a
+/// flood of reads; a new key is accepted after this time at the latest.
 pub const RELOAD_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long a legacy session lives: a working day and the night after it.
+/// Lifetime of a session: a working day and the following night.
 pub const SESSION_TTL_MS: i64 = DAY_MS;
 
-/// Longest session id that is looked at; ours are below 600 bytes even with the longest subject.
+/// Maximum bytes of a session id; ours are below 600 even with the longest subject.
 pub const SESSION_ID_BYTES_MAX: usize = 1_024;
 
-/// Longest protocol revision inside a session id; a revision is a date.
+/// Maximum bytes of a protocol revision in a session id; a revision is a date.
 pub const REVISION_BYTES_MAX: usize = 32;
 
-/// Longest address that a session may subscribe to: as long as any address can be.
+/// Maximum bytes of a URI that a session subscribes to: as long as any valid address.
 pub const SUBSCRIPTION_URI_BYTES_MAX: usize = 8 * 1024;
 
-/// A `QUAD_KEY` below this many characters gets a warning: it could be guessed by whoever holds a copy of the database.
+/// A shorter `QUAD_KEY` causes a warning: it could be guessed by an attacker who has a copy of the database.
 pub const QUAD_KEY_CHARS_ADVISED: usize = 32;
 
-/// Refusals of one kind within this time become one audit event with a count, so that a flood cannot fill the disk.
+/// Refusals of the same kind within this time become one audit event with a count, so a flood cannot fill the disk.
 pub const REFUSAL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Holders whose refusals are counted apart within one interval; those beyond are counted together.
+/// Subjects whose refusals are counted separately within one interval. The others share one count.
 pub const REFUSAL_KEYS_MAX: usize = 1_024;
 
-/// Requests a second that a tenant may send to one process unless the settings say otherwise, where others than this
-/// machine's owner reach it. Far above what agents do, far below what would starve other tenants.
+/// Default requests per second of a tenant in one process, on other than loopback addresses. It is far above what
+/// agents need and far below what would starve other tenants.
 pub const RATE_PER_SECOND: u32 = 1_000;
 
-/// Requests that a tenant may send at once, after a quiet time: an agent that starts reads much in its first second.
+/// Requests that a tenant may send at once after an idle time: an agent that starts reads much in its first second.
 pub const RATE_BURST: u32 = 2_000;
 
-/// Tenants whose rate a process keeps in mind.
+/// Tenants whose rate a process tracks.
 pub const RATE_TENANTS_MAX: usize = 10_000;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;

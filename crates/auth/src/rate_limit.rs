@@ -1,7 +1,8 @@
-//! How many requests a tenant may send: a bucket that fills at a steady rate and empties with each request.
+//! Rate limits per tenant, with token buckets: a bucket is refilled at a constant rate, and each request takes one
+//! token.
 //!
-//! Each process counts for itself, so that no request waits for a database or another node; with several nodes behind a
-//! balancer the sum is what they allow together. One tenant's flood takes from its own bucket only.
+//! Each process counts on its own, so no request waits for the database or another node. With several nodes behind a
+//! load balancer the limits add up. Requests of one tenant never use the bucket of another.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,12 +12,12 @@ use quad_core::TenantId;
 
 use crate::limits;
 
-/// The rate.
+/// A rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// Requests a second, in the long run; at least one.
+    /// Sustained requests per second; at least one.
     pub per_second: u32,
-    /// Requests at once, after a quiet time.
+    /// Maximum requests at once after an idle time.
     pub burst: u32,
 }
 
@@ -26,7 +27,7 @@ impl Default for RateLimit {
     }
 }
 
-/// The buckets of all tenants.
+/// The token buckets of all tenants.
 #[derive(Debug)]
 pub struct RateLimiter {
     limit: RateLimit,
@@ -40,26 +41,26 @@ struct Bucket {
 }
 
 impl RateLimiter {
-    /// Full buckets.
+    /// Creates a limiter; all buckets are full.
     pub fn new(limit: RateLimit) -> RateLimiter {
         RateLimiter { limit, buckets: Mutex::default() }
     }
 
-    /// The rate.
+    /// The configured limit.
     pub fn limit(&self) -> RateLimit {
         self.limit
     }
 
-    /// Lets one request in, or says how long to wait.
+    /// Takes a token for one request, or returns how long to wait.
     pub fn try_acquire(&self, tenant: &TenantId, now: Instant) -> Result<(), Duration> {
         let (rate, burst) = (f64::from(self.limit.per_second.max(1)), f64::from(self.limit.burst.max(1)));
-        // No operation here leaves a bucket half changed.
+        // No operation below leaves a bucket inconsistent, so a poisoned lock is safe to use.
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let refilled_tokens = |bucket: &Bucket| {
             (bucket.tokens + now.saturating_duration_since(bucket.updated_at).as_secs_f64() * rate).min(burst)
         };
         if buckets.len() >= limits::RATE_TENANTS_MAX && !buckets.contains_key(tenant) {
-            // A full bucket is as good as none.
+            // A full bucket holds no information.
             buckets.retain(|_, bucket| refilled_tokens(bucket) < burst);
             if buckets.len() >= limits::RATE_TENANTS_MAX {
                 buckets.clear();
@@ -96,12 +97,12 @@ mod tests {
         assert_eq!(limiter.try_acquire(&tenant("a"), after(250)), Err(Duration::from_millis(250)));
         assert_eq!(limiter.try_acquire(&tenant("a"), after(500)), Ok(()));
         assert!(limiter.try_acquire(&tenant("a"), after(500)).is_err());
-        // A long quiet time fills the bucket and no more.
+        // A long idle time fills the bucket to the burst and no further.
         for _ in 0..3 {
             assert_eq!(limiter.try_acquire(&tenant("a"), after(3_600_000)), Ok(()));
         }
         assert!(limiter.try_acquire(&tenant("a"), after(3_600_000)).is_err());
-        // A clock that two threads read in another order gives nothing back.
+        // Time that goes backwards, as between two threads, refills nothing.
         assert!(limiter.try_acquire(&tenant("a"), start).is_err());
     }
 

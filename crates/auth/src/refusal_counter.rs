@@ -1,9 +1,10 @@
-//! Refused credentials, counted in the audit.
+//! Counts rejected credentials and records them in the audit log.
 //!
-//! A refusal whose tenant is not proven is counted in the chain of `system`, never in that of a tenant that the credential
-//! merely claims; one of a registered holder stands in its tenant's own. Everybody can send bad credentials, as many as they
-//! like, so refusals of one kind within a second become one event with a count: the first is written at once, those that
-//! follow when the second is over. A process that is killed loses the counts of its last second.
+//! A refusal without a proven tenant is recorded in the chain of `system`, never in the chain of a tenant that the
+//! credential only claims. A refusal of a registered subject is recorded in the chain of its tenant. Any client can
+//! send any number of bad credentials, so refusals of the same kind within a second become one event with a count:
+//! the first is recorded at once, the others at the end of the second. A process that is killed loses the counts of
+//! its last second.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,10 +16,10 @@ use tokio::task::JoinSet;
 use crate::auth_error::{AuthError, KnownSubject};
 use crate::limits;
 
-/// What is counted together.
+/// The key under which refusals are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct CountKey {
-    /// Nobody in particular where nothing is proven.
+    /// `None` if nothing is proven.
     known_subject: Option<KnownSubject>,
     reason: &'static str,
     code: &'static str,
@@ -33,32 +34,32 @@ struct Count {
 #[derive(Debug, Default)]
 struct PendingCounts {
     counts: BTreeMap<CountKey, Count>,
-    /// Somebody writes, or waits for the second to end.
+    /// A task is writing events, or waits for the end of the second.
     flush_running: bool,
 }
 
-/// Counts refusals.
+/// Counts rejected credentials.
 pub struct RefusalCounter {
     store: Store,
     pending: Mutex<PendingCounts>,
-    /// Held while counts are on their way to the database.
+    /// Held while counts are written to the database.
     flush_lock: tokio::sync::Mutex<()>,
 }
 
 impl RefusalCounter {
-    /// Nothing refused yet.
+    /// Creates a counter without counts.
     pub fn new(store: Store) -> RefusalCounter {
         RefusalCounter { store, pending: Mutex::default(), flush_lock: tokio::sync::Mutex::default() }
     }
 
-    /// Counts a refused credential. A failure of ours is none.
+    /// Counts a rejected credential. Internal failures are not counted.
     pub fn count(self: &Arc<RefusalCounter>, error: &AuthError) {
         if !error.is_internal() {
             self.add(error.known_subject.clone(), error.kind.as_str(), error.code());
         }
     }
 
-    /// Counts a refusal of somebody who had proven who they are.
+    /// Counts a refusal of an authenticated principal.
     pub fn count_known(
         self: &Arc<RefusalCounter>,
         known_subject: KnownSubject,
@@ -68,7 +69,7 @@ impl RefusalCounter {
         self.add(Some(known_subject), reason, code);
     }
 
-    /// Counts a refusal of somebody who was not even asked who they are.
+    /// Counts a refusal that precedes authentication.
     pub fn count_anonymous(self: &Arc<RefusalCounter>, reason: &'static str, code: &'static str) {
         self.add(None, reason, code);
     }
@@ -107,7 +108,7 @@ impl RefusalCounter {
         }
     }
 
-    /// Writes what is counted and not yet written: for a process that is about to end.
+    /// Writes all pending counts. Call it before the process ends.
     pub async fn flush(&self) {
         let counts = std::mem::take(&mut self.lock().counts);
         self.append_events(counts).await;
@@ -115,7 +116,7 @@ impl RefusalCounter {
 
     async fn append_events(&self, counts: BTreeMap<CountKey, Count>) {
         let _guard = self.flush_lock.lock().await;
-        // At once, so that they become one commit.
+        // Concurrently, so that they are committed together.
         let mut tasks = JoinSet::new();
         for (key, count) in counts {
             let store = self.store.clone();
@@ -127,7 +128,7 @@ impl RefusalCounter {
                 let event = audit_event(&key, count);
                 if store.append(&tenant, event, ReadSets::new(), None).await.is_err() {
                     let Count { refusals, .. } = count;
-                    tracing::error!(reason = key.reason, refusals, "refusals could not be written down");
+                    tracing::error!(reason = key.reason, refusals, "refusal events could not be appended");
                 }
             });
         }
@@ -135,7 +136,7 @@ impl RefusalCounter {
     }
 
     fn lock(&self) -> MutexGuard<'_, PendingCounts> {
-        // A count is whole at every moment, so a panic elsewhere does not spoil it.
+        // No operation leaves the counts inconsistent, so a poisoned lock is safe to use.
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -149,7 +150,7 @@ fn audit_event(key: &CountKey, count: Count) -> EventDraft {
         .output("ok", false)
         .output("error_code", key.code);
     event.outcome = Some("refused");
-    // A client that has not been told of tokens yet is nothing to worry about.
+    // A request without a token is normal for a client that is not configured yet, so it is no warning.
     if key.reason != "missing" {
         event.event_type = "flagged";
         event.severity = "warning";
@@ -166,7 +167,7 @@ mod tests {
     use crate::AgentState;
     use crate::service::tests::{AuthFixture, KNOWN_SCOPES, auth_fixtures, auth_outcome};
 
-    /// The refusals in a chain: actor, reason and how many.
+    /// The refusal events of a chain: actor, reason and count.
     async fn refusal_events(test: &AuthFixture, tenant: &TenantId) -> Vec<(String, String, u64)> {
         let audit = test.audit_records(tenant).await;
         let events = audit.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -202,7 +203,7 @@ mod tests {
             let counted = refusal_events(&test, &TenantId::system()).await;
             assert_eq!(total_count(&counted, "anonymous", "malformed"), 500);
             assert_eq!(total_count(&counted, "anonymous", "missing"), 3);
-            // One event a second and reason, however long the loop took: far fewer than refusals.
+            // One event per second and reason, however long the loop took: far fewer events than refusals.
             assert!(counted.len() < 100, "{}", counted.len());
             assert!(refusal_events(&test, &test.db.tenant).await.is_empty());
         }
@@ -213,7 +214,7 @@ mod tests {
         for test in auth_fixtures().await {
             let tenant = &test.db.tenant;
             let minted = test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await.unwrap();
-            // Cut the signature: the tenant in the claims is now only claimed.
+            // Without a valid signature the tenant in the claims is not proven.
             let (signed, _) = minted.token.rsplit_once('.').unwrap();
             assert_eq!(auth_outcome(&test.auth, &format!("{signed}.AAAA")).await, "bad_signature");
             test.auth.set_agent_state(tenant, "a", AgentState::Quarantined, "operator").await.unwrap();
@@ -235,7 +236,7 @@ mod tests {
     async fn single_refusal_is_audited_without_a_flush() {
         let test = &auth_fixtures().await[0];
         test.auth.authenticate(None).await.unwrap_err();
-        // Nobody settles; the event comes by itself.
+        // The event is recorded without a call of `flush`.
         while refusal_events(test, &TenantId::system()).await.is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
@@ -245,7 +246,7 @@ mod tests {
     async fn subjects_beyond_the_limit_share_one_count() {
         let test = &auth_fixtures().await[0];
         let counter = Arc::new(RefusalCounter::new(test.db.store.clone()));
-        // As if somebody were writing, so that all stay in the tally.
+        // Simulates a running flush, so that all counts stay pending.
         counter.lock().flush_running = true;
         for index in 0..limits::REFUSAL_KEYS_MAX + 5 {
             let subject = KnownSubject { tenant: test.db.tenant.clone(), subject: index.to_string() };

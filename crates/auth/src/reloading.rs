@@ -1,8 +1,8 @@
-//! A value that is kept elsewhere and read again when there is reason to.
+//! A cached value that is reloaded on demand.
 //!
-//! Keys change rarely and are needed with every token. So they are held in memory, and looked for again when a token names
-//! one that is not there, but not more often than [`limits::RELOAD_INTERVAL`]: whoever invents names can make us wait,
-//! not work.
+//! Keys change rarely and are needed for every token. So they are cached, and reloaded when a token names an unknown
+//! one, but at most once per [`limits::RELOAD_INTERVAL`]: a caller that invents key ids waits, but causes no more
+//! reads.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -12,33 +12,33 @@ use tokio::sync::Mutex;
 
 use crate::limits;
 
-/// The value as last read.
+/// A cached value.
 #[derive(Debug)]
 pub struct Reloading<T> {
     value: RwLock<Arc<T>>,
-    /// When the last reading began. What it brought is at least as new as that.
+    /// When the last reload began. The value is at least as new as that.
     last_reload: Mutex<Instant>,
 }
 
 impl<T> Reloading<T> {
-    /// A value that has just been read.
+    /// Wraps a value that has just been loaded.
     pub fn new(value: T) -> Reloading<T> {
         Reloading { value: RwLock::new(Arc::new(value)), last_reload: Mutex::new(Instant::now()) }
     }
 
-    /// The value as last read.
+    /// The cached value.
     pub fn get(&self) -> Arc<T> {
         self.value.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The value as it is now, whatever it costs.
+    /// Loads the value now, regardless of the interval.
     pub async fn reload(&self, load: impl Future<Output = Result<T>>) -> Result<Arc<T>> {
         let mut last_reload = self.last_reload.lock().await;
         *last_reload = Instant::now();
         self.set(load.await?)
     }
 
-    /// The value as it was at this moment or later. Waits for the interval, and for a reading that others asked for.
+    /// A value at least as new as the call. Waits for the interval, and for a concurrent reload.
     pub async fn reload_throttled(&self, load: impl Future<Output = Result<T>>) -> Result<Arc<T>> {
         let requested_at = Instant::now();
         let mut last_reload = self.last_reload.lock().await;
@@ -50,7 +50,7 @@ impl<T> Reloading<T> {
         self.set(load.await?)
     }
 
-    /// The value, at most so old, unless somebody is reading it at this moment.
+    /// A value of at most this age. During a concurrent reload it returns the cached value.
     pub async fn get_max_age(
         &self,
         max_age: Duration,
@@ -89,7 +89,7 @@ mod tests {
             })
             .collect();
         for task in tasks {
-            assert!(task.await.unwrap() >= 1, "an answer from before the question");
+            assert!(task.await.unwrap() >= 1, "the value is older than the call");
         }
         assert!(loads.load(SeqCst) <= 2, "{}", loads.load(SeqCst));
     }

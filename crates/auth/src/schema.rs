@@ -1,14 +1,14 @@
-//! The gate's tables.
+//! The database tables of this crate.
 
 use quad_core::{Result, ScopeSet, TenantId};
 use quad_store::{Component, Sql as _, Store, params};
 
 use crate::scope_hash;
 
-/// What the gate keeps in the database.
+/// The tables of this crate.
 ///
-/// `gate_key` belongs to the server, not to a tenant; its rows stand under the tenant `system`. `gate_session` holds a
-/// session only once it has ended or has subscriptions: all else about it is in its signed id.
+/// `gate_key` belongs to the server, not to a tenant; its rows are stored under the tenant `system`. `gate_session`
+/// has a row only for a session that has ended or has subscriptions: the rest of a session is in its signed id.
 pub const COMPONENT: Component = Component { name: "gate", migrations: &[MIGRATION_1, MIGRATION_2] };
 
 const MIGRATION_1: &str = "
@@ -62,9 +62,9 @@ CREATE TABLE gate_subscription (
 );
 ";
 
-/// Several keys, and a registry that says what its grants hash to. A token without a `kid` was signed with the oldest key.
-/// A dropped key is remembered under the tenant `system`, beside SQLite too: there the keys are in a file, of which an old
-/// copy may come back.
+/// Several keys, and a hash of the registered scopes. A token without a `kid` was signed with the oldest key. The ids
+/// of dropped keys are stored under the tenant `system`, also with SQLite: there the keys are in a file, and an old
+/// copy of it may be restored.
 const MIGRATION_2: &str = "
 ALTER TABLE gate_key ADD COLUMN retired_at BIGINT;
 
@@ -80,9 +80,9 @@ CREATE TABLE gate_dropped_key (
 );
 ";
 
-/// What the second migration could not do in SQL: the hash of every registration that has none. Keccak is no SQL function.
+/// Computes missing scope hashes after the second migration: SQL has no Keccak function.
 pub(crate) async fn backfill_scope_hashes(store: &Store) -> Result<()> {
-    // The only look across tenants, as in every migration; each row is then written under its own.
+    // Only this query crosses tenants, as migrations do; each row is then written under its own tenant.
     let system = TenantId::system();
     let missing = store.read(&system, |snapshot| {
         let rows = snapshot

@@ -1,8 +1,7 @@
-//! What a registration's grants hash to: keccak-256 of the scopes, sorted and joined by `|`.
+//! The scope hash of a registration: Keccak-256 of the scopes, sorted and joined by `|`.
 //!
-//! It is the form in which agent registries elsewhere keep a grant, so that a reader of another registry can be compared
-//! with ours. Here it also ties the row's scopes to what was granted: whoever edits one without the other locks the agent
-//! out instead of widening it.
+//! Other agent registries store a grant in this form, so their entries can be compared with ours. It also detects a
+//! row whose scopes were edited without the hash: the agent is then rejected instead of getting more scopes.
 
 use quad_core::{ScopeSet, canonical};
 use sha3::{Digest as _, Keccak256};

@@ -1,9 +1,9 @@
 //! Secrets in files that only their owner can read.
 //!
-//! Several processes may start at once on one data directory, so a file appears complete or not at all: it is written
-//! under another name and then *linked* to its own. A link never overwrites; whoever comes second reads the first's. Where
-//! a file shall be replaced, it is renamed instead. A secret of 32 bytes is one line of base64url, so that a person can
-//! copy it.
+//! Several processes may start at the same time on one data directory, so a file must appear complete or not at all.
+//! It is written under a temporary name and then *hard-linked* to its own. A link never overwrites: the second
+//! process reads the file of the first. To replace a file, it is renamed instead. A secret of 32 bytes is one line of
+//! base64url, so that a person can copy it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -15,7 +15,7 @@ use quad_core::{Error, Kind, Result, id};
 
 use crate::key;
 
-/// The secret in that file; made now if there is no such file.
+/// Reads the secret in the file. Creates the file if it does not exist.
 pub fn read_or_create(path: &Path) -> Result<[u8; 32]> {
     match read(path)? {
         Some(secret) => Ok(secret),
@@ -26,15 +26,15 @@ pub fn read_or_create(path: &Path) -> Result<[u8; 32]> {
     }
 }
 
-/// The secret in that file, `None` if there is no such file.
+/// Reads the secret in the file; `None` if it does not exist.
 pub fn read(path: &Path) -> Result<Option<[u8; 32]>> {
-    // More than a line of ours has, so that a longer file does not pass.
+    // More bytes than a valid line has, so that a longer file is not accepted.
     let Some(line) = read_text(path, 64)? else { return Ok(None) };
     let secret = BASE64.decode(line.trim()).ok().and_then(|bytes| bytes.try_into().ok());
     secret.map(Some).ok_or_else(|| file_damaged(path))
 }
 
-/// The first `bytes_max` bytes of a file that only its owner can read, `None` if there is no such file.
+/// The first `bytes_max` bytes of a file that only its owner can read; `None` if it does not exist.
 pub fn read_text(path: &Path, bytes_max: u64) -> Result<Option<String>> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -47,15 +47,15 @@ pub fn read_text(path: &Path, bytes_max: u64) -> Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// The error of a file that holds something else.
+/// The error of a file with unexpected contents.
 pub fn file_damaged(path: &Path) -> Error {
-    Error::new(Kind::BadInput, "KEY_DAMAGED", format!("{} does not hold a key", path.display()))
-        .hint("Put it back from a backup: without it, no token made so far can be checked any more")
+    Error::new(Kind::BadInput, "KEY_DAMAGED", format!("{} does not contain a valid key", path.display()))
+        .hint("Restore it from a backup: without it, no existing token can be verified")
 }
 
-/// The error of a file that was there a moment ago.
+/// The error of a file that disappeared after it was created.
 pub fn file_missing(path: &Path) -> Error {
-    file_error(path, "it vanished while it was being made")
+    file_error(path, "it disappeared after it was created")
 }
 
 #[cfg(unix)]
@@ -66,18 +66,17 @@ fn check_private_mode(path: &Path, file: &File) -> Result<()> {
     if mode & 0o077 == 0 {
         return Ok(());
     }
-    let message =
-        format!("{} holds a key but others than its owner can reach it (mode {mode:o})", path.display());
+    let message = format!("{} contains a key but other users can access it (mode {mode:o})", path.display());
     Err(Error::new(Kind::BadInput, "KEY_EXPOSED", message).hint(format!("chmod 600 {}", path.display())))
 }
 
 #[cfg(not(unix))]
 fn check_private_mode(_path: &Path, _file: &File) -> Result<()> {
-    // There is no mode here; the data directory stands in the user's own profile.
+    // There is no file mode here; the data directory is in the profile of the user.
     Ok(())
 }
 
-/// Makes the file, unless somebody else has just made it.
+/// Creates the file, unless it exists already.
 pub fn create_text(path: &Path, text: &str) -> Result<()> {
     write_and_publish(path, text, |temp_file, path| match fs::hard_link(temp_file, path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => fs::remove_file(temp_file),
@@ -85,12 +84,12 @@ pub fn create_text(path: &Path, text: &str) -> Result<()> {
     })
 }
 
-/// Puts the file in place of the one that is there. Readers see the one or the other, and never a part.
+/// Replaces the file atomically: readers see the old or the new contents, never a mixture.
 pub fn replace_text(path: &Path, text: &str) -> Result<()> {
     write_and_publish(path, text, |temp_file, path| fs::rename(temp_file, path))
 }
 
-/// Writes a draft beside the file and lets `publish` give it its name.
+/// Writes a temporary file beside the target and lets `publish` give it its name.
 fn write_and_publish(
     path: &Path,
     text: &str,
@@ -102,7 +101,7 @@ fn write_and_publish(
     let temp_file = path.with_extension(format!("key.{}", id::ulid()?));
     let published = write_temp(&temp_file, text).and_then(|()| publish(&temp_file, path));
     if published.is_err() {
-        // The first cause is the one to report.
+        // Report the first error, not that of the clean-up.
         let _ = fs::remove_file(&temp_file);
     }
     published.map_err(to_error)?;
@@ -119,7 +118,7 @@ fn write_temp(temp_file: &Path, text: &str) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// Makes the new name durable: a key that is lost in a power cut takes every token with it.
+/// Makes the new name durable: if a key is lost in a power cut, all its tokens are lost.
 #[cfg(unix)]
 fn sync_folder(folder: &Path) -> std::io::Result<()> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -133,7 +132,7 @@ fn sync_folder(_folder: &Path) -> std::io::Result<()> {
 
 fn file_error(path: &Path, cause: &str) -> Error {
     Error::new(Kind::Internal, "KEY_FILE", format!("The key file {} cannot be used: {cause}", path.display()))
-        .hint("The data directory must be writable by this user and on a file system with hard links")
+        .hint("Make the data directory writable by this user, on a file system with hard links")
 }
 
 #[cfg(all(test, unix))]
@@ -153,7 +152,11 @@ mod tests {
         assert!(secrets.iter().all(|secret| *secret == secrets[0]));
         assert_eq!(read(&path).unwrap(), Some(secrets[0]));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "a draft was left behind");
+        assert_eq!(
+            fs::read_dir(path.parent().unwrap()).unwrap().count(),
+            1,
+            "a temporary file was left behind"
+        );
     }
 
     #[test]

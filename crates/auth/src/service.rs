@@ -1,4 +1,4 @@
-//! The gate itself: from the text of an `Authorization` header to a principal.
+//! The authentication service: from the text of an `Authorization` header to a principal.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::refusal_counter::RefusalCounter;
 use crate::token_cache::{self, TokenCache};
 use crate::{grant, key_rotation, limits, schema, token};
 
-/// Authenticates callers, and makes and withdraws what they authenticate with. Cheap to clone.
+/// Authenticates callers; creates and revokes credentials. Cheap to clone.
 #[derive(Clone)]
 pub struct AuthService {
     pub(crate) store: Store,
@@ -37,7 +37,7 @@ impl std::fmt::Debug for AuthService {
 }
 
 impl AuthService {
-    /// Opens the gate with the keys that `home` keeps; the first one that opens makes the first key.
+    /// Opens the service with the keys of `storage`. The first process that opens it creates the first key.
     pub async fn open(store: Store, storage: KeyStorage) -> Result<AuthService> {
         schema::backfill_scope_hashes(&store).await?;
         let keys = Arc::new(KeyCache::open(storage, store.clone()).await?);
@@ -45,16 +45,16 @@ impl AuthService {
         Ok(AuthService { store, keys, issuer: None, token_cache: Arc::default(), refusal_counter })
     }
 
-    /// The gate that also trusts an external issuer.
+    /// Adds a trusted external issuer.
     pub fn with_issuer(mut self, issuer: Issuer) -> AuthService {
         self.issuer = Some(Arc::new(issuer));
         self
     }
 
-    /// Who sends this `Authorization` header.
+    /// The principal of a request with this `Authorization` header.
     ///
-    /// The principal's proof is as old as the registry row that was read for it. The store compares it with every audit
-    /// commit; when that finds it stale, call [`AuthService::forget`] and authenticate again. A refusal is counted in the audit.
+    /// The credential's read set has the version of the registry row. Every audit commit validates it; if it is
+    /// stale, call [`AuthService::evict_token`] and authenticate again. A refusal is counted in the audit log.
     pub async fn authenticate(&self, authorization: Option<&str>) -> Result<Principal, AuthError> {
         let result = self.authenticate_cached(authorization).await;
         if let Err(error) = &result {
@@ -63,26 +63,26 @@ impl AuthService {
         result
     }
 
-    /// Forgets what was found out about this header's token, because an audit commit found the proof stale.
+    /// Removes the token from the cache, because an audit commit found its credential stale.
     pub fn evict_token(&self, authorization: &str) {
         if let Some(token) = bearer_token(authorization) {
             self.token_cache.remove(&token_cache::fingerprint(token));
         }
     }
 
-    /// Counts in the audit that a caller was refused for something else than its credential, such as its rate.
+    /// Counts a refusal of an authenticated caller in the audit log, for instance of the rate limit.
     pub fn count_refusal(&self, caller: &Principal, reason: &'static str, code: &'static str) {
         let known_subject =
             KnownSubject { tenant: caller.tenant.clone(), subject: caller.subject.to_string() };
         self.refusal_counter.count_known(known_subject, reason, code);
     }
 
-    /// Counts in the audit that somebody was turned away before any credential was looked at: nobody in particular.
+    /// Counts a refusal that precedes authentication in the audit log.
     pub fn count_anonymous_refusal(&self, reason: &'static str, code: &'static str) {
         self.refusal_counter.count_anonymous(reason, code);
     }
 
-    /// Writes down the refusals that are counted but not yet written, before the process ends.
+    /// Writes the pending counts of refusals. Call it before the process ends.
     pub async fn flush_refusals(&self) {
         self.refusal_counter.flush().await;
     }
@@ -102,7 +102,7 @@ impl AuthService {
         if let Some(principal) = self.token_cache.get(&fingerprint, now, key_set_version) {
             return Ok(principal);
         }
-        // In a box of its own: it is large, and nearly every call ends above.
+        // Boxed: the future is large, and nearly every call returns before it.
         let (principal, issuer_key_set_version) = Box::pin(self.verify_uncached(token, now)).await?;
         key_set_version = issuer_key_set_version.unwrap_or(key_set_version);
         let expires_at =
@@ -111,7 +111,7 @@ impl AuthService {
         Ok(principal)
     }
 
-    /// Who a token of which nothing is known stands for; and for an external one, the mark of the keys that say so.
+    /// Verifies a token that is not cached. For an external token it also returns the version of the key set.
     async fn verify_uncached(
         &self,
         token: &str,
@@ -130,14 +130,14 @@ impl AuthService {
         })
     }
 
-    /// Whether a token is to be checked as the issuer's though it does not say so: it names one of the issuer's keys, and
-    /// none of ours.
+    /// Whether to verify a token with the issuer's keys although its `iss` is different: it names one of the issuer's
+    /// keys, and none of ours.
     fn is_issuer_token(&self, issuer: &Issuer, token: &CompactJws<'_>) -> bool {
         let is_local = token.kid().is_some_and(|kid| self.keys.cached().find(kid).is_some());
         !is_local && issuer.matches_kid(token)
     }
 
-    /// What a token of ours says. One whose key we do not know may be signed with a key that is newer than what we know.
+    /// The claims of a local token. An unknown key may be newer than the cached keys, so it causes a reload.
     async fn verify_signature(&self, token: &CompactJws<'_>, now: Timestamp) -> Result<Claims, AuthError> {
         match jws::verify(&self.keys.cached(), token, now) {
             Err(AuthErrorKind::UnknownKey) if token.kid().is_some() => {
@@ -148,25 +148,25 @@ impl AuthService {
         }
     }
 
-    /// Asks the registry whether signed claims still stand.
+    /// Checks signed claims against the registry.
     async fn load_principal(&self, claims: Claims, kid: &str) -> Result<Principal, AuthError> {
         let (id, subject, key) = (claims.id.clone(), claims.subject.clone(), kid.to_owned());
         let read = self.store.read(&claims.tenant, move |snapshot| {
             Ok((token::load_status(snapshot, &id, &subject, &key)?, snapshot.version()))
         });
         let (status, version) = read.await?;
-        let standing = status.ok_or(AuthErrorKind::Unregistered)?;
-        if standing.key_was_dropped {
-            // We knew the key still, so there is something that we have not heard of.
+        let status = status.ok_or(AuthErrorKind::Unregistered)?;
+        if status.key_was_dropped {
+            // The cached keys still have this key, so they are outdated.
             self.keys.reload_throttled().await?;
             return Err(AuthErrorKind::UnknownKey.into());
         }
         let known_subject =
             KnownSubject { tenant: claims.tenant.clone(), subject: claims.subject.to_string() };
-        if standing.is_revoked {
+        if status.is_revoked {
             return Err(AuthError::for_subject(known_subject, AuthErrorKind::Revoked));
         }
-        let agent = standing.agent.ok_or(AuthErrorKind::AgentUnregistered)?;
+        let agent = status.agent.ok_or(AuthErrorKind::AgentUnregistered)?;
         if let Err(error_kind) = agent.check_usable(claims.kind) {
             return Err(AuthError::for_subject(known_subject, error_kind));
         }
@@ -185,13 +185,13 @@ impl AuthService {
         ))
     }
 
-    /// Asks the registry what the holder of an external token is granted.
+    /// Loads the grants of the holder of an external token.
     async fn load_external_principal(
         &self,
         issuer: &Issuer,
         claims: ExternalClaims,
     ) -> Result<Principal, AuthError> {
-        // An unknown tenant and an unknown subject are one answer.
+        // An unknown tenant and an unknown subject give the same error.
         let tenant = self.find_tenant(&claims.tenant).await?.ok_or(AuthErrorKind::AgentUnregistered)?;
         let subject = claims.subject.clone();
         let read = self
@@ -221,7 +221,7 @@ impl AuthService {
         ))
     }
 
-    /// The tenant that an external token names, by id or by name. No name looks like an id.
+    /// The tenant that an external token names, by id or by name. No name has the form of an id.
     async fn find_tenant(&self, id_or_name: &str) -> Result<Option<TenantId>> {
         let id_or_name = id_or_name.to_owned();
         self.store
@@ -235,7 +235,7 @@ impl AuthService {
             .await
     }
 
-    /// Registers the holder of an external token with what the token claims. Whoever came first stands.
+    /// Registers the holder of an external token with the scopes that it claims. An existing registration is kept.
     async fn auto_register(
         &self,
         issuer: &Issuer,
@@ -263,7 +263,7 @@ impl AuthService {
     }
 }
 
-/// A proven caller, whose proof also rests on its registration and on the clock.
+/// A principal whose credential also depends on its registration and on its expiry.
 fn build_principal(
     tenant: TenantId,
     subject: Arc<str>,
@@ -284,7 +284,7 @@ fn build_principal(
     }
 }
 
-/// The token of a `Bearer` header. Any other way to authenticate is the same as none.
+/// The token of a `Bearer` header. Other schemes count as no token.
 fn bearer_token(authorization: &str) -> Option<&str> {
     let (scheme, token) = authorization.trim().split_once(' ')?;
     let token = token.trim_start();
@@ -303,14 +303,14 @@ pub(crate) mod tests {
     pub(crate) const KNOWN_SCOPES: [&str; 4] =
         ["table:read", "table:data:read", "project:create", "payment_intent:approve"];
 
-    /// A gate on an empty database, and what must outlive it.
+    /// A service on an empty database, with what must outlive it.
     pub(crate) struct AuthFixture {
         pub(crate) auth: AuthService,
         pub(crate) db: TestStore,
         pub(crate) folder: tempfile::TempDir,
     }
 
-    /// A gate on each backend that this machine offers.
+    /// A fixture on each backend that is available.
     pub(crate) async fn auth_fixtures() -> Vec<AuthFixture> {
         let mut fixtures = Vec::new();
         for db in testing::stores(&[COMPONENT]).await.unwrap() {
@@ -334,7 +334,7 @@ pub(crate) mod tests {
             }
         }
 
-        /// Everything that the audit says about a tenant, one event a line.
+        /// The audit records of a tenant, one per line.
         pub(crate) async fn audit_records(&self, tenant: &TenantId) -> String {
             let blocks = self.db.store.read(tenant, |snapshot| block::blocks_after(snapshot, 0, i64::MAX));
             let blocks = blocks.await.unwrap();
@@ -342,7 +342,7 @@ pub(crate) mod tests {
             records.collect::<Vec<_>>().join("\n")
         }
 
-        /// Changes rows behind the gate's back, as somebody with the database would; nobody hears of it.
+        /// Changes rows without notifying the service, as an attacker with access to the database would.
         pub(crate) async fn tamper(&self, change: &'static str) {
             let tampered = self.db.store.write_unaudited(&self.db.tenant, move |tx| {
                 let tenant = tx.tenant().as_str().to_owned();
@@ -352,7 +352,7 @@ pub(crate) mod tests {
             tampered.await.unwrap();
         }
 
-        /// The gate of another process on the same data.
+        /// The service of another process on the same data.
         pub(crate) async fn another_process(&self) -> AuthService {
             let store = Store::open(self.db.location.clone(), &[COMPONENT]).await.unwrap();
             AuthService::open(store, KeyStorage::new(self.folder.path(), None)).await.unwrap()
@@ -363,7 +363,7 @@ pub(crate) mod tests {
         auth.authenticate(authorization).await.unwrap_err()
     }
 
-    /// Why that token is refused, in one word; `ok` if it is not.
+    /// The reason why the token is rejected, or `ok`.
     pub(crate) async fn auth_outcome(auth: &AuthService, token: &str) -> &'static str {
         match auth.authenticate(Some(&format!("Bearer {token}"))).await {
             Ok(_) => "ok",

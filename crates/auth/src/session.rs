@@ -1,8 +1,8 @@
-//! Legacy sessions: a signed string that says whose it is, for which revision, and until when.
+//! Sessions of older protocol revisions: a signed string with its principal, revision and expiry.
 //!
-//! Any node can check one without having seen it before; the database knows a session only once it has ended or has
-//! subscriptions. A session id is not a credential: each request is authenticated by its own token, and an id works for
-//! the principal that opened it and for nobody else. A forged, expired, ended or foreign id are one answer.
+//! Any node can verify it without shared state. The database has a row only for a session that has ended or has
+//! subscriptions. A session id is not a credential: each request is authenticated by its own token, and an id works
+//! only for the principal that opened it. A forged, expired, ended or foreign id gives the same error.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -14,29 +14,29 @@ use serde_json::{Value, json};
 use crate::service::AuthService;
 use crate::{key, limits};
 
-/// What keeps a session id from passing as another sealed string.
+/// Prevents that another opaque string is accepted as a session id.
 const PURPOSE: &str = "session";
 
 /// An open session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// The protocol revision that was agreed when it was opened.
+    /// The protocol revision that was negotiated when the session was opened.
     pub revision: String,
 }
 
-/// Why a session was not accepted.
+/// Why a session id was rejected.
 #[derive(Debug)]
 pub enum SessionError {
-    /// Forged, expired, ended, or another principal's.
+    /// Forged, expired, ended, or of another principal.
     NotFound,
-    /// Not the session's fault: the database could not be asked.
+    /// The database could not be read. The session id is not at fault.
     Failed(Error),
 }
 
 impl std::fmt::Display for SessionError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            SessionError::NotFound => "There is no such session",
+            SessionError::NotFound => "Session not found",
             SessionError::Failed(error) => error.message(),
         })
     }
@@ -53,20 +53,19 @@ impl From<Error> for SessionError {
 const NOT_FOUND: &str = "SESSION_NOT_FOUND";
 
 fn not_found() -> Error {
-    Error::new(Kind::NotFound, NOT_FOUND, "There is no such session")
-        .hint("Send initialize to open a new one")
+    Error::new(Kind::NotFound, NOT_FOUND, "Session not found").hint("Send initialize to open a new one")
 }
 
-/// What a genuine id says.
+/// The contents of a valid session id.
 struct SessionClaims {
     revision: String,
     expires_at: Timestamp,
-    /// The id's SHA-256: the key of its rows, so that a copy of the database holds no usable id.
+    /// The SHA-256 of the id. It is the key of its rows, so that a copy of the database contains no usable id.
     id_hash: String,
 }
 
 impl AuthService {
-    /// Opens a session of `caller` and gives its id: visible ASCII, good for a day.
+    /// Opens a session of `caller` and returns its id: visible ASCII, valid for a day.
     pub fn open_session(&self, caller: &Principal, revision: &str) -> Result<String> {
         self.encode_session_id(caller, revision, Timestamp::now().plus_ms(limits::SESSION_TTL_MS))
     }
@@ -74,7 +73,7 @@ impl AuthService {
     fn encode_session_id(&self, caller: &Principal, revision: &str, expires_at: Timestamp) -> Result<String> {
         if revision.len() > limits::REVISION_BYTES_MAX {
             return Err(
-                Error::bad_input("That is not a protocol revision").hint("A revision is a date, YYYY-MM-DD")
+                Error::bad_input("The protocol revision is not valid").hint("Send a date, YYYY-MM-DD")
             );
         }
         let payload = json!({
@@ -87,8 +86,8 @@ impl AuthService {
         Ok(self.keys.cached().current().sign_opaque(PURPOSE, payload.to_string().as_bytes()))
     }
 
-    /// The session of that id, if it is `caller`'s and still open. One primary-key read: what this process saw a moment
-    /// ago would not do, since another node may have ended the session since.
+    /// The session of this id, if it belongs to `caller` and is open. One read by primary key; a cached answer is not
+    /// enough, because another node may have ended the session.
     pub async fn check_session(&self, caller: &Principal, id: &str) -> Result<Session, SessionError> {
         let claims = self.decode_session_id(caller, id).await?;
         self.store.read(&caller.tenant, move |snapshot| check_not_ended(snapshot, &claims.id_hash)).await?;
@@ -101,19 +100,17 @@ impl AuthService {
         self.store.write_unaudited(&caller.tenant, move |tx| mark_ended(tx, &claims)).await
     }
 
-    /// Adds an address to those of which the session wants to hear. Once more does no harm.
+    /// Subscribes the session to a URI. Idempotent.
     pub async fn subscribe(&self, caller: &Principal, id: &str, uri: &str) -> Result<()> {
         let claims = self.decode_session_id(caller, id).await?;
         if uri.len() > limits::SUBSCRIPTION_URI_BYTES_MAX {
-            return Err(
-                Error::bad_input("The address is longer than any address can be").with_code("INVALID_URI")
-            );
+            return Err(Error::bad_input("The address is too long").with_code("INVALID_URI"));
         }
         let uri = uri.to_owned();
         self.store.write_unaudited(&caller.tenant, move |tx| add_subscription(tx, &claims, &uri)).await
     }
 
-    /// Takes an address away again; one that was never added as well.
+    /// Unsubscribes the session from a URI. Idempotent; the URI need not be subscribed.
     pub async fn unsubscribe(&self, caller: &Principal, id: &str, uri: &str) -> Result<()> {
         let claims = self.decode_session_id(caller, id).await?;
         let uri = uri.to_owned();
@@ -130,7 +127,7 @@ impl AuthService {
             .await
     }
 
-    /// The addresses of which the session wants to hear, in the order in which they were added.
+    /// The URIs that the session is subscribed to, in the order of subscription.
     pub async fn subscriptions(&self, caller: &Principal, id: &str) -> Result<Vec<String>> {
         let claims = self.decode_session_id(caller, id).await?;
         self.store
@@ -146,7 +143,7 @@ impl AuthService {
             .await
     }
 
-    /// What the id says, if we made it for this caller and its time is not over. No look at the database.
+    /// The contents of the id, if this server made it for this caller and it has not expired. Reads no rows.
     async fn decode_session_id(&self, caller: &Principal, id: &str) -> Result<SessionClaims> {
         if id.len() > limits::SESSION_ID_BYTES_MAX {
             return Err(not_found());
@@ -210,23 +207,23 @@ fn add_subscription(tx: &mut Tx<'_>, claims: &SessionClaims, uri: &str) -> Resul
         "SELECT COUNT(*) FROM gate_subscription WHERE tenant_id = $1 AND id_hash = $2",
         params![tenant.as_str(), claims.id_hash.as_str()],
     )?;
-    // Counted after the insertion: an address that was there already adds nothing. The error takes the new one back.
+    // Counted after the insert, because an existing URI adds nothing. The error rolls the insert back.
     if count.map(|row| row.int(0)).transpose()?.unwrap_or_default() > SUBSCRIPTION_URIS as i64 {
         return Err(Error::new(
             Kind::Limit,
             "SUBSCRIPTION_LIMIT",
             format!("A session can subscribe to {SUBSCRIPTION_URIS} addresses"),
         )
-        .hint("Unsubscribe from some first"));
+        .hint("Unsubscribe from some addresses first"));
     }
     Ok(())
 }
 
-/// Makes sure that an open session has its row, and clears one old session away for each new row: so the table cannot
-/// grow for ever, and no transaction deletes more than one session's subscriptions.
+/// Makes sure that an open session has its row. Deletes one expired session per new row, so that the table stays
+/// bounded and no transaction deletes the subscriptions of more than one session.
 fn upsert_session(tx: &mut Tx<'_>, claims: &SessionClaims) -> Result<()> {
     let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
-    // Ending and subscribing at once on two nodes: an ended session must not keep a subscription.
+    // Another node may end the session while this one subscribes: an ended session must not keep a subscription.
     tx.lock(&format!("gate:session:{}", claims.id_hash))?;
     if check_not_ended(tx, &claims.id_hash)? {
         return Ok(());
@@ -291,7 +288,7 @@ mod tests {
             assert!(is_not_found(&test.auth, &caller(&test, "you"), &id).await);
             let other_tenant = Principal { tenant: TenantId::new("tnt_other"), ..me.clone() };
             assert!(is_not_found(&test.auth, &other_tenant, &id).await);
-            assert_eq!(row_count(&test, "gate_session").await, 0, "an open session needs no row");
+            assert_eq!(row_count(&test, "gate_session").await, 0, "an open session has no row");
         }
     }
 

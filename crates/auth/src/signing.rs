@@ -1,21 +1,22 @@
-//! Signing for the rest of the server: what is to be checked by others, long after, without the gate.
+//! Signatures for the rest of the server, for documents that are verified later without this crate.
 
 use crate::AuthService;
 
-/// An Ed25519 signature with what is needed to check it.
+/// An Ed25519 signature with the key that verifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// The key's name, as in token headers.
+    /// The key id, as in token headers.
     pub kid: String,
-    /// The key's public half.
+    /// The public key.
     pub public_key: Vec<u8>,
     /// The signature.
     pub signature: Vec<u8>,
 }
 
 impl AuthService {
-    /// Signs with the key that signs tokens, as far as this process knows which one that is. What is signed must say what it is: a token's signed part is base64 with a
-    /// dot in it, so nothing that begins with a word and a line break can pass as one.
+    /// Signs with the current key, as cached in this process. The message must begin with its purpose: the signed
+    /// part of a token is base64 with a dot, so a message that begins with a word and a line break can never be
+    /// accepted as a token.
     pub fn sign(&self, message: &[u8]) -> Signature {
         let keyring = self.keys.cached();
         let key = keyring.current();

@@ -1,7 +1,7 @@
-//! JSON in which a name stands once.
+//! JSON without duplicate names.
 //!
-//! Two readers of `{"sub":"a","sub":"b"}` may see two different holders: one takes the first, another the last. What is
-//! signed must say one thing, so a document that says two is refused.
+//! Two parsers of `{"sub":"a","sub":"b"}` may see different subjects: one takes the first, another the last. Signed
+//! data must be unambiguous, so a document with a duplicate name is rejected.
 
 use std::fmt;
 
@@ -10,18 +10,18 @@ use serde_json::{Map, Number, Value};
 
 use crate::auth_error::AuthErrorKind;
 
-/// Reads one object, at every depth without a name that stands twice.
+/// Parses one object. Duplicate names are rejected at every depth.
 pub fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, AuthErrorKind> {
     match serde_json::from_slice(bytes) {
         Ok(UniqueKeyValue(Value::Object(object))) => Ok(object),
         Ok(_) => Err(AuthErrorKind::Malformed),
-        // The library has one error type for everything; the text is ours.
+        // `serde_json` has a single error type; the text identifies our error.
         Err(error) if error.to_string().starts_with(DUPLICATE_KEY) => Err(AuthErrorKind::DuplicateClaim),
         Err(_) => Err(AuthErrorKind::Malformed),
     }
 }
 
-const DUPLICATE_KEY: &str = "a name stands twice";
+const DUPLICATE_KEY: &str = "duplicate name";
 
 struct UniqueKeyValue(Value);
 

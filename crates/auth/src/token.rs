@@ -1,12 +1,13 @@
-//! Local tokens: minted here, registered in the database, and revoked there.
+//! Local tokens: minted and revoked here, and stored in the registry.
 //!
-//! A token's text is never stored, only its id and what it grants. Minting also registers its holder: an agent's
-//! registration holds the union of everything that it has been granted.
+//! The text of a token is never stored, only its id and its claims. Minting also registers the holder: the
+//! registration of an agent holds the union of all scopes that its tokens were granted.
 
 use std::sync::Arc;
 
 use quad_core::{
-    Error, EventDraft, Kind, PrincipalKind, ReadSet, Result, ScopeSet, Tag, TenantId, Timestamp, typed_id,
+    Error, EventDraft, Kind, PrincipalKind, ReadSet, Result, ScopeSet, Tag, TenantId, Timestamp, text,
+    typed_id,
 };
 use quad_store::{Row, Sql, Tx, WriteContext, params};
 use serde_json::{Value, json};
@@ -22,29 +23,29 @@ typed_id!(
     "tok_"
 );
 
-/// What a new token shall be.
+/// The parameters of [`AuthService::mint`].
 #[derive(Clone, Debug)]
 pub struct MintRequest {
-    /// Whose data it opens.
+    /// The tenant whose data the token opens.
     pub tenant: TenantId,
-    /// Who holds it.
+    /// The subject that holds the token.
     pub subject: String,
     /// Whether its holder is a program or a person.
     pub kind: PrincipalKind,
-    /// What it grants, separated by spaces or commas.
+    /// The scopes to grant, separated by spaces or commas.
     pub scopes: String,
-    /// How long it lives; a year if nothing is said.
+    /// The lifetime; one year by default.
     pub ttl_ms: Option<i64>,
-    /// Who asks for it, for the audit.
+    /// The subject that requests the token, for the audit log.
     pub actor: String,
 }
 
-/// A new token. Its text is here and nowhere else.
+/// A new token. Its text is not stored anywhere.
 #[derive(Clone)]
 pub struct MintedToken {
-    /// The text, as it belongs after `Bearer `.
+    /// The text that follows `Bearer `.
     pub token: String,
-    /// What is kept of it.
+    /// The stored part.
     pub record: TokenRecord,
 }
 
@@ -54,24 +55,24 @@ impl std::fmt::Debug for MintedToken {
     }
 }
 
-/// What is kept of a token.
+/// The stored part of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRecord {
-    /// Its id, `tok_…`.
+    /// The token id, `tok_…`.
     pub id: String,
-    /// Whose data it opens.
+    /// The tenant whose data the token opens.
     pub tenant: TenantId,
-    /// Who holds it.
+    /// The subject that holds the token.
     pub subject: String,
     /// Program or person.
     pub kind: PrincipalKind,
-    /// What it grants.
+    /// The granted scopes.
     pub scopes: ScopeSet,
-    /// When it was made.
+    /// When it was minted.
     pub created_at: Timestamp,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Timestamp,
-    /// When it was taken back.
+    /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
 }
 
@@ -90,7 +91,7 @@ impl TokenRecord {
         })
     }
 
-    /// Reads the columns of [`COLUMNS`].
+    /// Parses the columns of [`COLUMNS`].
     fn from_row(tenant: &TenantId, row: &Row) -> Result<TokenRecord> {
         let kind = row.text(2)?;
         Ok(TokenRecord {
@@ -98,7 +99,7 @@ impl TokenRecord {
             tenant: tenant.clone(),
             subject: row.text(1)?.to_owned(),
             kind: PrincipalKind::parse(kind)
-                .ok_or_else(|| Error::internal(format!("a token's kind is {kind}")))?,
+                .ok_or_else(|| Error::internal(format!("invalid token kind {kind}")))?,
             scopes: ScopeSet::parse(row.text(3)?),
             created_at: Timestamp(row.int(4)?),
             expires_at: Timestamp(row.int(5)?),
@@ -109,28 +110,28 @@ impl TokenRecord {
 
 const COLUMNS: &str = "id, subject, kind, scopes, created_at, expires_at, revoked_at";
 
-/// The tag that a change of that token touches.
+/// The tag that a change of this token invalidates.
 pub(crate) fn tag(id: &str) -> Tag {
     Tag::new(format!("gate:token:{id}"))
 }
 
-/// The tag that a change of any token touches.
+/// The tag that a change of any token invalidates.
 fn list_tag() -> Tag {
     Tag::new("gate:tokens")
 }
 
-/// How a signed token stands in the registry.
+/// The registry state of a signed token.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenStatus {
-    /// It was taken back.
+    /// The token was revoked.
     pub(crate) is_revoked: bool,
-    /// The key that signed it was taken out.
+    /// The key that signed the token was dropped.
     pub(crate) key_was_dropped: bool,
-    /// Its holder's registration.
+    /// The registration of the holder.
     pub(crate) agent: Option<AgentRecord>,
 }
 
-/// How that token of that holder, signed with that key, stands; `None` if there is no such token.
+/// Loads the state of this token of this holder, signed with this key; `None` if the token does not exist.
 pub(crate) fn load_status(
     sql: &mut impl Sql,
     id: &str,
@@ -155,13 +156,13 @@ pub(crate) fn load_status(
 }
 
 impl AuthService {
-    /// Makes a token and registers its holder. `known_scopes` is the vocabulary of every mounted scheme.
+    /// Mints a token and registers its holder. `known_scopes` are the scopes of all mounted schemes.
     pub async fn mint(&self, request: MintRequest, known_scopes: &[&str]) -> Result<MintedToken> {
         grant::check_tenant(request.tenant.as_str())?;
         grant::check_subject(&request.subject)?;
         let scopes = grant::parse_scopes(&request.scopes, request.kind, known_scopes)?;
         let ttl_ms = grant::resolve_ttl_ms(request.ttl_ms)?;
-        // Whole seconds, as the token's text has them: text and row say the same.
+        // Whole seconds, as in the text of the token, so that text and row are equal.
         let issued_at = Timestamp(Timestamp::now().0.div_euclid(1_000) * 1_000);
         let claims = Claims {
             id: TokenId::generate()?.to_string(),
@@ -172,11 +173,11 @@ impl AuthService {
             issued_at,
             expires_at: Timestamp(issued_at.plus_ms(ttl_ms).0.div_euclid(1_000) * 1_000),
         };
-        // As they are now: another process may have rotated them.
+        // Another process may have rotated the keys, so they are reloaded.
         let keyring = self.keys.reload().await?;
         let token = jws::sign(keyring.current(), &claims);
         if token.len() > limits::TOKEN_BYTES_MAX {
-            return Err(Error::bad_input("So many scopes do not fit into a token")
+            return Err(Error::bad_input("The token has too many scopes")
                 .hint("Use wildcards such as table:*")
                 .with_detail("field", "scopes"));
         }
@@ -201,12 +202,12 @@ impl AuthService {
         Ok(MintedToken { token, record })
     }
 
-    /// The tenant's tokens, newest first, expired and revoked ones among them.
+    /// The tokens of the tenant, newest first, including expired and revoked ones.
     pub async fn tokens(&self, tenant: &TenantId) -> Result<Vec<TokenRecord>> {
         Ok(self.tokens_with_read_set(tenant).await?.0)
     }
 
-    /// The same, and what the list rests on, for those who show it to others.
+    /// The tokens of the tenant with the read set of the list.
     pub async fn tokens_with_read_set(&self, tenant: &TenantId) -> Result<(Vec<TokenRecord>, ReadSet)> {
         self.store
             .read(tenant, |snapshot| {
@@ -219,7 +220,7 @@ impl AuthService {
                 let tokens: Vec<TokenRecord> =
                     rows.iter().map(|row| TokenRecord::from_row(&tenant, row)).collect::<Result<_>>()?;
                 let mut read_set = ReadSet::at_version(snapshot.version()).with_tag(list_tag());
-                // An active token becomes an expired one without anybody's doing.
+                // A token expires without a write, so the read set also expires.
                 let now = Timestamp::now();
                 read_set.valid_until =
                     tokens.iter().map(|token| token.expires_at).filter(|expires_at| *expires_at > now).min();
@@ -228,7 +229,7 @@ impl AuthService {
             .await
     }
 
-    /// Takes a token back, from the next call on, in every process. Once more does no harm.
+    /// Revokes a token with the next call, in every process. Idempotent.
     pub async fn revoke(&self, tenant: &TenantId, id: &str, actor: &str) -> Result<TokenRecord> {
         let Some(id) = TokenId::parse(id) else { return Err(token_not_found(id)) };
         let event = EventDraft::system("identity", "token.revoked", actor).input("token_id", id.as_str());
@@ -262,7 +263,7 @@ fn insert_token(tx: &mut Tx<'_>, record: &TokenRecord, kid: &str) -> Result<()> 
 fn mark_revoked(tx: &mut Tx<'_>, id: &TokenId) -> Result<TokenRecord> {
     let tenant = tx.tenant().clone();
     let now = tx.now();
-    // The first revocation's time stays.
+    // A repeated revocation keeps the time of the first.
     let update = format!(
         "UPDATE gate_token SET revoked_at = COALESCE(revoked_at, $3) \
          WHERE tenant_id = $1 AND id = $2 RETURNING {COLUMNS}"
@@ -275,9 +276,9 @@ fn mark_revoked(tx: &mut Tx<'_>, id: &TokenId) -> Result<TokenRecord> {
 }
 
 fn token_not_found(id: &str) -> Error {
-    let truncated: String = id.chars().take(64).collect();
-    Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no token {truncated} in this tenant"))
-        .hint("`quad token list` shows the tokens; an id begins with tok_")
+    let truncated = text::truncate(id, limits::QUOTED_CHARS_MAX);
+    Error::new(Kind::NotFound, "NOT_FOUND", format!("Token {truncated} not found in this tenant"))
+        .hint("List the tokens with `quad token list`; an id begins with tok_")
 }
 
 #[cfg(test)]
@@ -335,10 +336,10 @@ mod tests {
     async fn registration_is_the_union_of_minted_scopes() {
         for test in auth_fixtures().await {
             let scopes = ["table:read", "table:data:*", "project:create", "table:*"];
-            // At once, so that a union that was computed from an old row would lose one.
+            // Concurrently: a union that is computed from an old row would lose a scope.
             let minting = scopes.map(|scope| {
-                let (gate, request) = (test.auth.clone(), test.mint_request("a", scope));
-                tokio::spawn(async move { gate.mint(request, &KNOWN_SCOPES).await })
+                let (auth, request) = (test.auth.clone(), test.mint_request("a", scope));
+                tokio::spawn(async move { auth.mint(request, &KNOWN_SCOPES).await })
             });
             for minted in minting {
                 minted.await.unwrap().unwrap();
@@ -383,7 +384,7 @@ mod tests {
         let known: Vec<&str> = many.iter().map(String::as_str).collect();
         let error =
             test.auth.mint(MintRequest { scopes: known.join(" "), ..good() }, &known).await.unwrap_err();
-        assert_eq!(error.message(), "So many scopes do not fit into a token");
+        assert_eq!(error.message(), "The token has too many scopes");
         assert!(test.auth.tokens(&test.db.tenant).await.unwrap().is_empty());
     }
 
@@ -403,8 +404,8 @@ mod tests {
                 assert_eq!(error.kind(), Kind::NotFound, "{unknown_id}");
                 assert!(error.hint_text().unwrap().contains("quad token list"));
             }
-            let elsewhere = test.auth.revoke(&TenantId::system(), &id, "operator").await.unwrap_err();
-            assert_eq!(elsewhere.kind(), Kind::NotFound);
+            let other_tenant = test.auth.revoke(&TenantId::system(), &id, "operator").await.unwrap_err();
+            assert_eq!(other_tenant.kind(), Kind::NotFound);
         }
     }
 }

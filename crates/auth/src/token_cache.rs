@@ -1,7 +1,7 @@
-//! What this process remembers of the tokens that it has checked.
+//! The cache of verified tokens of this process.
 //!
-//! Bounded in number and in age, keyed by the token's SHA-256 so that no token lies in it, and allowed to be wrong:
-//! a remembered principal carries the basis of its proof, which the store compares with the changes at every audit
+//! Bounded in number and age, and keyed by the SHA-256 of the token, so that it holds no token. An entry may be
+//! stale: the cached principal carries the read set of its credential, which the store validates at every audit
 //! commit.
 
 use std::collections::HashMap;
@@ -12,17 +12,17 @@ use ring::digest;
 
 use crate::limits;
 
-/// A token's SHA-256.
+/// The SHA-256 of a token.
 pub type Fingerprint = [u8; digest::SHA256_OUTPUT_LEN];
 
-/// The fingerprint of a token.
+/// Computes the fingerprint of a token.
 pub fn fingerprint(token: &str) -> Fingerprint {
     let mut bytes = Fingerprint::default();
     bytes.copy_from_slice(digest::digest(&digest::SHA256, token.as_bytes()).as_ref());
     bytes
 }
 
-/// Accepted tokens. Refusals are not remembered: they would let a flood of bad tokens push out the good ones.
+/// Accepted tokens. Refusals are not cached: a flood of bad tokens would evict the good ones.
 #[derive(Debug, Default)]
 pub struct TokenCache(Mutex<HashMap<Fingerprint, CachedPrincipal>>);
 
@@ -30,13 +30,13 @@ pub struct TokenCache(Mutex<HashMap<Fingerprint, CachedPrincipal>>);
 struct CachedPrincipal {
     principal: Principal,
     expires_at: Timestamp,
-    /// Which state of an external issuer's keys it rests on.
+    /// The version of the issuer's key set that the entry depends on.
     key_set_version: u64,
 }
 
 impl TokenCache {
-    /// Who holds that token, if it is remembered from under the same mark: once an issuer's keys have changed, everything is
-    /// found out again.
+    /// The principal of the token, if it was cached with the same version of the key set. A change of the issuer's
+    /// keys invalidates every entry.
     pub fn get(&self, token: &Fingerprint, now: Timestamp, key_set_version: u64) -> Option<Principal> {
         let mut entries = self.lock();
         let entry = entries.get(token)?;
@@ -47,7 +47,7 @@ impl TokenCache {
         Some(entry.principal.clone())
     }
 
-    /// Remembers who holds a token, for a while and not beyond `expires_at`.
+    /// Caches the principal of a token for a limited time, not beyond `expires_at`.
     pub fn put(
         &self,
         token: Fingerprint,
@@ -60,7 +60,7 @@ impl TokenCache {
         let mut entries = self.lock();
         if entries.len() >= limits::TOKEN_CACHE_MAX && !entries.contains_key(&token) {
             entries.retain(|_, entry| entry.expires_at > now);
-            // Nothing has run out: the one that would run out first has been here longest.
+            // No entry has expired, so the one that expires first is evicted.
             if entries.len() >= limits::TOKEN_CACHE_MAX
                 && let Some(oldest) =
                     entries.iter().min_by_key(|(_, entry)| entry.expires_at).map(|(token, _)| *token)
@@ -71,13 +71,13 @@ impl TokenCache {
         entries.insert(token, CachedPrincipal { principal, expires_at, key_set_version });
     }
 
-    /// Forgets a token.
+    /// Removes a token.
     pub fn remove(&self, token: &Fingerprint) {
         self.lock().remove(token);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Fingerprint, CachedPrincipal>> {
-        // No operation here leaves the map half changed, so a panic elsewhere does not spoil it.
+        // No operation leaves the map inconsistent, so a poisoned lock is safe to use.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Whoever must not get in: agents of other tenants, and agents whose credential was withdrawn.
+//! Access checks: agents of other tenants, and agents with revoked credentials.
 
 use serde_json::{Value, json};
 
@@ -9,8 +9,8 @@ use crate::round::RoundContext;
 use crate::state::{Caller, TABLES_URI, TokenState, rows_uri};
 
 impl RoundContext<'_> {
-    /// Asks for another tenant's table and row, and for ones that nobody has: both answers must be the same, byte for byte
-    /// but for the ids themselves.
+    /// Requests a table and a row of another tenant, and ones that do not exist. Both replies must be byte-identical
+    /// except for the ids.
     pub(crate) fn check_cross_tenant(
         &self,
         step: &Step,
@@ -49,21 +49,21 @@ impl RoundContext<'_> {
                     if error["kind"] == "not_found" && observed == expected => {}
                 (Outcome::Rejected(error), Outcome::Rejected(_)) if error["kind"] == "not_found" => {
                     return Err(Failure::new(
-                        format!("{method} {foreign_params} is answered as if it did not exist: {expected}"),
+                        format!("{method} {foreign_params} gets the same reply as a missing one: {expected}"),
                         observed,
                     ));
                 }
                 (Outcome::Result(_) | Outcome::Rejected(_), Outcome::Result(_) | Outcome::Rejected(_)) => {
                     return Err(Failure::new(format!("{method} {foreign_params}: not found"), observed));
                 }
-                // One of them did not get through, or the credential was withdrawn meanwhile.
+                // One of the requests failed, or the credential was revoked meanwhile.
                 _ => {}
             }
         }
         Ok(())
     }
 
-    /// Withdraws an agent's credential, tries it everywhere once that is acknowledged, and lets the agent in again.
+    /// Revokes an agent's credential, tries it on every endpoint after the acknowledgement, and restores the agent.
     pub(crate) fn revoke_and_check(&self, step: &Step) -> Result<(), Failure> {
         let caller = Caller { tenant: step.tenant, agent: step.agent };
         let id = self.set_token_state(caller, TokenState::Revoking);
@@ -90,7 +90,7 @@ impl RoundContext<'_> {
         Ok(())
     }
 
-    /// Gives an agent a new token.
+    /// Mints a new token for an agent.
     pub(crate) fn mint_token(&self, caller: Caller) -> Result<(), Failure> {
         let (name, scopes) = (caller.agent.name(), caller.agent.scopes());
         let output = self.run_quad_for_tenant(
@@ -114,7 +114,7 @@ impl RoundContext<'_> {
         Ok(())
     }
 
-    /// Notes how an agent's credential stands, and returns its id.
+    /// Sets the state of an agent's credential and returns the token id.
     fn set_token_state(&self, caller: Caller, state: TokenState) -> String {
         self.with_tenant(caller.tenant, |tenant| match tenant.credentials.get_mut(&caller.agent) {
             Some(credential) => {
@@ -126,9 +126,9 @@ impl RoundContext<'_> {
         })
     }
 
-    /// Every kind of call that leaves an event, none of which may be answered: whoever is told anything but 401 fails the
-    /// judgement. What leaves no event (`initialize`, `ping`, `server/discover`) touches no data and is not asked: a node may
-    /// answer it, for up to a minute, from what it knew of the token.
+    /// Sends every kind of call that is audited; each must return 401. Calls that are not audited (`initialize`,
+    /// `ping`, `server/discover`) are not sent: they read no data, and a node may answer them from its token cache
+    /// for up to a minute.
     fn try_all_calls(&self, caller: Caller, node: usize, era: Era) -> Result<(), Failure> {
         let table = self.with_tenant(caller.tenant, |tenant| {
             tenant.data.tables.keys().find_map(|table| tenant.table_id(*table)).unwrap_or_default()
@@ -147,13 +147,13 @@ impl RoundContext<'_> {
         }
         self.read_http(caller, node, "bkend://orgs")?;
         if let Ok(listener) = self.subscribe(caller, node, era, "bkend://orgs")? {
-            return Err(Failure::new("no stream for a withdrawn token", format!("{listener:?}")));
+            return Err(Failure::new("no stream for a revoked token", format!("{listener:?}")));
         }
         Ok(())
     }
 }
 
-/// The requests of a trespasser.
+/// The requests of a cross-tenant access.
 fn cross_tenant_request(
     request_index: usize,
     (table, row): &(String, String),

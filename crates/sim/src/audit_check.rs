@@ -1,6 +1,6 @@
-//! The audit trail at the end, held against every answer of the run.
+//! The final check of the audit log against every reply of the run.
 //!
-//! `quad audit verify` is asked, and then not relied on: the export is read again here, with nothing but SHA-256.
+//! `quad audit verify` must succeed, but is not relied on: the export is verified again here, with SHA-256 only.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::plan::Agent;
 use crate::sandbox::Sandbox;
 
-/// A line of an export that holds an event.
+/// The line of an event in an export.
 #[derive(Deserialize)]
 struct ExportLine<'a> {
     sequence: i64,
@@ -23,13 +23,13 @@ struct ExportLine<'a> {
     record: &'a RawValue,
 }
 
-/// An event.
+/// A parsed audit event.
 struct AuditEvent {
     sequence: i64,
     record: Value,
 }
 
-/// Checks a tenant's trail, and returns how many events it has.
+/// Checks the audit log of a tenant and returns its number of events.
 pub fn check_audit_log(
     sandbox: &Sandbox,
     tenant: &str,
@@ -50,7 +50,7 @@ pub fn check_audit_log(
     Ok(events.len())
 }
 
-/// The events of an export, which must be one chain without a gap.
+/// Parses the events of an export. They must form one chain without gaps.
 fn parse_chain(tenant: &str, text: &str) -> Result<Vec<AuditEvent>, Failure> {
     let chain_failure = |expected: String, observed: &dyn std::fmt::Display| {
         Failure::new(format!("the chain of {tenant}: {expected}"), observed.to_string())
@@ -88,12 +88,12 @@ fn parse_chain(tenant: &str, text: &str) -> Result<Vec<AuditEvent>, Failure> {
     Ok(events)
 }
 
-/// Whether an event is the one of a change: it has the version that the change made, not the one that was read.
+/// Whether an event records a write: its `version` is the one that the write created, not the one that was read.
 fn is_write(record: &Value) -> bool {
     record["inputs"]["method"] != "resources/read"
 }
 
-/// Every receipt names an event that recorded just that read, and no two the same.
+/// Every receipt must name an event that recorded this read, and no two receipts the same event.
 fn check_receipts(
     tenant: &str,
     events: &[AuditEvent],
@@ -125,13 +125,13 @@ fn check_receipts(
     Ok(())
 }
 
-/// Every call that was answered has exactly one event, every call that was not has one or none, and nothing else is there
-/// in the name of our agents.
+/// Every call with a reply must have exactly one event, every call without a reply at most one. No other events of
+/// the simulated agents may exist.
 fn check_calls(tenant: &str, events: &[AuditEvent], expectations: &AuditExpectations) -> Result<(), Failure> {
     let mut recorded: BTreeMap<CallKey, CallCounts> = BTreeMap::new();
     for event in events {
         let key = CallKey::from_audit_record(&event.record);
-        // Refused credentials are counted by the second, under a layer of their own.
+        // Rejected credentials are counted per second, under a layer of their own.
         if key.method.is_empty() || !Agent::ALL.iter().any(|agent| agent.name() == key.actor) {
             continue;
         }
@@ -203,7 +203,7 @@ mod tests {
             let lines = text.lines().enumerate().filter(|(index, _)| *index != skipped_index);
             lines.map(|(_, line)| format!("{line}\n")).collect()
         };
-        assert!(parse_chain("t", &without_line(2)).is_err(), "a gap");
+        assert!(parse_chain("t", &without_line(2)).is_err(), "gap");
         assert!(parse_chain("t", &text.replacen("x://y", "x://z", 1)).is_err(), "a changed record");
     }
 

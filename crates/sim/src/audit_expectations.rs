@@ -1,4 +1,4 @@
-//! The calls of a tenant's agents, counted, to be held against the audit trail at the end.
+//! The calls of a tenant's agents, counted for the final check of the audit log.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use serde_json::Value;
 
 use crate::canonical;
 
-/// What a call asked for, as its audit event tells it.
+/// Identifies a call, as its audit event records it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallKey {
-    /// Who.
+    /// The agent.
     pub actor: String,
     /// The method.
     pub method: String,
-    /// The address, or the tool and the hash of its arguments; empty where there is neither.
+    /// The URI, or the tool with the hash of its arguments; empty if there is neither.
     pub target: String,
 }
 
 impl CallKey {
-    /// A call with these parameters.
+    /// The key of a call with these parameters.
     pub fn from_request(actor: &str, method: &str, params: &Value) -> CallKey {
         let target = match method {
             "tools/call" => {
@@ -31,7 +31,7 @@ impl CallKey {
         CallKey { actor: actor.to_owned(), method: method.to_owned(), target }
     }
 
-    /// The call that an audit event records.
+    /// The key of the call that an audit event records.
     pub fn from_audit_record(record: &Value) -> CallKey {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let inputs = &record["inputs"];
@@ -45,48 +45,48 @@ impl CallKey {
     }
 }
 
-/// How often a call was answered, and how.
+/// The outcomes of a call, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallCounts {
-    /// Answered with what was asked for.
+    /// Succeeded.
     pub ok: usize,
-    /// Refused.
+    /// Rejected.
     pub rejected: usize,
-    /// Never answered, or with a fault of the server's own: it left one event or none.
+    /// Without a reply, or with an internal error: it left at most one event.
     pub unknown: usize,
 }
 
-/// The proof of a read that came with its answer.
+/// The receipt of a read.
 #[derive(Clone, Debug)]
 pub struct Receipt {
-    /// The event that recorded it.
+    /// The id of the event that recorded it.
     pub event_id: String,
-    /// Its place, where the answer told it.
+    /// The sequence of the event, if the reply had it.
     pub sequence: Option<i64>,
-    /// What was shown, where the answer told it.
+    /// The hash of the contents, if the reply had it.
     pub content_hash: Option<String>,
-    /// The address.
+    /// The URI.
     pub uri: String,
 }
 
-/// Every call of one tenant's agents.
+/// The expected events of one tenant's agents.
 #[derive(Clone, Debug, Default)]
 pub struct AuditExpectations {
-    /// How often each was made.
+    /// The counts of each call.
     pub calls: BTreeMap<CallKey, CallCounts>,
-    /// The proofs of reads.
+    /// The receipts of reads.
     pub receipts: Vec<Receipt>,
-    /// The last place in the chain of which an answer told: what is asked later comes later.
+    /// The highest sequence in any reply. Later calls must have higher ones.
     pub last_sequence: i64,
 }
 
 impl AuditExpectations {
-    /// The count of a call.
+    /// The counts of a call, to be changed.
     pub fn counts_mut(&mut self, key: CallKey) -> &mut CallCounts {
         self.calls.entry(key).or_default()
     }
 
-    /// How many calls were answered.
+    /// The number of calls with a reply.
     pub fn answered_calls(&self) -> usize {
         self.calls.values().map(|counts| counts.ok + counts.rejected).sum()
     }

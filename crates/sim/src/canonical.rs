@@ -1,8 +1,8 @@
-//! Canonical JSON and SHA-256, written anew: what checks must not be the code that is checked.
+//! Canonical JSON and SHA-256, implemented independently of the code under test.
 
 use serde_json::Value;
 
-/// A value, compact and with its keys sorted at every depth.
+/// Compact JSON with keys sorted at every depth.
 pub fn canonical_json(value: &Value) -> String {
     match value {
         Value::Object(map) => {
@@ -18,7 +18,7 @@ pub fn canonical_json(value: &Value) -> String {
     }
 }
 
-/// The SHA-256 of some bytes, in hexadecimal.
+/// The SHA-256 of `bytes` in hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,4 +1,4 @@
-//! The client: requests in either era of the protocol, and what an answer means.
+//! The MCP client: requests in both protocol eras, and the classification of replies.
 
 use std::io;
 
@@ -8,60 +8,60 @@ use crate::http::{HttpClient, Request, Response};
 use crate::node::Node;
 use crate::plan::Era;
 
-/// The revision of each era that is spoken here.
+/// The protocol revision of each era.
 const MODERN_REVISION: &str = "2026-07-28";
 const LEGACY_REVISION: &str = "2025-11-25";
 
-/// Where a read's proof stands in its answer.
+/// The `_meta` key of a read's receipt.
 pub const RECEIPT_META_KEY: &str = "dev.quadrivium/receipt";
 
-/// Where a request goes, and as whom.
+/// The target and credential of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Client<'a> {
     /// The node.
     pub node: &'a Node,
     /// The token.
     pub token: &'a str,
-    /// The era.
+    /// The protocol era.
     pub era: Era,
-    /// The legacy session, where there is one.
+    /// The legacy session id, if there is one.
     pub session: Option<&'a str>,
 }
 
-/// What an answer means.
+/// The classification of a reply.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// What was asked for.
+    /// Success.
     Result(Value),
-    /// A refusal that is final: it happened not.
+    /// A final error: the call had no effect.
     Rejected(Value),
-    /// The credential was not accepted.
+    /// The credential was rejected.
     Unauthorized,
-    /// A fault of the server's own: it may have happened or not.
+    /// An internal error: the call may have had an effect.
     ServerError(Value),
-    /// No answer, or half of one: it may have happened or not.
+    /// No reply, or a partial one: the call may have had an effect.
     NoReply(String),
 }
 
-/// An answer, and the very text of it.
+/// A reply with its text.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// What it means.
+    /// The classification.
     pub outcome: Outcome,
-    /// The status, the body and, of the headers, those that say something about the data.
+    /// The status, the body and the headers that depend on the data.
     pub text: String,
-    /// The session that was opened.
+    /// The session id, if one was opened.
     pub session: Option<String>,
 }
 
 impl Client<'_> {
-    /// Asks and waits for the answer. Each request has a connection of its own, so that none is ever sent twice.
+    /// Sends a request and waits for the reply. Each request has its own connection, so that none is ever sent twice.
     pub fn call(&self, method: &str, params: &Value) -> Reply {
         let request = self.rpc_request(method, params);
         parse_reply(HttpClient::new(&self.node.authority).send(&request))
     }
 
-    /// The request of a message.
+    /// Builds the HTTP request of a JSON-RPC request.
     pub fn rpc_request(&self, method: &str, params: &Value) -> Request {
         let mut params = params.clone();
         if let (Era::Modern, Some(params)) = (self.era, params.as_object_mut()) {
@@ -91,7 +91,7 @@ impl Client<'_> {
         request.body(message.to_string())
     }
 
-    /// The request that opens the stream of a legacy session.
+    /// Builds the request that opens the stream of a legacy session.
     pub fn stream_request(&self) -> Request {
         self.base_request("GET", &self.node.path).header("Accept", "text/event-stream")
     }
@@ -105,7 +105,7 @@ impl Client<'_> {
         )
     }
 
-    /// Reads an address as plain HTTP. What is told apart from the contents comes in the same places as in a result.
+    /// Reads a URI over plain HTTP. Metadata is put in the same places as in an MCP result.
     pub fn read_http(&self, uri: &str) -> Reply {
         let path = format!("/v1/resources?uri={}", percent_encode(uri));
         let request = Request::new("GET", &path).header("Authorization", &format!("Bearer {}", self.token));
@@ -135,7 +135,7 @@ impl Client<'_> {
     }
 }
 
-/// The text of the only content of a read, as JSON.
+/// The text of the only content of a read, parsed as JSON.
 pub fn content_json(result: &Value) -> Option<Value> {
     serde_json::from_str(result["contents"][0]["text"].as_str()?).ok()
 }
@@ -156,7 +156,7 @@ fn parse_reply(result: io::Result<Response>) -> Reply {
     let outcome = match (response.status, serde_json::from_slice::<Value>(&response.body)) {
         (401, _) => Outcome::Unauthorized,
         (_, Ok(message)) => classify(message),
-        // The process died while it wrote.
+        // The process died while it sent the reply.
         (_, Err(error)) => Outcome::NoReply(format!("{error} in {text:?}")),
     };
     Reply { outcome, text, session }
@@ -178,13 +178,13 @@ fn classify(message: Value) -> Outcome {
     if result.is_object() {
         return Outcome::Result(result.clone());
     }
-    // An error of the protocol, or the bare envelope of plain HTTP.
+    // An MCP error, or the error envelope of plain HTTP.
     let error = if message["error"].is_object() { &message["error"] } else { &message };
     let envelope = if error["data"].is_object() { &error["data"] } else { error };
     error_outcome(envelope, &envelope["kind"])
 }
 
-/// Everything but letters, digits and a few marks, escaped.
+/// Percent-encodes everything except letters, digits and some punctuation.
 fn percent_encode(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! The database from below: made, unmade, and made trouble with, behind the back of the processes that use it.
+//! The database: created, dropped and disturbed without the knowledge of the nodes.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,31 +7,31 @@ use tokio_postgres::{Client, NoTls};
 
 use crate::failure::Failure;
 
-/// How long another's transaction may take to end after its process did.
+/// How long a transaction may stay open after its process has died.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where the data is.
+/// The database of a run.
 #[derive(Clone, Debug)]
 pub enum Database {
     /// A file.
     Sqlite(PathBuf),
-    /// A database of our own on a server.
+    /// A database of this run on a server.
     Postgres {
-        /// The URL of a database that is there anyway, through which ours is made and dropped.
+        /// The URL of an existing database, through which the run's own is created and dropped.
         server_url: String,
-        /// The name of ours.
+        /// The name of the run's database.
         name: String,
-        /// The URL of ours.
+        /// The URL of the run's database.
         url: String,
     },
 }
 
 impl Database {
-    /// A new database on a server.
+    /// Creates a database on a server.
     pub fn create(server_url: &str, seed: u64) -> Result<Database, Failure> {
         let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let nanos = nanos.map_or(0, |elapsed| elapsed.as_nanos());
-        // Several runs of one seed may stand beside each other.
+        // Several runs of one seed may exist at the same time.
         let name = format!("quad_sim_{seed}_{}_{nanos}", std::process::id());
         let (base, _) = server_url.rsplit_once('/').unwrap_or((server_url, ""));
         let url = format!("{base}/{name}");
@@ -41,14 +41,14 @@ impl Database {
         Ok(Database::Postgres { server_url: server_url.to_owned(), name, url })
     }
 
-    /// Drops it again. A file goes with its folder.
+    /// Drops the database. A file is deleted with its folder.
     pub fn drop_database(&self) -> Result<(), Failure> {
         let Database::Postgres { server_url, name, .. } = self else { return Ok(()) };
         let drop_sql = format!("DROP DATABASE {name} WITH (FORCE)");
         block_on(async { connect(server_url).await?.batch_execute(&drop_sql).await })
     }
 
-    /// Holds, for a while, the lock that each commit of a tenant needs.
+    /// Holds the lock that each commit of a tenant needs.
     pub fn hold_lock(&self, tenant: &str, duration: Duration) -> Result<(), Failure> {
         match self {
             Database::Sqlite(file) => {
@@ -74,7 +74,7 @@ impl Database {
         }
     }
 
-    /// Breaks every connection but its own. The server's own processes, such as a vacuum, are not ours to end.
+    /// Terminates every other client connection. Background processes of the server, such as autovacuum, are kept.
     pub fn terminate_connections(&self) -> Result<(), Failure> {
         let Database::Postgres { url, .. } = self else { return Ok(()) };
         let terminate_sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
@@ -83,8 +83,8 @@ impl Database {
         block_on(async { connect(url).await?.batch_execute(terminate_sql).await })
     }
 
-    /// Waits until whatever was under way is done or undone. A server may still commit for a process that is dead; a file
-    /// is written by nobody else.
+    /// Waits until every transaction has ended. PostgreSQL may still commit for a process that is dead; SQLite
+    /// cannot.
     pub fn wait_for_transactions(&self) -> Result<(), Failure> {
         let Database::Postgres { url, .. } = self else { return Ok(()) };
         let all_ended = block_on(async {
@@ -111,7 +111,7 @@ impl Database {
 
 async fn connect(url: &str) -> Result<Client, tokio_postgres::Error> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
-    // It ends with the client, and says nothing that a statement does not say as well.
+    // The task ends with the client. The statements report the same errors.
     tokio::spawn(async {
         let _ = connection.await;
     });
@@ -126,7 +126,7 @@ fn block_on<T>(future: impl Future<Output = Result<T, tokio_postgres::Error>>) -
         .map_err(|error| Failure::environment_error("the PostgreSQL server", PgErrorDisplay(&error)))
 }
 
-/// An error with its cause, which this driver keeps to itself.
+/// An error with its cause, which this driver's `Display` omits.
 struct PgErrorDisplay<'a>(&'a tokio_postgres::Error);
 
 impl std::fmt::Display for PgErrorDisplay<'_> {

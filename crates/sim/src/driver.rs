@@ -1,4 +1,4 @@
-//! A run: the tenants are made, the rounds are played, and in the end everything is looked at once more.
+//! The driver: creates the tenants, runs the rounds, and checks everything at the end.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -17,26 +17,26 @@ use crate::round::RoundContext;
 use crate::sandbox::Sandbox;
 use crate::state::{Caller, ENVIRONMENT, ORGANIZATION, PROJECT, SimState, TABLES_URI, Tenant};
 
-/// What a run did.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Summary {
     /// Steps of the schedule.
     pub steps: usize,
-    /// Steps that had nothing to act on.
+    /// Steps whose target did not exist.
     pub skipped_steps: usize,
-    /// Calls that were answered.
+    /// Calls with a reply.
     pub answered: usize,
-    /// Calls that were not.
+    /// Calls without a reply.
     pub unanswered: usize,
     /// Notifications after which a read was checked.
     pub notifications_checked: usize,
-    /// Kills of a node.
+    /// Killed nodes.
     pub kills: usize,
-    /// Audit events that were checked.
+    /// Checked audit events.
     pub events: usize,
 }
 
-/// Plays a plan.
+/// Runs a plan.
 pub fn run(sandbox: &Sandbox, plan: &Plan, verbose: bool) -> Result<Summary, Failure> {
     let state = Mutex::new(SimState::default());
     let mut nodes = [Node::start(sandbox, 0)?, Node::start(sandbox, 1)?];
@@ -58,11 +58,11 @@ struct StandingSubscription {
     node: usize,
 }
 
-/// The agent that keeps the standing subscription.
+/// The agent that holds the standing subscription.
 const SUBSCRIBER: Agent = Agent::Reader;
 
 fn create_tenants(context: &RoundContext<'_>, plan: &Plan) -> Result<(), Failure> {
-    // Another stream of numbers than the planner's, so that markers are no part of the schedule.
+    // A stream of its own, so that markers do not affect the schedule.
     let mut random = Random::new(plan.seed ^ 0x6d61_726b);
     for tenant_index in 0..plan.tenants {
         let (name, marker) =
@@ -145,11 +145,11 @@ fn run_round(
     check_subscriptions(&context, round, subscriptions).map_err(|failure| failure.with_step(first_step))
 }
 
-/// Lets happen what goes wrong.
+/// Injects the fault of the round.
 fn inject_fault(context: &RoundContext<'_>) -> Result<(), Failure> {
     let sleep_us = |after_us| std::thread::sleep(Duration::from_micros(after_us));
     match context.fault {
-        // The watcher does it, when it hears.
+        // The watching step does it on its notification.
         Fault::None | Fault::KillOnNotification { .. } => Ok(()),
         Fault::Kill { node, after_us } => {
             sleep_us(after_us);
@@ -171,8 +171,8 @@ fn inject_fault(context: &RoundContext<'_>) -> Result<(), Failure> {
     }
 }
 
-/// After a round in which something broke: waits until nothing is under way, then looks at everything through both nodes,
-/// and what nobody saw has not happened.
+/// After a round with a fault: waits until no transaction is open, reads all data through both nodes, and marks
+/// unseen writes as not committed.
 fn wait_until_quiet(context: &RoundContext<'_>, round: &Round) -> Result<(), Failure> {
     let has_unknown_write = context.lock_state().tenants.iter().any(|tenant| tenant.data.has_unknown_write());
     if !has_unknown_write && round.fault.killed_node().is_none() && !context.connections_dropped() {
@@ -188,7 +188,7 @@ fn check_all_tenants(context: &RoundContext<'_>) -> Result<(), Failure> {
     let tenants = context.lock_state().tenants.len();
     for tenant in 0..tenants {
         for node in 0..2 {
-            // Either node in either era, by turns.
+            // The nodes and eras alternate.
             let era = if (tenant + node) % 2 == 0 { Era::Modern } else { Era::Legacy };
             context.check_all_data(tenant, node, era)?;
         }
@@ -196,7 +196,7 @@ fn check_all_tenants(context: &RoundContext<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Every standing subscription has heard of the last change, unless it had a reason to end.
+/// Every standing subscription must have received the last change, unless its stream had a reason to end.
 fn check_subscriptions(
     context: &RoundContext<'_>,
     round: &Round,
@@ -216,7 +216,7 @@ fn check_subscriptions(
         }
         if is_token_revoked {
             if !listener.wait_for_close() {
-                return Err(Failure::new("a stream ends when its token is withdrawn", "it lasts"));
+                return Err(Failure::new("a stream ends when its token is revoked", "it is open"));
             }
             *subscription = None;
             continue;
@@ -227,7 +227,7 @@ fn check_subscriptions(
         let wait_result = listener.wait(TABLES_URI, changed_at, || false);
         if wait_result != WaitResult::Received {
             return Err(Failure::new(
-                format!("t{tenant} hears at node {node} that its list of tables has changed"),
+                format!("t{tenant} is notified at node {node} that its list of tables has changed"),
                 format!("{wait_result:?}"),
             ));
         }
@@ -235,7 +235,7 @@ fn check_subscriptions(
     Ok(())
 }
 
-/// Looks at everything once more: as it is, after a restart of both nodes, and in the audit trail.
+/// Checks all data and the audit log, before and after a restart of both nodes.
 fn finish(
     sandbox: &Sandbox,
     nodes: &mut [Node; 2],

@@ -1,30 +1,30 @@
-//! What a run can end with besides success: a promise that did not hold, or a machine that would not cooperate.
+//! How a run fails: a guarantee was violated, or the environment did not work.
 
 use std::fmt;
 
-/// A promise that did not hold, told by what was expected and what was seen.
+/// A violated guarantee: what was expected and what was observed.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// The step of the schedule at which it was seen; none where it belongs to no single one.
+    /// The step at which it was observed; `None` if it belongs to no single step.
     pub step: Option<usize>,
-    /// What should have been seen.
+    /// What was expected.
     pub expected: String,
-    /// What was.
+    /// What was observed.
     pub observed: String,
 }
 
 impl Failure {
-    /// A failure that is not yet tied to a step.
+    /// A failure without a step.
     pub fn new(expected: impl Into<String>, observed: impl Into<String>) -> Failure {
         Failure { step: None, expected: expected.into(), observed: observed.into() }
     }
 
-    /// Something around the simulation that did not work: a process that would not start, a file that could not be read.
+    /// A failure of the environment, such as a process that does not start or a file that cannot be read.
     pub fn environment_error(operation: impl fmt::Display, error: impl fmt::Display) -> Failure {
         Failure::new(format!("{operation} works"), error.to_string())
     }
 
-    /// The same, at a step, unless one is known already.
+    /// Adds the step, unless one is set.
     pub fn with_step(mut self, step: usize) -> Failure {
         self.step.get_or_insert(step);
         self
@@ -35,7 +35,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.step {
             Some(step) => writeln!(f, "step      {step}")?,
-            None => writeln!(f, "step      none in particular")?,
+            None => writeln!(f, "step      none")?,
         }
         writeln!(f, "expected  {}", self.expected)?;
         write!(f, "seen      {}", self.observed)

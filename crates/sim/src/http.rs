@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 client over plain sockets: requests with exactly the headers that the caller wants, and event streams.
+//! A small HTTP/1.1 client over plain sockets. It sends exactly the given headers and can read event streams.
 //!
 //! The black-box tests of `quad` use it too.
 
@@ -6,10 +6,10 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// How long a client waits for a byte before it gives up. Nothing is measured by it.
+/// Timeout of each read. It only bounds a failing run; nothing depends on its value.
 pub const IO_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The host and port of a server, with connections that stay open between requests.
+/// A server address with its idle connections.
 #[derive(Debug)]
 pub struct HttpClient {
     authority: String,
@@ -29,22 +29,22 @@ pub struct Request {
     pub body: Option<Vec<u8>>,
 }
 
-/// What came back.
+/// A complete response.
 #[derive(Debug)]
 pub struct Response {
     /// The status.
     pub status: u16,
-    /// The headers, as they came.
+    /// The headers in their order.
     pub headers: Vec<(String, String)>,
-    /// The whole body.
+    /// The complete body.
     pub body: Vec<u8>,
 }
 
-/// An answer whose body is still coming.
+/// A response whose body is still being read.
 pub struct OpenResponse {
     /// The status.
     pub status: u16,
-    /// What is left to read.
+    /// The rest of the body.
     pub body: Body,
 }
 
@@ -89,15 +89,15 @@ pub fn find_header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'
 }
 
 impl HttpClient {
-    /// A client of `host:port`.
+    /// A client for `host:port`.
     pub fn new(authority: &str) -> HttpClient {
         HttpClient { authority: authority.to_owned(), connection: None }
     }
 
-    /// Sends a request and reads the whole answer.
+    /// Sends a request and reads the complete response.
     pub fn send(&mut self, request: &Request) -> io::Result<Response> {
         if let Some(connection) = self.connection.take() {
-            // The server may have closed an idle connection; then nothing of the request was answered.
+            // The server may have closed an idle connection; then it has not processed the request.
             match self.exchange(connection, request) {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
                 result => return result,
@@ -107,7 +107,7 @@ impl HttpClient {
         self.exchange(connection, request)
     }
 
-    /// Sends a request on a connection of its own and leaves the body to be read.
+    /// Sends a request on a new connection and returns the response before its body is read.
     pub fn open(&self, request: &Request) -> io::Result<OpenResponse> {
         let mut connection = self.connect()?;
         write_request(connection.get_mut(), &self.authority, request)?;
@@ -179,11 +179,11 @@ fn read_line(connection: &mut impl BufRead) -> io::Result<String> {
     Ok(line.trim_end().to_owned())
 }
 
-/// How the end of a body is told.
+/// How the end of a body is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
     Length(usize),
-    /// Bytes left of the chunk; `None` before the first.
+    /// Bytes left in the chunk; `None` before the first chunk.
     Chunks(Option<usize>),
     End,
 }
@@ -200,18 +200,18 @@ impl Body {
         let framing = match (find_header(headers, "transfer-encoding"), length) {
             (Some("chunked"), _) => Framing::Chunks(None),
             (_, Some(length)) => Framing::Length(length),
-            // 202 and 204 have no body and need not say so.
+            // 202 and 204 have no body and need no length.
             _ => Framing::Length(0),
         };
         Body { connection, framing }
     }
 
-    /// A second handle of the socket, to close it while somebody reads.
+    /// A second handle of the socket, with which another thread can close it.
     pub fn try_clone_socket(&self) -> io::Result<TcpStream> {
         self.connection.get_ref().try_clone()
     }
 
-    /// The `data` of the next event of a stream; none at its end.
+    /// The `data` of the next event; `None` at the end of the stream.
     pub fn next_event(&mut self) -> io::Result<Option<String>> {
         let mut data: Option<String> = None;
         let mut line = Vec::new();

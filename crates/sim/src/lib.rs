@@ -1,13 +1,13 @@
-//! A seeded simulator that tests what `quad` promises: after a notification no reader gets anything older, no acknowledged
-//! write is lost, the audit chain never forks, and no byte crosses a tenant.
+//! A seeded simulator that tests the guarantees of `quad`: after a notification no reader gets older data, no
+//! acknowledged write is lost, the audit chain never forks, and no data crosses tenants.
 //!
-//! From a seed comes a schedule ([`planner`]); it is played ([`driver`]) against two real `quad serve` processes on one
-//! database, while they are killed, made to stand still and cut off; and every answer is held against a model ([`model`]) of
-//! what acknowledged and unanswered writes allow. The schedule, the faults and the checks are the same for the same seed,
-//! byte for byte. How the processes' threads interleave is not: real processes are the point.
+//! The seed determines a schedule ([`planner`]). The [`driver`] runs it against two real `quad serve` processes on
+//! one database, while they are killed, paused and disconnected. Every reply is compared with a [`model`] of the
+//! states that acknowledged and unanswered writes allow. The schedule, the faults and the checks are the same for the
+//! same seed, byte for byte. The interleaving of threads is not: the processes are real on purpose.
 //!
-//! It knows `quad` from outside only: its command line, its HTTP endpoints and its database's locks. Nothing of `quad`'s own
-//! code is used, so that a mistake there cannot hide itself here.
+//! The simulator knows `quad` only from outside: its command line, its HTTP endpoints and the locks of its database.
+//! It shares no code with `quad`, so a defect there cannot hide itself here.
 
 mod access_checks;
 pub mod audit_check;
@@ -24,6 +24,7 @@ pub mod node;
 pub mod plan;
 pub mod planner;
 pub mod random;
+mod reply_check;
 pub mod round;
 pub mod sandbox;
 pub mod state;
@@ -36,19 +37,19 @@ pub use driver::Summary;
 pub use failure::Failure;
 pub use plan::Backend;
 
-/// The steps of a run, unless somebody wants more or fewer.
+/// The default number of steps of a run.
 pub const STEPS: usize = 120;
 
-/// A run that failed: why, and how to do it again.
+/// A failed run and how to repeat it.
 #[derive(Clone, Debug)]
 pub struct FailedRun {
     /// The seed.
     pub seed: u64,
-    /// What did not hold.
+    /// The violated guarantee.
     pub failure: Failure,
-    /// The command that plays the same schedule.
+    /// The command that repeats the schedule.
     pub command: String,
-    /// Where everything was left.
+    /// Where the files of the run are.
     pub artifacts: String,
 }
 
@@ -59,16 +60,16 @@ impl std::fmt::Display for FailedRun {
     }
 }
 
-/// What to run.
+/// The options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// The program under test.
+    /// The `quad` program under test.
     pub quad: &'a Path,
-    /// The database.
+    /// The kind of database.
     pub backend: Backend,
-    /// The URL of a PostgreSQL server, where one is needed.
+    /// The URL of a PostgreSQL server, if one is needed.
     pub server_url: Option<&'a str>,
-    /// How many steps.
+    /// The number of steps.
     pub steps: usize,
     /// Whether to print the schedule.
     pub verbose: bool,
@@ -83,7 +84,7 @@ pub fn run(seed: u64, options: Options<'_>) -> Result<Summary, Box<FailedRun>> {
         Box::new(FailedRun { seed, failure, command, artifacts })
     };
     let sandbox = Sandbox::create(quad, backend, server_url, seed)
-        .map_err(|failure| failed_run(failure, "nothing was begun".to_owned()))?;
+        .map_err(|failure| failed_run(failure, "none: the run did not start".to_owned()))?;
     match driver::run(&sandbox, &plan, verbose) {
         Ok(summary) => {
             sandbox.clean_up().map_err(|failure| failed_run(failure, "the database".to_owned()))?;

@@ -1,4 +1,4 @@
-//! A subscription: a stream that is read by a thread of its own, and what came over it.
+//! A subscription: a stream that a thread of its own reads, with the received messages.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -23,40 +23,39 @@ struct StreamBuffer {
     changed: Condvar,
 }
 
-/// What came over a stream.
+/// The received messages.
 #[derive(Debug, Default)]
 struct Received {
-    /// When which address was said to have changed.
+    /// The time and the URI of each update.
     updates: Vec<(Instant, String)>,
-    /// Every message, as it came.
+    /// Every message.
     messages: Vec<String>,
     is_closed: bool,
 }
 
-/// What waiting for a notification ended with.
+/// The result of waiting for a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitResult {
-    /// It came.
+    /// The notification was received.
     Received,
     /// The stream ended first.
     Closed,
-    /// Neither, for a long time.
+    /// Nothing happened until the timeout.
     TimedOut,
-    /// Whoever waited has lost interest.
+    /// The caller cancelled the wait.
     Cancelled,
 }
 
-/// What an attempt to listen came to: a stream, or the answer that kept it from opening. With it the calls that were
-/// made, as the audit trail tells them, and whether each was answered.
+/// The result of an attempt to subscribe, with the calls that were made for it, for the audit expectations.
 pub struct SubscribeResult {
-    /// The stream, or why there is none.
+    /// The stream, or the reply that prevented it.
     pub listener: Result<Listener, Outcome>,
-    /// Method, parameters and answer of each call.
+    /// Method, parameters and outcome of each call.
     pub calls: Vec<(&'static str, Value, Outcome)>,
 }
 
 impl Listener {
-    /// Subscribes to one address.
+    /// Subscribes to one URI.
     pub fn subscribe(client: Client<'_>, uri: &str) -> SubscribeResult {
         match client.era {
             Era::Modern => subscribe_modern(client, uri),
@@ -64,7 +63,7 @@ impl Listener {
         }
     }
 
-    /// Waits until that address is said to have changed, after `since`. `enough` may end it sooner.
+    /// Waits for an update of the URI after `since`, until `is_cancelled`.
     pub fn wait(&self, uri: &str, since: Instant, is_cancelled: impl Fn() -> bool) -> WaitResult {
         let deadline = Instant::now() + IO_TIMEOUT;
         let mut received = self.buffer.received.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,13 +80,13 @@ impl Listener {
             if Instant::now() >= deadline {
                 return WaitResult::TimedOut;
             }
-            // Woken by news; looks up from time to time to ask whether it is enough.
+            // Notified of new messages; wakes every 20 ms to check whether it is cancelled.
             let guard = self.buffer.changed.wait_timeout(received, std::time::Duration::from_millis(20));
             received = guard.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// Waits until the stream ends. False if it does not.
+    /// Waits until the stream ends. False on a timeout.
     pub fn wait_for_close(&self) -> bool {
         self.wait("", Instant::now(), || false) == WaitResult::Closed
     }
@@ -97,26 +96,20 @@ impl Listener {
         self.buffer.received.lock().unwrap_or_else(PoisonError::into_inner).is_closed
     }
 
-    /// Every message so far, as it came.
+    /// Every message so far.
     pub fn messages(&self) -> Vec<String> {
         self.buffer.received.lock().unwrap_or_else(PoisonError::into_inner).messages.clone()
-    }
-
-    /// How often any address was said to have changed after `since`.
-    pub fn updates_since(&self, since: Instant) -> usize {
-        let received = self.buffer.received.lock().unwrap_or_else(PoisonError::into_inner);
-        received.updates.iter().filter(|(at, _)| *at >= since).count()
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // The thread that reads ends with the socket.
+        // Closing the socket ends the reading thread.
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 }
 
-/// One request that is its own stream. It counts from the acknowledgement on.
+/// Subscribes with one request, whose reply is the stream. It is active from the acknowledgement on.
 fn subscribe_modern(client: Client<'_>, uri: &str) -> SubscribeResult {
     let method = "subscriptions/listen";
     let params = json!({"notifications": {"resourceSubscriptions": [uri]}});
@@ -133,7 +126,7 @@ fn subscribe_modern(client: Client<'_>, uri: &str) -> SubscribeResult {
                 if accepted == json!([uri]) {
                     (Ok(stream_listener), Outcome::Result(message))
                 } else {
-                    // What cannot be read now is left out of the acknowledgement.
+                    // URIs that cannot be read now are missing from the acknowledgement.
                     (Err(Outcome::Rejected(message.clone())), Outcome::Result(message))
                 }
             }
@@ -142,7 +135,7 @@ fn subscribe_modern(client: Client<'_>, uri: &str) -> SubscribeResult {
     SubscribeResult { listener, calls: vec![(method, params, outcome)] }
 }
 
-/// A session, its stream, and a subscription in it.
+/// Opens a session and its stream, and subscribes.
 fn subscribe_legacy(client: Client<'_>, uri: &str) -> SubscribeResult {
     let reply = client.initialize();
     let Some(session) = reply.session else {
@@ -166,7 +159,7 @@ fn subscribe_legacy(client: Client<'_>, uri: &str) -> SubscribeResult {
     SubscribeResult { listener: listener_result, calls }
 }
 
-/// Sends a request whose answer is a stream, and starts to read it.
+/// Sends a request whose reply is a stream, and starts to read it.
 fn read_stream(client: Client<'_>, request: crate::http::Request) -> Result<Listener, Outcome> {
     let no_reply = |error: std::io::Error| Outcome::NoReply(error.to_string());
     let response = HttpClient::new(&client.node.authority).open(&request).map_err(no_reply)?;
@@ -187,7 +180,7 @@ fn read_stream(client: Client<'_>, request: crate::http::Request) -> Result<List
         });
     }
     let socket = body.try_clone_socket().map_err(no_reply)?;
-    // Nothing may come for as long as nothing changes.
+    // A stream without changes is silent for any time.
     socket.set_read_timeout(None).map_err(no_reply)?;
     let buffer = Arc::new(StreamBuffer::default());
     let thread_buffer = buffer.clone();
@@ -209,7 +202,7 @@ fn read_stream(client: Client<'_>, request: crate::http::Request) -> Result<List
 }
 
 impl Listener {
-    /// The first message, or nothing if the stream ends without one.
+    /// The first message; `None` if the stream ends without one.
     fn first_message(&self) -> Option<Value> {
         let deadline = Instant::now() + IO_TIMEOUT;
         let mut received = self.buffer.received.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! `quad-sim`: plays seeds against `quad`.
+//! `quad-sim`: runs seeds of the simulator against `quad`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +9,8 @@ use quad_sim::{Backend, Options, STEPS, planner};
 
 /// Tests what quad promises, with two real processes, delays and kills, from a seed.
 ///
-/// The same seed gives the same schedule, faults and checks. Exit codes: 0 everything held, 1 something did not, 2 usage.
+/// The same seed gives the same schedule, faults and checks. Exit codes: 0 all guarantees held, 1 one was violated,
+/// 2 usage error.
 #[derive(Debug, Parser)]
 #[command(name = "quad-sim", version, max_term_width = 100)]
 struct Cli {
@@ -40,13 +41,11 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let default_quad_path = || std::env::current_exe().ok().map(|path| path.with_file_name("quad"));
     let Some(quad) = cli.quad.or_else(default_quad_path).filter(|quad| quad.is_file()) else {
-        eprintln!(
-            "error: there is no quad to test\nhint: build it (cargo build -p quad), or name it with --quad"
-        );
+        eprintln!("error: quad program not found\nhint: build it (cargo build -p quad), or set --quad");
         return ExitCode::from(2);
     };
     if cli.backend == Backend::Postgres && cli.database_url.is_none() {
-        eprintln!("error: --backend postgres needs a server\nhint: name it with --database-url");
+        eprintln!("error: --backend postgres needs a server\nhint: set --database-url");
         return ExitCode::from(2);
     }
     for seed in cli.seed..cli.seed.saturating_add(cli.seeds) {
@@ -67,8 +66,8 @@ fn main() -> ExitCode {
         let started_at = Instant::now();
         match quad_sim::run(seed, options) {
             Ok(summary) => println!(
-                "  held: {} calls answered and {} not, {} kills, {} notifications followed, {} events checked, \
-                 {} steps passed over, {:.1} s",
+                "  held: {} calls answered and {} not, {} kills, {} notifications checked, {} events checked, \
+                 {} steps skipped, {:.1} s",
                 summary.answered,
                 summary.unanswered,
                 summary.kills,

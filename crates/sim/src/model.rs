@@ -1,20 +1,20 @@
-//! What must be there: the states that acknowledged and unanswered writes allow, and nothing else.
+//! The model: which states acknowledged and unanswered writes allow.
 //!
-//! Every row and every table goes through numbered revisions, and what is written holds its number, so that "older" can be
-//! decided. A revision that was acknowledged is a floor: whoever starts to read later must see it or a newer one. So is
-//! one that somebody has seen. A revision whose answer never came may or may not be there, until it is seen; one that was
-//! refused must never be.
+//! Every row and table goes through numbered revisions, and each write stores its number, so that "older" can be
+//! decided. An acknowledged revision is a minimum: every read that starts later must return it or a newer one. So is
+//! a revision that was observed. A revision without a reply may or may not exist, until it is observed. A rejected
+//! revision must never be observed.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Something with revisions: a row, a table, a field of a table.
+/// An object with revisions: a row, a table, or a field of a table.
 #[derive(Clone, Debug)]
 pub struct Object {
-    /// By number; the first is the state before it was made.
+    /// By number; revision 0 is the state before the creation.
     revisions: Vec<Revision>,
-    /// The oldest that may still be seen.
+    /// The oldest revision that a read may return.
     min_revision: usize,
 }
 
@@ -24,23 +24,23 @@ struct Revision {
     status: WriteStatus,
 }
 
-/// What became of a write.
+/// The state of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WriteStatus {
-    /// No answer yet, or none ever.
+    /// No reply yet, or none ever.
     Unknown,
-    /// Acknowledged, or seen.
+    /// Acknowledged or observed.
     Committed,
-    /// Refused, or found not to have happened.
+    /// Rejected, or known not to have been committed.
     Rejected,
 }
 
-/// What a reader saw of an object.
+/// What a read observed of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observation {
-    /// It was not there.
+    /// The object did not exist.
     Absent,
-    /// It was there, in this revision.
+    /// The object existed in this revision.
     Present(usize),
 }
 
@@ -54,18 +54,18 @@ impl Default for Object {
 }
 
 impl Object {
-    /// The oldest revision that may still be seen.
+    /// The oldest revision that a read may return.
     pub fn min_revision(&self) -> usize {
         self.min_revision
     }
 
-    /// A write is about to be sent; its number.
+    /// Adds a write that is about to be sent and returns its number.
     pub fn begin_write(&mut self, present: bool) -> usize {
         self.revisions.push(Revision { present, status: WriteStatus::Unknown });
         self.revisions.len() - 1
     }
 
-    /// The write was acknowledged, or its effect was seen.
+    /// The write was acknowledged or observed.
     pub fn mark_committed(&mut self, revision: usize) {
         if let Some(entry) = self.revisions.get_mut(revision) {
             entry.status = WriteStatus::Committed;
@@ -73,19 +73,19 @@ impl Object {
         }
     }
 
-    /// The write was refused.
+    /// The write was rejected.
     pub fn mark_rejected(&mut self, revision: usize) {
         if let Some(entry) = self.revisions.get_mut(revision) {
             entry.status = WriteStatus::Rejected;
         }
     }
 
-    /// Whether a write has no answer.
+    /// Whether a write has no reply.
     pub fn has_unknown_write(&self) -> bool {
         self.revisions.iter().any(|revision| revision.status == WriteStatus::Unknown)
     }
 
-    /// Nothing is under way any more: what has not been seen by now did not happen.
+    /// No transaction is open any more: writes that have not been observed were not committed.
     pub fn resolve_unknown(&mut self) {
         for revision in &mut self.revisions {
             if revision.status == WriteStatus::Unknown {
@@ -94,12 +94,7 @@ impl Object {
         }
     }
 
-    /// Whether it is there for certain.
-    pub fn is_present(&self) -> bool {
-        self.possible_states(self.min_revision).all(|present| present)
-    }
-
-    /// What it may have been for whoever started to read when the floor was `since`, and reads until now.
+    /// The states that a read may observe that started when the minimum was `min_revision` and ends now.
     fn possible_states(&self, min_revision: usize) -> impl Iterator<Item = bool> + '_ {
         let candidates = self.revisions.iter().enumerate().skip(min_revision);
         candidates
@@ -107,7 +102,7 @@ impl Object {
             .map(|(_, revision)| revision.present)
     }
 
-    /// Whether it may have been there, and whether it may have been missing.
+    /// Whether the object may be present, and whether it may be absent.
     pub fn possible_presence(&self, min_revision: usize) -> (bool, bool) {
         (
             self.possible_states(min_revision).any(|present| present),
@@ -115,17 +110,19 @@ impl Object {
         )
     }
 
-    /// Takes what was seen by somebody who started to read when the floor was `since`. What is seen becomes the floor.
+    /// Checks an observation of a read that started when the minimum was `min_revision`. The observation becomes the
+    /// minimum.
     pub fn check(&mut self, min_revision: usize, observation: Observation) -> Result<(), String> {
         let revision_seen = match observation {
             Observation::Present(number) => {
                 let revision = self.revisions.get(number);
-                let revision = revision.ok_or_else(|| format!("revision {number}, which nobody wrote"))?;
+                let revision =
+                    revision.ok_or_else(|| format!("revision {number}, which was never written"))?;
                 if !revision.present {
                     return Err(format!("revision {number}, which is a deletion"));
                 }
                 if revision.status == WriteStatus::Rejected {
-                    return Err(format!("revision {number}, which was refused or lost"));
+                    return Err(format!("revision {number}, which was rejected or not committed"));
                 }
                 if number < min_revision {
                     return Err(format!("revision {number}, which is older than {min_revision}"));
@@ -138,7 +135,7 @@ impl Object {
                     .filter(|(_, revision)| !revision.present && revision.status != WriteStatus::Rejected);
                 let first_absence = absences.map(|(number, _)| number).next();
                 first_absence.ok_or_else(|| {
-                    format!("nothing, though it is there since revision {min_revision} or before")
+                    format!("nothing, although it exists since revision {min_revision} or before")
                 })?
             }
         };
@@ -150,29 +147,29 @@ impl Object {
 /// A table and its rows.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// Its id, once known.
+    /// The table id, once known.
     pub id: Option<String>,
-    /// Its definition. The description holds the revision.
+    /// The definition. The description contains the revision.
     pub object: Object,
-    /// The fields that were added to it.
+    /// The added fields.
     pub fields: Vec<Object>,
-    /// Its rows, by number.
+    /// The rows by number.
     pub rows: BTreeMap<usize, Row>,
 }
 
 /// A row.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
-    /// Its id, once known.
+    /// The row id, once known.
     pub id: Option<String>,
-    /// Its values. One of them is the revision.
+    /// The values. One of them is the revision.
     pub object: Object,
 }
 
-/// The floors of a tenant at the moment when somebody starts to read.
+/// The minimum revisions of a tenant at the start of a read.
 pub type MinRevisions = BTreeMap<usize, TableMinRevisions>;
 
-/// The floors of a table.
+/// The minimum revisions of a table.
 #[derive(Clone, Debug, Default)]
 pub struct TableMinRevisions {
     object: usize,
@@ -181,29 +178,29 @@ pub struct TableMinRevisions {
 }
 
 impl TableMinRevisions {
-    /// Raises a row's floor: the reader has been told of that revision.
+    /// Raises the minimum of a row: the reader has been notified of that revision.
     pub fn raise_min_revision(&mut self, row: usize, revision: usize) {
         let min_revision = self.rows.entry(row).or_default();
         *min_revision = (*min_revision).max(revision);
     }
 }
 
-/// Everything of one tenant that can be read.
+/// All readable data of one tenant.
 #[derive(Clone, Debug)]
 pub struct Data {
-    /// What every value of the tenant carries, and nothing of another's.
+    /// A text in every value of this tenant, and in no value of another.
     pub marker: String,
-    /// The tables, by number.
+    /// The tables by number.
     pub tables: BTreeMap<usize, Table>,
 }
 
 impl Data {
-    /// What a table of that number is described as.
+    /// The description of a table in this revision.
     pub fn description(&self, table: usize, revision: usize) -> String {
         format!("{} table {table} revision {revision}", self.marker)
     }
 
-    /// The floors as they are now.
+    /// The current minimum revisions.
     pub fn min_revisions(&self) -> MinRevisions {
         let table_min_revisions = |table: &Table| TableMinRevisions {
             object: table.object.min_revision(),
@@ -213,9 +210,9 @@ impl Data {
         self.tables.iter().map(|(number, table)| (*number, table_min_revisions(table))).collect()
     }
 
-    /// Checks a list of tables: every table that must be there, none that must not, each no older than its floor.
+    /// Checks a list of tables: complete, without unknown tables, and none older than its minimum.
     pub fn check_tables(&mut self, min_revisions: &MinRevisions, list: &Value) -> Result<(), String> {
-        let list = list.as_array().ok_or("a list of tables that is no list")?;
+        let list = list.as_array().ok_or("a list of tables that is not an array")?;
         let mut listed_tables = Vec::new();
         for entry in list {
             let number = self.check_table(min_revisions, entry)?;
@@ -235,10 +232,10 @@ impl Data {
         Ok(())
     }
 
-    /// Checks one table and returns its number: definition, fields and count of rows.
+    /// Checks the definition, fields and row count of a table and returns its number.
     pub fn check_table(&mut self, min_revisions: &MinRevisions, entry: &Value) -> Result<usize, String> {
         let description = entry["description"].as_str().unwrap_or_default().to_owned();
-        let unexpected_table = || format!("a table that nobody made: {entry}");
+        let unexpected_table = || format!("an unknown table: {entry}");
         let rest = description.strip_prefix(self.marker.as_str()).ok_or_else(unexpected_table)?;
         let words: Vec<&str> = rest.split_whitespace().collect();
         let ["table", number, "revision", revision] = words[..] else { return Err(unexpected_table()) };
@@ -269,7 +266,7 @@ impl Data {
         Ok(number)
     }
 
-    /// Checks that a table is not there, as somebody saw.
+    /// Checks an observation that a table is absent.
     pub fn check_table_absent(&mut self, min_revisions: &MinRevisions, number: usize) -> Result<(), String> {
         let min_revision = min_revisions.get(&number).map_or(0, |table_minimums| table_minimums.object);
         let Some(table) = self.tables.get_mut(&number) else { return Ok(()) };
@@ -279,7 +276,7 @@ impl Data {
             .map_err(|observed| format!("table {number}: {observed}"))
     }
 
-    /// Checks a count of tables.
+    /// Checks a number of tables.
     pub fn check_table_count(&self, min_revisions: &MinRevisions, count: usize) -> Result<(), String> {
         let bounds = self.tables.iter().map(|(number, table)| {
             table.object.possible_presence(
@@ -289,7 +286,7 @@ impl Data {
         check_count("tables", count, bounds)
     }
 
-    /// Checks a page that shows all rows of a table.
+    /// Checks a page with all rows of a table.
     pub fn check_rows(
         &mut self,
         min_revisions: &MinRevisions,
@@ -341,7 +338,7 @@ impl Data {
         table: usize,
         item: &Value,
     ) -> Result<usize, String> {
-        let unexpected_row = || format!("a row that nobody made: {item}");
+        let unexpected_row = || format!("an unknown row: {item}");
         let key = item["key"].as_str().and_then(|key| key.strip_prefix("row "));
         let number: usize = key.and_then(|key| key.parse().ok()).ok_or_else(unexpected_row)?;
         if item["mark"] != self.marker.as_str() {
@@ -357,7 +354,7 @@ impl Data {
         Ok(number)
     }
 
-    /// Checks that a row is not there, as somebody saw; its table may be gone as well.
+    /// Checks an observation that a row is absent; its table may be absent as well.
     pub fn check_row_absent(
         &mut self,
         min_revisions: &MinRevisions,
@@ -377,12 +374,12 @@ impl Data {
             .map_err(|observed| format!("row {row} of table {table}: {observed}"))
     }
 
-    /// Whether a write has no answer.
+    /// Whether a write has no reply.
     pub fn has_unknown_write(&self) -> bool {
         self.objects().any(Object::has_unknown_write)
     }
 
-    /// Nothing is under way any more, and everything has been looked at.
+    /// No transaction is open any more, and everything has been read.
     pub fn resolve_unknown(&mut self) {
         for table in self.tables.values_mut() {
             table.object.resolve_unknown();
@@ -404,7 +401,7 @@ pub fn field_name(index: usize) -> String {
     format!("extra{index}")
 }
 
-/// Learns an id, which never changes.
+/// Stores an id on first sight and checks that it does not change.
 fn match_id(expected_id: &mut Option<String>, value: &Value) -> Result<(), String> {
     let id = value.as_str().ok_or("no id")?;
     match expected_id {
@@ -416,7 +413,7 @@ fn match_id(expected_id: &mut Option<String>, value: &Value) -> Result<(), Strin
     }
 }
 
-/// Whether a count fits things that may be there or not.
+/// Checks a count of objects that may be present or absent.
 fn check_count(
     noun: &str,
     count: usize,
@@ -440,15 +437,15 @@ mod tests {
         let mut row = Object::default();
         assert!(row.check(0, Observation::Absent).is_ok());
         let created = row.begin_write(true);
-        assert!(row.check(0, Observation::Absent).is_ok(), "not answered yet");
-        assert!(row.check(0, Observation::Present(created)).is_ok(), "but done, perhaps");
-        assert!(row.check(row.min_revision(), Observation::Absent).is_err(), "once seen it stays");
+        assert!(row.check(0, Observation::Absent).is_ok(), "no reply yet");
+        assert!(row.check(0, Observation::Present(created)).is_ok(), "but possibly committed");
+        assert!(row.check(row.min_revision(), Observation::Absent).is_err(), "an observed object stays");
         let updated = row.begin_write(true);
         row.mark_committed(updated);
         assert!(row.check(updated, Observation::Present(created)).is_err());
         assert!(
             row.check(created, Observation::Present(created)).is_ok(),
-            "whoever began before may see the older one"
+            "a read that started before may observe the older revision"
         );
         let rejected = row.begin_write(true);
         row.mark_rejected(rejected);
@@ -470,7 +467,7 @@ mod tests {
         assert!(row.has_unknown_write());
         row.resolve_unknown();
         assert!(row.check(created, Observation::Present(unanswered)).is_err());
-        assert!(row.is_present());
+        assert_eq!(row.possible_presence(row.min_revision()), (true, false));
     }
 
     #[test]
@@ -486,7 +483,10 @@ mod tests {
             table.rows.insert(number, row);
         }
         data.tables.insert(0, table);
-        let item = |row: usize, revision: usize, mark: &str| json!({"id": format!("rec_{row}"), "key": format!("row {row}"), "revision": revision, "mark": mark});
+        let item = |row: usize, revision: usize, mark: &str| {
+            let (id, key) = (format!("rec_{row}"), format!("row {row}"));
+            json!({"id": id, "key": key, "revision": revision, "mark": mark})
+        };
         let page = |items: Vec<Value>| json!({"pagination": {"total": items.len()}, "items": items});
         let min_revisions = data.min_revisions();
         let mut check = |items: Vec<Value>| data.check_rows(&min_revisions, 0, &page(items));
@@ -495,7 +495,7 @@ mod tests {
         assert!(check(vec![item(0, 1, "M"), item(0, 1, "M")]).is_err(), "one is there twice");
         assert!(check(vec![item(0, 1, "M"), item(1, 1, "N")]).is_err(), "one is another tenant's");
         assert!(check(vec![item(0, 1, "M"), item(1, 2, "M")]).is_err(), "one is newer than anything written");
-        assert!(check(vec![item(0, 1, "M"), item(1, 1, "M"), item(2, 1, "M")]).is_err(), "one is nobody's");
+        assert!(check(vec![item(0, 1, "M"), item(1, 1, "M"), item(2, 1, "M")]).is_err(), "one is unknown");
         assert!(data.check_table_count(&min_revisions, 2).is_err());
         assert!(data.check_table_absent(&min_revisions, 0).is_err());
         let entry = |rows: usize| json!({"id": "tbl_1", "description": "M table 0 revision 1", "rowCount": rows, "fields": []});

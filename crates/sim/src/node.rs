@@ -1,4 +1,4 @@
-//! A node: one `quad serve`, which can be killed, made to stand still, and started again.
+//! A node: one `quad serve` process, which can be killed, paused and restarted.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -12,20 +12,20 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::sandbox::Sandbox;
 
-/// A running `quad serve` on a port of its own.
+/// A running `quad serve` on its own port.
 #[derive(Debug)]
 pub struct Node {
-    /// Its place among the nodes.
+    /// The index among the nodes.
     pub index: usize,
     /// `127.0.0.1:PORT`.
     pub authority: String,
-    /// The path of its endpoint.
+    /// The path of the MCP endpoint.
     pub path: String,
     child: Mutex<Child>,
 }
 
 impl Node {
-    /// Starts one. What it logs is added to a file in the place's folder.
+    /// Starts a node. Its log is appended to a file in the folder of the run.
     pub fn start(sandbox: &Sandbox, index: usize) -> Result<Node, Failure> {
         let start_error = |error: &dyn std::fmt::Display| {
             Failure::environment_error(format!("starting node {index}"), error)
@@ -41,7 +41,7 @@ impl Node {
             let _ = child.kill();
             let exit_status =
                 child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-            return Err(start_error(&format!("it ended without a word: {exit_status}")));
+            return Err(start_error(&format!("it exited without output: {exit_status}")));
         };
         let endpoint = serde_json::from_str::<Value>(&first_line).ok();
         let endpoint = endpoint
@@ -60,15 +60,15 @@ impl Node {
         })
     }
 
-    /// Ends it without warning, and waits until it is gone.
+    /// Kills the process and waits until it has exited.
     pub fn kill(&self) {
         let mut child = self.child();
-        // It may have ended by itself, which is noticed where its answers are awaited.
+        // The process may have exited already; the missing replies then report it.
         let _ = child.kill();
         let _ = child.wait();
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Sends SIGTERM and waits until the process has exited.
     pub fn terminate(&self) -> Result<(), Failure> {
         self.signal(Signal::TERM)?;
         let exit_status =
@@ -77,12 +77,12 @@ impl Node {
             return Ok(());
         }
         Err(Failure::new(
-            format!("node {} ends well when it is told to", self.index),
+            format!("node {} exits with success on SIGTERM", self.index),
             exit_status.to_string(),
         ))
     }
 
-    /// Makes it stand still for a while.
+    /// Stops the process for `duration`.
     pub fn pause(&self, duration: Duration) -> Result<(), Failure> {
         self.signal(Signal::STOP)?;
         std::thread::sleep(duration);

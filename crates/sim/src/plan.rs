@@ -1,186 +1,187 @@
-//! The schedule: what is done, by whom, through which process, and what goes wrong meanwhile.
+//! The schedule: actions, agents, nodes and faults.
 //!
-//! A schedule is text before it is anything else: one line a step, and its hash tells whether two runs did the same. It
-//! names tables and rows by numbers of its own, since their ids are only known once a server has made them.
+//! A schedule has a text form with one line per step. The hash of the text shows whether two runs did the same.
+//! Tables and rows have numbers of the schedule's own, because their ids are known only after a server has created
+//! them.
 
 use std::fmt;
 
-/// Which database is under the processes.
+/// The kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Backend {
-    /// Two processes on one data folder.
+    /// Two processes on one data directory.
     Sqlite,
     /// Two nodes on one server, with one key.
     Postgres,
 }
 
-/// A whole run.
+/// The schedule of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Where it came from.
+    /// The seed of the schedule.
     pub seed: u64,
-    /// How many tenants there are.
+    /// The number of tenants.
     pub tenants: usize,
-    /// What happens, in order.
+    /// The rounds in their order.
     pub rounds: Vec<Round>,
 }
 
-/// Steps that run at the same time, and what goes wrong meanwhile.
+/// Steps that run concurrently, and the fault during them.
 #[derive(Clone, Debug)]
 pub struct Round {
-    /// What goes wrong.
+    /// The fault.
     pub fault: Fault,
-    /// What is done.
+    /// The steps.
     pub steps: Vec<Step>,
-    /// Where each tenant's standing subscription is opened, if it must be opened anew.
+    /// The node and era of each tenant's standing subscription, if it must be opened again.
     pub subscriptions: Vec<(usize, Era)>,
 }
 
-/// What goes wrong.
+/// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     None,
-    /// A process is killed without warning so long after the steps began, and started again after the round.
+    /// A node is killed after a delay and restarted after the round.
     Kill {
-        /// Which.
+        /// The node.
         node: usize,
-        /// When.
+        /// The delay.
         after_us: u64,
     },
-    /// A process is killed the moment a watcher hears of a change that it was sent: what was told of must be there.
+    /// A node is killed as soon as a watching step gets a notification from it: the change must be durable by then.
     KillOnNotification {
-        /// Which.
+        /// The node.
         node: usize,
     },
-    /// A process stands still for a while: it neither answers nor hears of anything.
+    /// A node is stopped for some time: it neither replies nor receives changes.
     Pause {
-        /// Which.
+        /// The node.
         node: usize,
-        /// When.
+        /// The delay.
         after_us: u64,
-        /// How long.
+        /// The duration.
         for_ms: u64,
     },
-    /// Somebody holds the lock that every commit needs.
+    /// The lock that every commit needs is held.
     HoldLock {
-        /// Whose head, where each tenant has its own lock.
+        /// The tenant whose head is locked, if each tenant has a lock of its own.
         tenant: usize,
-        /// How long.
+        /// The duration.
         for_ms: u64,
     },
-    /// Every connection to the database breaks, those that look for changes among them. PostgreSQL only.
+    /// Every connection to the database is terminated, including those that listen for changes. PostgreSQL only.
     DropConnections {
-        /// When.
+        /// The delay.
         after_us: u64,
     },
 }
 
-/// One thing that is done.
+/// One action of the schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// Its number, from 1.
+    /// The number of the step, from 1.
     pub number: usize,
-    /// For which tenant.
+    /// The tenant.
     pub tenant: usize,
-    /// By whom.
+    /// The agent.
     pub agent: Agent,
-    /// Through which process.
+    /// The node.
     pub node: usize,
-    /// In which era of the protocol.
+    /// The protocol era.
     pub era: Era,
-    /// What.
+    /// The action.
     pub action: Action,
 }
 
-/// Who acts for a tenant.
+/// An agent of a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Agent {
-    /// May do everything with tables and rows.
+    /// Reads and writes tables and rows.
     Writer,
-    /// May read tables and rows.
+    /// Reads tables and rows.
     Reader,
-    /// May read down to projects, not to tables.
+    /// Reads organizations and projects only, no tables.
     Limited,
 }
 
-/// Which protocol a request speaks.
+/// A protocol era.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {
     /// 2026-07-28.
     Modern,
-    /// 2025-11-25, without a session where none is needed.
+    /// 2025-11-25; without a session if none is needed.
     Legacy,
 }
 
-/// By which way rows are read.
+/// How rows are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadPath {
     /// `resources/read`.
     Resource,
-    /// A tool.
+    /// A tool call.
     Tool,
     /// `GET /v1/resources`.
-    Plain,
+    Http,
 }
 
-/// What is done.
+/// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Makes a table.
+    /// Creates a table.
     CreateTable(usize),
-    /// Changes a table's description.
+    /// Updates the description of a table.
     UpdateTable(usize),
     /// Adds a field to a table.
     AddField(usize),
     /// Deletes a table with its rows.
     DeleteTable(usize),
-    /// Makes a row of a table.
+    /// Creates a row.
     CreateRow(usize, usize),
-    /// Changes a row of a table.
+    /// Updates a row.
     UpdateRow(usize, usize),
-    /// Deletes a row of a table.
+    /// Deletes a row.
     DeleteRow(usize, usize),
     /// Reads the rows of a table.
     ReadRows(usize, ReadPath),
-    /// Reads one row of a table.
+    /// Reads one row.
     ReadRow(usize, usize),
     /// Reads the list of tables.
     ReadTables,
-    /// Reads one table, with its count of rows.
+    /// Reads one table with its row count.
     ReadTable(usize),
-    /// Reads the environment, with its count of tables.
+    /// Reads the environment with its table count.
     ReadEnvironment,
-    /// Reads the context of the whole tenant.
+    /// Reads the context of the tenant.
     ReadContext,
-    /// Lists what can be read.
+    /// Lists the resources.
     ListResources,
-    /// Subscribes to a table's rows, then changes one through that process, and reads once it has heard of it.
+    /// Subscribes to a table's rows, updates one through `writer_node`, and reads after the notification.
     Watch {
         /// The table.
         table: usize,
         /// The row.
         row: usize,
-        /// The process that is written to.
+        /// The node that gets the write.
         writer_node: usize,
     },
-    /// Asks for another tenant's table and row, to read and to change them.
+    /// Tries to read and to change a table and a row of another tenant.
     CrossTenantAccess {
-        /// Whose.
+        /// The other tenant.
         tenant: usize,
         /// The table.
         table: usize,
         /// The row.
         row: usize,
     },
-    /// Withdraws the agent's token, tries it everywhere, and gives the agent another.
+    /// Revokes the agent's token, tries it on every endpoint, and mints another.
     Revoke,
-    /// Keeps the agent out, tries its token everywhere, and lets it in again.
+    /// Quarantines the agent, tries its token on every endpoint, and restores the agent.
     Quarantine,
 }
 
 impl Fault {
-    /// The process that is killed, if one is.
+    /// The node that is killed, if any.
     pub fn killed_node(self) -> Option<usize> {
         match self {
             Fault::Kill { node, .. } | Fault::KillOnNotification { node } => Some(node),
@@ -190,10 +191,10 @@ impl Fault {
 }
 
 impl Agent {
-    /// All of them.
+    /// All agents.
     pub const ALL: [Agent; 3] = [Agent::Writer, Agent::Reader, Agent::Limited];
 
-    /// Its name, which is its subject.
+    /// The name, which is the subject.
     pub fn name(self) -> &'static str {
         match self {
             Agent::Writer => "writer",
@@ -202,7 +203,7 @@ impl Agent {
         }
     }
 
-    /// What it may do.
+    /// The granted scopes.
     pub fn scopes(self) -> &'static str {
         match self {
             Agent::Writer => "organization:read project:read environment:read table:* table:data:*",
@@ -213,7 +214,7 @@ impl Agent {
 }
 
 impl Action {
-    /// Whether an agent has the scope for it.
+    /// Whether an agent has the scope for the action.
     pub fn is_allowed_for(self, agent: Agent) -> bool {
         match self {
             Action::CreateTable(_)
@@ -235,7 +236,7 @@ impl Action {
 }
 
 impl Plan {
-    /// How many steps there are.
+    /// The number of steps.
     pub fn step_count(&self) -> usize {
         self.rounds.iter().map(|round| round.steps.len()).sum()
     }
@@ -257,7 +258,7 @@ impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "round:")?;
         for (tenant, (node, era)) in self.subscriptions.iter().enumerate() {
-            write!(f, " t{tenant} listens at node {node} ({era})")?;
+            write!(f, " t{tenant} subscribes at node {node} ({era})")?;
         }
         writeln!(f, "; {}", self.fault)?;
         self.steps.iter().try_for_each(|step| writeln!(f, "  {step}"))
@@ -274,16 +275,16 @@ impl fmt::Display for Step {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::None => write!(f, "nothing goes wrong"),
+            Fault::None => write!(f, "no fault"),
             Fault::Kill { node, after_us } => write!(f, "node {node} is killed after {after_us} µs"),
             Fault::KillOnNotification { node } => {
-                write!(f, "node {node} is killed once it has told of a change")
+                write!(f, "node {node} is killed when it sends a notification")
             }
             Fault::Pause { node, after_us, for_ms } => {
-                write!(f, "node {node} stands still after {after_us} µs for {for_ms} ms")
+                write!(f, "node {node} is paused after {after_us} µs for {for_ms} ms")
             }
             Fault::HoldLock { tenant, for_ms } => {
-                write!(f, "commits of t{tenant} are held up for {for_ms} ms")
+                write!(f, "the commit lock of t{tenant} is held for {for_ms} ms")
             }
             Fault::DropConnections { after_us } => {
                 write!(f, "the database drops every connection after {after_us} µs")
@@ -331,10 +332,10 @@ impl fmt::Display for Action {
                 write!(f, "watch the rows of table {table}, update row {row} at node {writer_node}, read")
             }
             Action::CrossTenantAccess { tenant, table, row } => {
-                write!(f, "reach for row {row} of table {table} of t{tenant}")
+                write!(f, "access row {row} of table {table} of t{tenant}")
             }
-            Action::Revoke => write!(f, "lose its token, try it, get another"),
-            Action::Quarantine => write!(f, "be kept out, try it, be let in again"),
+            Action::Revoke => write!(f, "revoke its token, try it, mint another"),
+            Action::Quarantine => write!(f, "be quarantined, try its token, be restored"),
         }
     }
 }

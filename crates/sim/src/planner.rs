@@ -1,22 +1,23 @@
-//! From a seed to a schedule.
+//! The planner: from a seed to a schedule.
 //!
-//! The planner knows what would be there if everything went well, so that most steps have something to act on; a step
-//! whose row was lost in a kill is passed over when its time comes. Within a round nothing is written twice, so that the
-//! order of every row's and every table's states is known; what merely reads may meet any of it.
+//! The planner tracks the state that would exist without failures, so that most steps have a target. A step whose
+//! target was lost in a kill is skipped when it runs. Within a round no object has two writers, so the order of
+//! revisions of every row and table is known; reads may observe any of them.
 
 use std::collections::BTreeSet;
 
 use crate::plan::{Action, Agent, Backend, Era, Fault, Plan, ReadPath, Round, Step};
 use crate::random::Random;
 
-/// Steps that run at the same time at most: enough for every pair of kinds to meet, few enough for two cores.
+/// Maximum concurrent steps: enough for every pair of actions to meet, few enough for two cores.
 const CONCURRENT_STEPS_MAX: u64 = 6;
 
-/// Tables of a tenant at a time, and rows of a table in all: a page shows all of them, so that one read checks them all.
+/// Maximum tables per tenant, and maximum rows ever created in a table: one page shows all of them, so one read
+/// checks them all.
 const TABLES_PER_TENANT_MAX: usize = 4;
 const ROWS_PER_TABLE_MAX: usize = 60;
 
-/// Kinds of action, for their weights.
+/// The kinds of action that are weighted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ActionKind {
     CreateTable,
@@ -39,7 +40,7 @@ enum ActionKind {
     Quarantine,
 }
 
-/// How often each kind is chosen, of a hundred.
+/// The weight of each kind, in percent.
 const WEIGHTS: [(u64, ActionKind); 18] = [
     (5, ActionKind::CreateTable),
     (5, ActionKind::UpdateTable),
@@ -61,7 +62,7 @@ const WEIGHTS: [(u64, ActionKind); 18] = [
     (1, ActionKind::Quarantine),
 ];
 
-/// Plans so many steps.
+/// Plans `steps` steps.
 pub fn plan(seed: u64, steps: usize, backend: Backend) -> Plan {
     let mut random = Random::new(seed);
     let tenant_count = 2 + random.index(2);
@@ -75,7 +76,7 @@ pub fn plan(seed: u64, steps: usize, backend: Backend) -> Plan {
     Plan { seed, tenants: tenant_count, rounds }
 }
 
-/// A tenant as it would be.
+/// A tenant as it would be without failures.
 #[derive(Clone, Debug, Default)]
 struct PlannedTenant {
     next_table: usize,
@@ -89,12 +90,12 @@ struct PlannedTable {
     rows: Vec<usize>,
 }
 
-/// What a round has already laid hands on.
+/// The objects that the steps of a round use.
 #[derive(Default)]
 struct Reservations {
-    /// Tables that nobody else may write to.
+    /// Tables that have a writer of their own.
     tables: BTreeSet<(usize, usize)>,
-    /// Tables that are written to, though not as a whole.
+    /// Tables of which rows or fields are written.
     partial_tables: BTreeSet<(usize, usize)>,
     rows: BTreeSet<(usize, usize, usize)>,
     credentials: BTreeSet<(usize, Agent)>,
@@ -108,7 +109,7 @@ struct Planner {
 }
 
 impl Planner {
-    /// Every tenant gets a table, under the same name and at the same time.
+    /// Every tenant creates a table, under the same name and concurrently.
     fn plan_first_round(&mut self) -> Round {
         let steps = (0..self.tenants.len())
             .map(|tenant| {
@@ -119,7 +120,7 @@ impl Planner {
         Round { fault: Fault::None, steps, subscriptions: self.random_subscriptions() }
     }
 
-    /// A round of at most so many steps.
+    /// Plans a round of at most `max_steps` steps.
     fn plan_round(&mut self, max_steps: usize) -> Round {
         let mut fault = self.random_fault();
         let mut reservations = Reservations::default();
@@ -131,7 +132,7 @@ impl Planner {
             }
         }
         let target_len = max_steps.min(1 + self.random.below(CONCURRENT_STEPS_MAX) as usize);
-        // Not every choice fits; a round that cannot be filled is smaller.
+        // Not every choice is possible; a round that cannot be filled is smaller.
         for _ in 0..4 * target_len {
             if steps.len() == target_len {
                 break;
@@ -151,7 +152,7 @@ impl Planner {
         Round { fault, steps, subscriptions: self.random_subscriptions() }
     }
 
-    /// A watch at the process that is written to: of all streams its own hears first of a change, in time for a kill.
+    /// A watch at the node that gets the write: its stream is the first to report the change, in time for a kill.
     fn watch_before_kill(&mut self, node: usize, reservations: &mut Reservations) -> Option<Step> {
         let tenant = self.random.index(self.tenants.len());
         let Action::Watch { table, row, .. } = self.choose_action(ActionKind::Watch, tenant, reservations)?
@@ -179,7 +180,7 @@ impl Planner {
 
     fn random_fault(&mut self) -> Fault {
         let node = self.random.index(2);
-        // Most calls take one to ten milliseconds; the moments lie among them.
+        // Most calls take 1 to 10 ms; the faults happen during them.
         let after_us = self.random.below(12_000);
         let for_ms = 20 + self.random.below(400);
         let tenant = self.random.index(self.tenants.len());
@@ -193,12 +194,12 @@ impl Planner {
         }
     }
 
-    /// Mostly whoever may, sometimes one who may not.
+    /// Mostly an agent that has the scope, sometimes one that has not.
     fn choose_agent(&mut self, action: Action) -> Agent {
         let random_agent = Agent::ALL[self.random.index(Agent::ALL.len())];
         match action {
             Action::Revoke | Action::Quarantine => random_agent,
-            // What is not made, later steps would miss.
+            // Later steps need the created objects.
             Action::CreateTable(_) | Action::CreateRow(..) => Agent::Writer,
             Action::Watch { .. } | Action::CrossTenantAccess { .. } => {
                 if self.random.percent(50) {
@@ -220,7 +221,7 @@ impl Planner {
         number
     }
 
-    /// An action of that kind, if there is something to act on that this round has not taken yet.
+    /// An action of this kind, if a target exists that this round does not use yet.
     fn choose_action(
         &mut self,
         kind: ActionKind,
@@ -250,7 +251,7 @@ impl Planner {
         let number = table.number;
         match kind {
             ActionKind::ReadRows => {
-                let paths = [ReadPath::Resource, ReadPath::Resource, ReadPath::Tool, ReadPath::Plain];
+                let paths = [ReadPath::Resource, ReadPath::Resource, ReadPath::Tool, ReadPath::Http];
                 return Some(Action::ReadRows(number, paths[self.random.index(paths.len())]));
             }
             ActionKind::ReadTable => return Some(Action::ReadTable(number)),
@@ -273,7 +274,7 @@ impl Planner {
                 reservations.tables.insert((tenant, number));
                 Some(Action::UpdateTable(number))
             }
-            // Rows may be written while the schema changes: that race is worth having.
+            // Rows may be written while the schema changes, to test that race.
             ActionKind::AddField => {
                 reservations.partial_tables.insert((tenant, number)).then_some(Action::AddField(number))
             }
@@ -341,7 +342,7 @@ mod tests {
         assert!(!text(3, Backend::Sqlite).contains("drops every connection"));
     }
 
-    /// The whole of every table and every row has one writer a round, so that the order of their states is known.
+    /// Every table and every row has one writer per round, so that the order of their states is known.
     #[test]
     fn each_object_has_one_writer_per_round() {
         for seed in 0..50 {
@@ -377,9 +378,9 @@ mod tests {
         let text: String = (0..5).map(|seed| plan(seed, 400, Backend::Postgres).to_string()).collect();
         for phrase in [
             "killed",
-            "once it has told",
-            "stands still",
-            "held up",
+            "when it sends a notification",
+            "is paused",
+            "commit lock",
             "drops every connection",
             "create table",
             "update table",
@@ -390,7 +391,7 @@ mod tests {
             "delete row",
             "(Resource)",
             "(Tool)",
-            "(Plain)",
+            "(Http)",
             "read row ",
             "read the tables",
             "read table",
@@ -398,9 +399,9 @@ mod tests {
             "read the context",
             "list the resources",
             "watch",
-            "reach for",
-            "lose its token",
-            "be kept out",
+            "access row",
+            "revoke its token",
+            "be quarantined",
             "clerk",
             "legacy",
             "modern",

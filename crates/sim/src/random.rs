@@ -1,11 +1,12 @@
-//! Numbers that look random and are the same for the same seed, on every machine and for good.
+//! Pseudo-random numbers that are the same for the same seed, on every machine and in every release.
 
-/// A generator (splitmix64). A dependency might change its stream with a release, and old seeds would lose their meaning.
+/// A splitmix64 generator. A dependency could change its stream with a release, and old seeds would lose their
+/// meaning.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The stream of a seed.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
@@ -19,22 +20,22 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `limit`; 0 where there is none.
+    /// A number below `limit`; 0 if `limit` is 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.next_u64() % limit.max(1)
     }
 
-    /// A place in something of that length.
+    /// An index into a sequence of this length.
     pub fn index(&mut self, length: usize) -> usize {
         self.below(length as u64) as usize
     }
 
-    /// Whether something happens that happens so often in a hundred times.
+    /// True with a probability of `percent` in 100.
     pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// One of these, each as often as its weight says; none if there is nothing of any weight.
+    /// One of the choices by weight; `None` if the sum of the weights is 0.
     pub fn weighted<T: Copy>(&mut self, choices: &[(u64, T)]) -> Option<T> {
         let mut remaining = self.below(choices.iter().map(|(weight, _)| weight).sum());
         for (weight, choice) in choices {
@@ -51,7 +52,7 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// The published first numbers of splitmix64 from 1234567: whoever changes the stream changes every seed's meaning.
+    /// The published first numbers of splitmix64 for 1234567. A change of the stream would change every schedule.
     #[test]
     fn random_matches_published_splitmix64_vector() {
         let mut random = Random::new(1_234_567);

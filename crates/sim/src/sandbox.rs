@@ -1,4 +1,4 @@
-//! Where a run happens: a folder of its own, a database of its own, and `quad` commands in it.
+//! The environment of a run: a folder, a database, and `quad` commands in them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,22 +10,22 @@ use crate::database::Database;
 use crate::failure::Failure;
 use crate::plan::Backend;
 
-/// What opens the keys that the nodes on PostgreSQL share.
+/// The `QUAD_KEY` of the nodes on PostgreSQL.
 const SHARED_KEY: &str = "the nodes of a simulation share this key";
 
 /// A folder, a database and the program under test.
 #[derive(Debug)]
 pub struct Sandbox {
-    /// Which database.
+    /// The kind of database.
     pub backend: Backend,
-    /// The database itself.
+    /// The database.
     pub database: Database,
     quad_path: PathBuf,
     folder: TempDir,
 }
 
 impl Sandbox {
-    /// A new place. `server` is the URL of the PostgreSQL server, where one is needed.
+    /// Creates a sandbox. `server_url` is the URL of the PostgreSQL server, if one is needed.
     pub fn create(
         quad_path: &Path,
         backend: Backend,
@@ -45,17 +45,17 @@ impl Sandbox {
             }
         };
         let sandbox = Sandbox { backend, database, quad_path: quad_path.to_owned(), folder };
-        // The first start makes the tables; two first starts at once are tested elsewhere.
+        // The first start creates the tables; two concurrent first starts are tested elsewhere.
         sandbox.run_quad(0, &["tenant", "list"])?;
         Ok(sandbox)
     }
 
-    /// The folder of a run.
+    /// The folder of the run.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The data folder of a node. On one SQLite file there is one; of several nodes each has its own.
+    /// The data directory of a node. With SQLite the nodes share one; with PostgreSQL each has its own.
     pub fn data_dir(&self, node: usize) -> PathBuf {
         match self.backend {
             Backend::Sqlite => self.folder().join("data"),
@@ -63,7 +63,7 @@ impl Sandbox {
         }
     }
 
-    /// `quad` as that node would start it, with nothing of the surroundings.
+    /// A `quad` command of a node, without the environment of this process.
     pub fn quad_command(&self, node: usize, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.quad_path);
         command.args(arguments).env_clear().stdin(Stdio::null()).current_dir(self.folder());
@@ -74,7 +74,7 @@ impl Sandbox {
         command
     }
 
-    /// Runs a command to its end, which must be a good one, and returns what it printed.
+    /// Runs a command, which must succeed, and returns its output.
     pub fn run_quad(&self, node: usize, arguments: &[&str]) -> Result<String, Failure> {
         let command_line = format!("quad {}", arguments.join(" "));
         let output = self
@@ -88,7 +88,7 @@ impl Sandbox {
         Err(Failure::environment_error(command_line, format!("{}: {stderr}", output.status)))
     }
 
-    /// The same, for a command that prints JSON.
+    /// Runs a command that prints JSON.
     pub fn run_quad_json(&self, node: usize, arguments: &[&str]) -> Result<Value, Failure> {
         let stdout = self.run_quad(node, &[arguments, &["--json"]].concat())?;
         serde_json::from_str(&stdout).map_err(|error| {
@@ -96,12 +96,12 @@ impl Sandbox {
         })
     }
 
-    /// Leaves no trace.
+    /// Removes the folder and the database.
     pub fn clean_up(self) -> Result<(), Failure> {
         self.database.drop_database()
     }
 
-    /// Leaves everything for whoever looks into a failure, and says where.
+    /// Keeps the files of a failed run and returns where they are.
     pub fn keep_files(self) -> String {
         let folder = self.folder.keep();
         match self.database {

@@ -1,4 +1,4 @@
-//! Everything that the simulation knows: each tenant's data, its agents' credentials, and the calls that were made.
+//! The state of a simulation: each tenant's data, the credentials of its agents, and their calls.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -7,19 +7,19 @@ use crate::audit_expectations::AuditExpectations;
 use crate::model::{Data, Object, Row};
 use crate::plan::Agent;
 
-/// The ids above the tables. All tenants have the same ones: what is not kept apart by tenant gets mixed up.
+/// The ids above the tables. They are equal in all tenants, to detect a missing separation of tenants.
 pub const ORGANIZATION: &str = "org_sim";
 /// See [`ORGANIZATION`].
 pub const PROJECT: &str = "proj_sim";
 /// See [`ORGANIZATION`].
 pub const ENVIRONMENT: &str = "env_sim";
 
-/// The address of the environment.
+/// The URI of the environment.
 pub const ENVIRONMENT_URI: &str = "bkend://orgs/org_sim/projects/proj_sim/environments/env_sim";
-/// The address of its tables.
+/// The URI of its tables.
 pub const TABLES_URI: &str = "bkend://orgs/org_sim/projects/proj_sim/environments/env_sim/tables";
 
-/// Whose call it is.
+/// The tenant and agent of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The tenant.
@@ -28,7 +28,7 @@ pub struct Caller {
     pub agent: Agent,
 }
 
-/// What is written to.
+/// The target of a write.
 #[derive(Clone, Copy, Debug)]
 pub enum ObjectRef {
     /// A table's definition.
@@ -39,38 +39,38 @@ pub enum ObjectRef {
     Row(usize, usize),
 }
 
-/// Whether a token is good.
+/// The state of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenState {
-    /// It is.
+    /// It is valid.
     Valid,
-    /// It is being withdrawn.
+    /// It is being revoked.
     Revoking,
-    /// It is withdrawn, and whoever withdrew it has been told so.
+    /// Its revocation has been acknowledged.
     Revoked,
 }
 
-/// A token and what is known of it.
+/// A token with its state.
 #[derive(Clone, Debug)]
 pub struct Credential {
     /// The token.
     pub token: String,
-    /// Its id.
+    /// The token id.
     pub id: String,
-    /// Whether it is good.
+    /// The state.
     pub state: TokenState,
-    /// How often any of this has changed.
+    /// The number of changes of this credential.
     pub change_count: u64,
 }
 
-/// A tenant.
+/// The state of a tenant.
 #[derive(Clone, Debug)]
 pub struct Tenant {
     /// Its name.
     pub name: String,
-    /// What can be read.
+    /// The readable data.
     pub data: Data,
-    /// Its agents' tokens.
+    /// The tokens of its agents.
     pub credentials: BTreeMap<Agent, Credential>,
     /// The calls of its agents.
     pub audit_expectations: AuditExpectations,
@@ -78,19 +78,19 @@ pub struct Tenant {
     pub last_table_change: Option<Instant>,
 }
 
-/// Everything.
+/// The state of a simulation.
 #[derive(Clone, Debug, Default)]
 pub struct SimState {
     /// The tenants.
     pub tenants: Vec<Tenant>,
-    /// Steps that had nothing to act on, since what they were for was lost.
+    /// Steps whose target was lost.
     pub skipped_steps: usize,
     /// Notifications after which a read was checked.
     pub notifications_checked: usize,
 }
 
 impl Tenant {
-    /// Something that is written to; made known with its first write.
+    /// The target of a write; created with the first write.
     pub fn object_mut(&mut self, object_ref: ObjectRef) -> &mut Object {
         match object_ref {
             ObjectRef::Table(table) => &mut self.data.tables.entry(table).or_default().object,
@@ -110,26 +110,26 @@ impl Tenant {
         self.data.tables.entry(table).or_default().rows.entry(row).or_default()
     }
 
-    /// The id of a table, if it is known.
+    /// The id of a table, if known.
     pub fn table_id(&self, table: usize) -> Option<String> {
         self.data.tables.get(&table)?.id.clone()
     }
 
-    /// The id of a row, if it is known.
+    /// The id of a row, if known.
     pub fn row_id(&self, table: usize, row: usize) -> Option<String> {
         self.data.tables.get(&table)?.rows.get(&row)?.id.clone()
     }
 }
 
 impl SimState {
-    /// The markers of every other tenant.
+    /// The markers of the other tenants.
     pub fn other_tenant_markers(&self, tenant: usize) -> impl Iterator<Item = (&str, &str)> {
         let others = self.tenants.iter().enumerate().filter(move |(index, _)| *index != tenant);
         others.map(|(_, other)| (other.name.as_str(), other.data.marker.as_str()))
     }
 }
 
-/// The address of a table's rows, all on one page.
+/// The URI of all rows of a table on one page.
 pub fn rows_uri(table_id: &str) -> String {
     format!("{TABLES_URI}/{table_id}/rows?limit=100")
 }

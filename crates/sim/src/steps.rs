@@ -1,4 +1,4 @@
-//! What a step does, and what of its answer is checked.
+//! The actions of steps, and the checks of their replies.
 
 use std::time::Instant;
 
@@ -11,11 +11,11 @@ use crate::plan::{Action, ReadPath, Step};
 use crate::round::RoundContext;
 use crate::state::{Caller, ENVIRONMENT, ENVIRONMENT_URI, ObjectRef, TABLES_URI, rows_uri};
 
-/// Refusals that are nobody's fault: it was tried while too much else changed, and nothing was done.
+/// Errors caused by concurrent changes. The call had no effect.
 const TRANSIENT_CODES: [&str; 2] = ["BUSY", "SCHEMA_CHANGED"];
 
 impl RoundContext<'_> {
-    /// Does a step.
+    /// Runs a step.
     pub fn perform(&self, step: &Step) -> Result<(), Failure> {
         let result = match step.action {
             Action::CreateTable(_)
@@ -41,7 +41,7 @@ impl RoundContext<'_> {
         result.map_err(|failure| failure.with_step(step.number))
     }
 
-    /// A step that has nothing to act on, since what it was for was lost or refused.
+    /// Counts a step whose target was lost or rejected.
     pub(crate) fn skip_step(&self) -> Result<(), Failure> {
         self.lock_state().skipped_steps += 1;
         Ok(())
@@ -58,7 +58,7 @@ impl RoundContext<'_> {
                         {"name": "revision", "type": "int", "required": true},
                         {"name": "mark", "type": "string", "required": true},
                     ]);
-                    // The same name in every tenant, so that what is not kept apart gets mixed up.
+                    // The name is equal in every tenant, to detect a missing separation of tenants.
                     let arguments =
                         json!({"environmentId": ENVIRONMENT, "name": format!("t{table}"), "fields": fields});
                     (ObjectRef::Table(table), true, "backend_table_create", arguments)
@@ -129,7 +129,7 @@ impl RoundContext<'_> {
         self.apply_write_result(step, object_ref, revision, &outcome)
     }
 
-    /// Takes the answer to a write.
+    /// Updates the model with the reply to a write.
     pub(crate) fn apply_write_result(
         &self,
         step: &Step,
@@ -139,7 +139,7 @@ impl RoundContext<'_> {
     ) -> Result<(), Failure> {
         match outcome {
             Outcome::Result(result) => {
-                // A watcher writes in the writer's name, whoever it is itself.
+                // A watching step writes as the writer, whichever agent it belongs to.
                 let is_watch = matches!(step.action, Action::Watch { .. });
                 if !is_watch && !step.action.is_allowed_for(step.agent) {
                     return Err(Failure::new("a refusal, for lack of the scope", result.to_string()));
@@ -168,7 +168,7 @@ impl RoundContext<'_> {
                 self.with_tenant(step.tenant, |tenant| tenant.object_mut(object_ref).mark_rejected(revision));
                 Ok(())
             }
-            // It may be there or not, until somebody has looked.
+            // The write may be committed or not, until it is observed.
             Outcome::ServerError(_) | Outcome::NoReply(_) => Ok(()),
         }
     }
@@ -203,7 +203,7 @@ impl RoundContext<'_> {
                 let page = result_of(&outcome).and_then(content_json);
                 (outcome, page)
             }
-            ReadPath::Plain => {
+            ReadPath::Http => {
                 let outcome = self.read_http(caller, step.node, &rows_uri(&id))?;
                 let page = result_of(&outcome).and_then(content_json);
                 (outcome, page)
@@ -245,7 +245,7 @@ impl RoundContext<'_> {
         .map_err(|observed| self.data_mismatch(step.tenant, step.node, observed))
     }
 
-    /// The addresses that hold lists and counts.
+    /// Reads lists and counts.
     fn read(&self, step: &Step) -> Result<(), Failure> {
         let caller = Caller { tenant: step.tenant, agent: step.agent };
         let uri = match step.action {
@@ -285,7 +285,7 @@ impl RoundContext<'_> {
         .map_err(|observed| self.data_mismatch(step.tenant, step.node, observed))
     }
 
-    /// Whoever lacks the scope learns nothing, and whoever has it is not told otherwise.
+    /// An agent without the scope must be refused, and an agent with it must not.
     pub(crate) fn check_scope(&self, step: &Step, outcome: &Outcome) -> Result<(), Failure> {
         let is_allowed = step.action.is_allowed_for(step.agent);
         match outcome {
@@ -300,7 +300,7 @@ impl RoundContext<'_> {
     }
 }
 
-/// The result of an answer.
+/// The result of a successful reply.
 pub(crate) fn result_of(outcome: &Outcome) -> Option<&Value> {
     match outcome {
         Outcome::Result(result) => Some(result),
@@ -308,7 +308,7 @@ pub(crate) fn result_of(outcome: &Outcome) -> Option<&Value> {
     }
 }
 
-/// An answer without contents: most have been judged already where they came in.
+/// Checks a reply without contents. Most of these replies were checked when they were received.
 fn check_not_failed(outcome: &Outcome) -> Result<(), String> {
     match outcome {
         Outcome::Result(result) => Err(format!("an answer without contents: {result}")),

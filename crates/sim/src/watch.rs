@@ -1,4 +1,4 @@
-//! Hearing of a change and reading after it: the centre of the promise.
+//! Subscribing, writing, and reading after the notification: the main guarantee.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -14,12 +14,12 @@ use crate::state::{Caller, ObjectRef, rows_uri};
 use crate::steps::result_of;
 
 impl RoundContext<'_> {
-    /// Subscribes to a table's rows, changes one of them, and reads through both nodes as soon as the notification is here,
-    /// whether or not the writer has had its answer.
+    /// Subscribes to a table's rows, updates one of them, and reads through both nodes as soon as the notification
+    /// arrives, whether or not the writer has its reply.
     ///
-    /// Nobody else writes to that table in this round, and the subscription is new: so a notification can only mean this
-    /// change, and every reader from then on must see it. A legacy session may be told twice of what it subscribed to, so
-    /// there only what was acknowledged must be seen.
+    /// No other step writes to that table in this round, and the subscription is new. So a notification can only mean
+    /// this change, and every later read must return it. A legacy session may be notified twice of a URI, so there
+    /// only the acknowledged revision must be returned.
     pub(crate) fn watch(
         &self,
         step: &Step,
@@ -36,7 +36,7 @@ impl RoundContext<'_> {
         let min_revisions = self.min_revisions(step.tenant);
         let listener = match self.subscribe(watcher, step.node, step.era, &uri)? {
             Ok(listener) => listener,
-            // What is not there cannot be listened to; that it is there is checked by a read.
+            // A missing resource cannot be subscribed to; a read checks that it is missing.
             Err(Outcome::Rejected(_)) => {
                 return self
                     .with_tenant(step.tenant, |tenant| tenant.data.check_table_absent(&min_revisions, table))
@@ -51,7 +51,7 @@ impl RoundContext<'_> {
         let arguments =
             json!({"tableId": table_id, "recordId": row_id, "data": {"mark": mark, "revision": revision}});
         let params = json!({"name": "backend_data_update", "arguments": arguments});
-        // Set once nothing needs to be heard of any more.
+        // Set when no notification is expected any more.
         let write_failed = AtomicBool::new(false);
         let (write_result, wait_result) = std::thread::scope(|scope| {
             let writer_thread = scope.spawn(|| {
@@ -76,18 +76,18 @@ impl RoundContext<'_> {
         });
         let (write_outcome, wait_result) = (write_result?, wait_result?);
         self.check_messages(step.tenant, &listener, &uri)?;
-        let may_be_closed = self.is_killed(step.node) || self.credential_may_differ(watcher, &snapshot);
+        let may_be_closed = self.is_killed(step.node) || self.credential_may_differ(&snapshot);
         match (wait_result, &write_outcome) {
             (WaitResult::Received, Outcome::Rejected(_) | Outcome::Unauthorized)
                 if step.era == Era::Modern =>
             {
-                Err(Failure::new("no notification, since the write was refused", "one came"))
+                Err(Failure::new("no notification, since the write was rejected", "one came"))
             }
             (WaitResult::TimedOut, Outcome::Result(_)) => {
                 Err(Failure::new(format!("{step}: a notification of the acknowledged change"), "none came"))
             }
             (WaitResult::Closed, _) if !may_be_closed => {
-                Err(Failure::new(format!("{step}: a stream that lasts"), "it ended"))
+                Err(Failure::new(format!("{step}: a stream that stays open"), "it ended"))
             }
             _ => Ok(()),
         }
@@ -130,7 +130,7 @@ impl RoundContext<'_> {
         Ok(wait_result)
     }
 
-    /// A stream tells of what was subscribed to, and of nothing else.
+    /// A stream must contain only notifications of the subscribed URI.
     pub(crate) fn check_messages(
         &self,
         tenant: usize,

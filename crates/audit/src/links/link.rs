@@ -1,8 +1,8 @@
-//! A link: from one address to another, with a word that says how they stand and perhaps a note.
+//! A link: from one address to another, with a relation and an optional note.
 //!
-//! Both addresses are kept in their canonical spelling, so that however an address is written it is one. They are found by a hash of
-//! it: an address may be longer than what a database takes into an index. This file knows the rows; who may see them is
-//! [`sight`](super::sight)'s business.
+//! Both addresses are stored in canonical form, so that all spellings of an address are equal. They are indexed by a
+//! hash: an address may be longer than an index entry can be. This file knows the rows; visibility is in
+//! [`visibility`](super::visibility).
 
 use quad_core::{Result, Tag, Timestamp, canonical, typed_id};
 use quad_store::{Component, Row, Sql, Tx, params};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::relation::Relation;
 
 typed_id!(
-    /// A link's id. It begins with its time, so ids are in the order in which links were made.
+    /// The id of a link. It begins with a timestamp, so ids are in order of creation.
     LinkId,
     "lnk_"
 );
@@ -54,7 +54,7 @@ CREATE INDEX link_gone_to ON link_gone (tenant_id, to_key, mark);
 
 const COLUMNS: &str = "id, from_uri, to_uri, relation, note, created_by, created_at";
 
-/// A canonical address with the key under which its links are found.
+/// A canonical address with the key that indexes its links.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LinkEnd {
     pub(crate) uri: String,
@@ -62,26 +62,26 @@ pub(crate) struct LinkEnd {
 }
 
 impl LinkEnd {
-    /// The end of this canonical spelling.
+    /// The end with this canonical address.
     pub(crate) fn new(uri: &str) -> LinkEnd {
         let mut key = canonical::sha256_hex(uri.as_bytes());
-        // 128 bits: no two addresses share them by chance, and nobody gains anything by making two that do.
+        // 128 bits: no accidental collisions, and a deliberate one gains nothing.
         key.truncate(32);
         LinkEnd { uri: uri.to_owned(), key }
     }
 }
 
-/// In which direction links are looked for.
+/// The direction in which links are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// Those that start at an address.
+    /// Links that start at an address.
     From,
-    /// Those that end at it: what cites it.
+    /// Links that end at it.
     To,
 }
 
 impl Direction {
-    /// The column by which an address's links are found.
+    /// The column that indexes the links of an address.
     pub(super) fn column(self) -> &'static str {
         match self {
             Direction::From => "from_key",
@@ -89,7 +89,7 @@ impl Direction {
         }
     }
 
-    /// The other end of such a link.
+    /// The other end of a link.
     pub(crate) fn other_end(self, link: &Link) -> &str {
         match self {
             Direction::From => &link.to,
@@ -97,7 +97,7 @@ impl Direction {
         }
     }
 
-    /// What a list of such links rests on.
+    /// The tag of such a list.
     pub(crate) fn tag(self, end: &LinkEnd) -> Tag {
         match self {
             Direction::From => Tag::new(format!("link:from:{}", end.key)),
@@ -106,12 +106,12 @@ impl Direction {
     }
 }
 
-/// The tag of every link.
+/// The tag of all links.
 pub(crate) fn any_link_tag() -> Tag {
     Tag::new("link:any")
 }
 
-/// A link as stored.
+/// A stored link.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Link {
     pub(crate) id: LinkId,
@@ -136,7 +136,7 @@ impl Link {
         })
     }
 
-    /// The link as callers see it.
+    /// The JSON of a link.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
         let mut json = Map::new();
         json.insert("id".into(), self.id.as_str().into());
@@ -152,7 +152,7 @@ impl Link {
     }
 }
 
-/// The link with that id.
+/// Finds a link by id.
 pub(crate) fn find(sql: &mut dyn Sql, id: &LinkId) -> Result<Option<Link>> {
     let row = sql.query_opt(
         &format!("SELECT {COLUMNS} FROM link WHERE tenant_id = $1 AND id = $2"),
@@ -161,7 +161,7 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &LinkId) -> Result<Option<Link>> {
     row.as_ref().map(Link::from_row).transpose()
 }
 
-/// The link between two addresses that has this relation.
+/// Finds the link between two addresses with this relation.
 pub(crate) fn find_between(
     sql: &mut dyn Sql,
     from: &LinkEnd,
@@ -211,7 +211,7 @@ pub(crate) fn list_newest(sql: &mut dyn Sql, limit: usize) -> Result<Vec<Link>> 
     rows.iter().map(Link::from_row).collect()
 }
 
-/// How many links start at an address.
+/// The number of links that start at an address.
 pub(crate) fn count_from(sql: &mut dyn Sql, from: &LinkEnd) -> Result<i64> {
     let row = sql.query_opt(
         "SELECT COUNT(*) FROM link WHERE tenant_id = $1 AND from_key = $2",
@@ -244,7 +244,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, link: &Link) -> Result<()> {
     Ok(())
 }
 
-/// Gives a link another note.
+/// Replaces the note of a link.
 pub(crate) fn set_note(tx: &mut Tx<'_>, link: &Link, note: Option<&str>) -> Result<()> {
     let tenant = tx.tenant().clone();
     tx.execute(
@@ -255,7 +255,7 @@ pub(crate) fn set_note(tx: &mut Tx<'_>, link: &Link, note: Option<&str>) -> Resu
     Ok(())
 }
 
-/// Removes a link. False if somebody else just did.
+/// Deletes a link. False if a concurrent call has deleted it.
 pub(crate) fn delete(tx: &mut Tx<'_>, link: &Link) -> Result<bool> {
     let tenant = tx.tenant().clone();
     let removed = tx.execute(

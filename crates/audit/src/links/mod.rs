@@ -1,16 +1,17 @@
-//! `link://`: what cites what, across all schemes.
+//! `link://`: links between the addresses of all schemes.
 //!
 //! ```text
 //! link://citing{?uri,cursor}    the links that end at an address: what cites it
 //! link://from{?uri}             the links that start at it
 //! ```
 //!
-//! There is no scope for links: whoever can read both ends can make one, and sees one. That is asked of the [`Resolver`], which
-//! knows every scheme; this one knows none. Being one of the resolver's own schemes, it is handed the resolver after that is
-//! made, and holds it weakly.
+//! There is no scope for links: a caller that can read both ends can create a link and sees it. The [`Resolver`],
+//! which knows every scheme, checks that; this scheme knows no other scheme. The resolver owns this scheme, so it is
+//! set after construction and held weakly.
 //!
-//! Answers are not cached. What is missing rests on no tag, so an answer that leaves a link out cannot know when its end comes
-//! back; and if only those answers were kept from which nothing was left out, being kept would tell.
+//! Answers are not cached. A missing address has no tag, so an answer that omits a link cannot be invalidated when
+//! the address comes back. If only complete answers were cached, the caching itself would reveal which answers are
+//! incomplete.
 
 mod link;
 #[cfg(test)]
@@ -28,15 +29,15 @@ use quad_core::link_index::{LinkIndex, VisibleLinks};
 use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, SchemePage};
 use quad_core::tool::{ToolCall, ToolResult};
 use quad_core::{
-    Address, Content, Error, Grammar, Principal, ReadOutput, ReadSet, Resolver, Result, Route, Scheme,
-    ScopeRequirement, TenantId, Tool, canonical, cursor,
+    Address, Content, Error, Grammar, Principal, ReadOutput, ReadSet, Resolver, Result, Route, RouteDef,
+    RouteTable, Scheme, ScopeRequirement, TenantId, Tool, canonical, cursor,
 };
 use quad_store::{Sql as _, Store};
 use serde_json::{Map, Value};
 
 pub use link::{COMPONENT, LinkId};
 
-use crate::{limits, parse_route_spec};
+use crate::limits;
 use link::{Direction, LinkEnd};
 use visibility::{LinkVisibility, PageLimits, VisiblePage};
 
@@ -44,36 +45,60 @@ const CITING_TEMPLATE: &str = "link://citing{?uri,cursor}";
 
 const FROM_TEMPLATE: &str = "link://from{?uri}";
 
-const INSTRUCTIONS: &str = "link:// says what cites what, across all addresses: tie one to another with the tool link (from, to, \
-    relation, note); link://citing?uri=… shows what cites an address, link://from?uri=… what it cites.";
+/// The routes. A route names the direction in which the links of an address are listed.
+const ROUTES: RouteTable<Direction> = RouteTable {
+    rows: &[
+        RouteDef::json(
+            Direction::To,
+            CITING_TEMPLATE,
+            "Citing links",
+            "The links that end at an address, newest first, as far as you can read where they start. A page may be \
+             empty and still name the next.",
+            ScopeRequirement::NONE,
+        )
+        .title("What cites an address"),
+        RouteDef::json(
+            Direction::From,
+            FROM_TEMPLATE,
+            "Links from an address",
+            "The links that start at an address, newest first, as far as you can read where they end.",
+            ScopeRequirement::NONE,
+        )
+        .title("What an address cites"),
+    ],
+    grammars: &[("uri", Grammar::Text), ("cursor", Grammar::Text)],
+};
+
+const INSTRUCTIONS: &str = "link:// stores links between addresses of all schemes: create one with the tool link \
+    (from, to, relation, note); link://citing?uri=… shows what cites an address, link://from?uri=… what it cites.";
 
 /// The provider of `link://`.
 pub struct Links {
     store: Store,
     resolver: OnceLock<Weak<Resolver>>,
-    /// How far a page of `link://citing` goes.
+    /// The limits of a page of `link://citing`.
     page_limits: PageLimits,
 }
 
 impl Links {
-    /// The links in this store. They cannot be read before [`Links::attach`].
+    /// Serves the links in this store. They cannot be read before [`Links::set_resolver`].
     pub fn new(store: Store) -> Links {
         let page_limits =
             PageLimits { returned: limits::LINKS_RETURNED_MAX, scanned: limits::LINKS_SCANNED_MAX };
         Links { store, resolver: OnceLock::new(), page_limits }
     }
 
-    /// Says whom to ask what a caller can read: the resolver that this scheme is mounted in. Only the first counts.
+    /// Sets the resolver that this scheme is mounted in. Only the first call has an effect.
     pub fn set_resolver(&self, resolver: &Arc<Resolver>) {
         let _ = self.resolver.set(Arc::downgrade(resolver));
     }
 
     fn resolver(&self) -> Result<Arc<Resolver>> {
         let resolver = self.resolver.get().and_then(Weak::upgrade);
-        resolver.ok_or_else(|| Error::internal("the links have no resolver to ask"))
+        resolver.ok_or_else(|| Error::internal("the link scheme has no resolver"))
     }
 
-    /// The address that a question is about, if the caller can read it. If not, the refusal is that of reading it.
+    /// The address in the query, if the caller can read it. Otherwise the error of reading it.
     async fn requested_end(&self, caller: &Principal, address: &Address) -> Result<(LinkEnd, ReadSet)> {
         let Some(uri) = address.variable("uri").filter(|uri| !uri.is_empty()) else {
             return Err(Error::bad_input("The query must name an address")
@@ -88,7 +113,7 @@ impl Links {
         Ok((canonical_end(&resolver, &target)?, read_set))
     }
 
-    /// What a caller sees of an address's links in one direction. `basis` is what there is to rest on already.
+    /// The links of an address in one direction that the caller can see. `read_set` has the dependencies so far.
     async fn list_visible(
         &self,
         caller: &Principal,
@@ -123,7 +148,7 @@ impl Links {
         Ok(page)
     }
 
-    /// The links at which `template` is completed: addresses that were linked lately, as far as the caller sees the link.
+    /// Completes addresses of the newest links that the caller can see.
     async fn complete_uri(&self, caller: &Principal, query: CompletionQuery<'_>) -> Result<Completion> {
         let (CompletionTarget::Template(template), "uri") = (query.target, query.variable) else {
             return Ok(Completion::default());
@@ -153,7 +178,7 @@ impl Links {
     }
 }
 
-/// The canonical form of an address. In one of our own, the address that it asks about is spelt canonically, too.
+/// The canonical form of an address. In a `link://` address the address in the query is canonical, too.
 fn canonical_end(resolver: &Resolver, address: &Address) -> Result<LinkEnd> {
     let Some(inner) = address.variable("uri").filter(|_| address.scheme() == "link") else {
         return Ok(LinkEnd::new(address.canonical()));
@@ -167,7 +192,7 @@ fn canonical_end(resolver: &Resolver, address: &Address) -> Result<LinkEnd> {
     Ok(LinkEnd::new(resolver.parse_uri(&uri)?.canonical()))
 }
 
-/// Percent-encoded, as the value of a query key.
+/// Percent-encodes the value of a query key.
 fn percent_encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -180,7 +205,7 @@ fn percent_encode(text: &str) -> String {
     out
 }
 
-/// The address under which the links of another are found.
+/// The `link://` address of another address.
 fn links_uri(direction: Direction, end: &LinkEnd) -> String {
     match direction {
         Direction::From => format!("link://from?uri={}", percent_encode(&end.uri)),
@@ -188,7 +213,7 @@ fn links_uri(direction: Direction, end: &LinkEnd) -> String {
     }
 }
 
-/// The name under which the cursors of a list are sealed: one tenant's, about one address.
+/// The scope of the cursors of a list: one tenant and one address.
 fn cursor_scope(tenant: &TenantId, end: &LinkEnd) -> String {
     format!("link citing {tenant} {}", end.key)
 }
@@ -203,7 +228,7 @@ impl Scheme for Links {
         INSTRUCTIONS
     }
 
-    /// None: see the top of this file.
+    /// None: see the module docs.
     fn scopes(&self) -> &'static [&'static str] {
         &[]
     }
@@ -213,39 +238,12 @@ impl Scheme for Links {
     }
 
     fn routes(&self) -> Result<Vec<Route>> {
-        let route = |spec, name, title, description| Route {
-            spec,
-            name,
-            title,
-            description,
-            mime_type: Some("application/json"),
-            required_scope: ScopeRequirement::NONE,
-            advertised: true,
-        };
-        let citing = parse_route_spec(CITING_TEMPLATE).map(|spec| {
-            let spec = spec.with_grammar("uri", Grammar::Text).with_grammar("cursor", Grammar::Text);
-            route(
-                spec,
-                "Citing links",
-                "What cites an address",
-                "The links that end at an address, newest first, as far as you can read where they start; a page may be empty and still name the next.",
-            )
-        });
-        let from = parse_route_spec(FROM_TEMPLATE).map(|spec| {
-            let spec = spec.with_grammar("uri", Grammar::Text);
-            route(
-                spec,
-                "Links from an address",
-                "What an address cites",
-                "The links that start at an address, newest first, as far as you can read where they end.",
-            )
-        });
-        Ok(citing.into_iter().chain(from).collect())
+        ROUTES.routes()
     }
 
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
+        let direction = ROUTES.resource(route)?;
         let (end, read_set) = self.requested_end(caller, address).await?;
-        let direction = if route == 0 { Direction::To } else { Direction::From };
         let cursor_scope = cursor_scope(&caller.tenant, &end);
         let before = match address.variable("cursor") {
             None => None,
@@ -263,13 +261,13 @@ impl Scheme for Links {
         Ok(ReadOutput { cacheable: false, ..ReadOutput::new(content, page.read_set) })
     }
 
-    /// Such an address can be read by whoever can read the one that it is about. Its links are not looked at: they may lead back
-    /// here.
+    /// A `link://` address is readable if the address in its query is. The links are not read: they may lead back to
+    /// this address.
     async fn check_readable(&self, caller: &Principal, _: usize, address: &Address) -> Result<ReadSet> {
         Ok(self.requested_end(caller, address).await?.1)
     }
 
-    /// Nothing: links are found by what they are about.
+    /// Empty: links are found by their ends.
     async fn list(&self, _: &Principal, _: Option<&str>, _: usize) -> Result<SchemePage> {
         Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() })
     }

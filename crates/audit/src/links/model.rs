@@ -1,5 +1,5 @@
-//! A toy scheme, and a naive model of links over it: whatever is linked, unlinked, made and destroyed, by whomever, everybody sees
-//! exactly the links whose both ends they can read, each once, however many pages that takes.
+//! A toy scheme, and a naive model of links over it. After any sequence of links, removals, creations and deletions,
+//! by any caller, each caller must see exactly the links whose ends it can read, each once, over any number of pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::tool::NoProgress;
 use quad_core::{
     Address, Content, Error, Grammar, Kind, Principal, PrincipalKind, ReadOutput, ReadSet, Resolver, Result,
-    Route, Scheme, ScopeRequirement, ScopeSet, TenantId,
+    Route, RouteDef, RouteTable, Scheme, ScopeRequirement, ScopeSet, TenantId,
 };
 use quad_store::audit::block;
 use quad_store::testing::{TestStore, stores};
@@ -18,10 +18,9 @@ use quad_store::{Sql as _, Store};
 use serde_json::{Value, json};
 
 use super::{COMPONENT, Links, PageLimits};
-use crate::parse_route_spec;
 
-/// Things that are there, by tenant. `toy://a/…` and `toy://b/…` need a scope each, `toy://own/{subject}/…` is for one subject, and
-/// every text is there for everybody.
+/// Existing resources by tenant. `toy://a/…` and `toy://b/…` need a scope each, `toy://own/{subject}/…` is for one
+/// subject, and `toy://text` exists for all callers.
 #[derive(Default)]
 pub(super) struct ToyScheme(Mutex<BTreeSet<(TenantId, String)>>);
 
@@ -35,12 +34,22 @@ impl ToyScheme {
     }
 }
 
-const ROUTES: [(&str, ScopeRequirement); 4] = [
-    ("toy://a/{id}", ScopeRequirement(&["a:read"])),
-    ("toy://b/{id}", ScopeRequirement(&["b:read"])),
-    ("toy://own/{subject}/{id}", ScopeRequirement::NONE),
-    ("toy://text{?q}", ScopeRequirement::NONE),
-];
+/// The routes of the toy scheme. The last one names `toy://text`, which always exists.
+const ROUTES: RouteTable<ToyResource> = RouteTable {
+    rows: &[
+        RouteDef::json(ToyResource::Stored, "toy://a/{id}", "a", "", ScopeRequirement(&["a:read"])),
+        RouteDef::json(ToyResource::Stored, "toy://b/{id}", "b", "", ScopeRequirement(&["b:read"])),
+        RouteDef::json(ToyResource::Stored, "toy://own/{subject}/{id}", "own", "", ScopeRequirement::NONE),
+        RouteDef::json(ToyResource::Text, "toy://text{?q}", "text", "", ScopeRequirement::NONE),
+    ],
+    grammars: &[("q", Grammar::Text)],
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ToyResource {
+    Stored,
+    Text,
+}
 
 #[async_trait::async_trait]
 impl Scheme for ToyScheme {
@@ -57,26 +66,14 @@ impl Scheme for ToyScheme {
     }
 
     fn routes(&self) -> Result<Vec<Route>> {
-        let route = |(template, need)| {
-            let spec = parse_route_spec(template).unwrap();
-            let spec = if template.contains("{?q}") { spec.with_grammar("q", Grammar::Text) } else { spec };
-            Route {
-                spec,
-                name: "",
-                title: "",
-                description: "",
-                mime_type: None,
-                required_scope: need,
-                advertised: true,
-            }
-        };
-        Ok(ROUTES.into_iter().map(route).collect())
+        ROUTES.routes()
     }
 
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
         let is_own = address.variable("subject").is_none_or(|subject| *subject == *caller.subject);
         let resource = (caller.tenant.clone(), address.canonical().to_owned());
-        let exists = route == 3 || self.0.lock().unwrap().contains(&resource);
+        let exists =
+            ROUTES.resource(route)? == ToyResource::Text || self.0.lock().unwrap().contains(&resource);
 
         if !exists || !is_own {
             return Err(Error::not_found(address.requested()));
@@ -93,7 +90,7 @@ impl Scheme for ToyScheme {
     }
 }
 
-/// Links over the toy, in pages of three that look at seven.
+/// Links over the toy scheme, with pages of three links that scan seven.
 pub(super) struct LinkFixture {
     pub(super) test_store: Arc<TestStore>,
     pub(super) tenant: TenantId,
@@ -102,7 +99,7 @@ pub(super) struct LinkFixture {
     pub(super) resolver: Arc<Resolver>,
 }
 
-/// One on each backend, with a few things in it.
+/// One fixture on each backend, with a few resources.
 pub(super) async fn fixtures() -> Vec<LinkFixture> {
     let stores = stores(&[COMPONENT]).await.unwrap();
     stores
@@ -154,7 +151,7 @@ impl LinkFixture {
         Ok(output.structured_value().unwrap())
     }
 
-    /// How many events the chain has.
+    /// The sequence of the last event.
     pub(super) async fn last_sequence(&self) -> i64 {
         self.test_store.store.read(&self.tenant, |sql| block::chain_end(sql)).await.unwrap().sequence
     }
@@ -174,11 +171,11 @@ impl LinkFixture {
     }
 }
 
-/// Who acts, with what.
+/// The callers and their scopes.
 const CALLERS: [(&str, &str); 4] =
     [("everything", "a:read b:read"), ("only_a", "a:read"), ("only_b", "b:read"), ("nothing", "c:read")];
 
-/// What there may be. The model's own idea of who can read it stands in [`can_read`].
+/// The possible resources. [`can_read`](Model::can_read) is the model's own rule of who can read them.
 const RESOURCES: [&str; 7] = ["a/1", "a/2", "b/1", "b/2", "own/only_a/1", "own/only_b/1", "own/everything/1"];
 
 const RELATIONS: [&str; 2] = ["cites", "supports"];
@@ -194,8 +191,10 @@ enum Operation {
 fn operation() -> impl Strategy<Value = Operation> {
     let link = (0..CALLERS.len(), 0..RESOURCES.len(), 0..RESOURCES.len(), 0..RELATIONS.len());
     prop_oneof![
-        // Mostly between few, so that lists become longer than a page.
-        8 => link.clone().prop_map(|(by, from, to, relation)| Operation::Link { by: by / 2, from, to: to % 4, relation }),
+        // Mostly between few resources, so that lists become longer than a page.
+        8 => link.clone().prop_map(|(by, from, to, relation)| {
+            Operation::Link { by: by / 2, from, to: to % 4, relation }
+        }),
         4 => link.clone().prop_map(|(by, from, to, relation)| Operation::Link { by, from, to, relation }),
         2 => link.prop_map(|(by, from, to, relation)| Operation::Unlink { by, from, to, relation }),
         1 => (0..RESOURCES.len()).prop_map(Operation::DeleteResource),
@@ -205,7 +204,7 @@ fn operation() -> impl Strategy<Value = Operation> {
 
 type Triple = (usize, usize, usize);
 
-/// What is there, and which links were made by whom.
+/// The existing resources, and the links with their authors.
 struct Model {
     existing: BTreeSet<usize>,
     links: BTreeMap<Triple, usize>,
@@ -222,7 +221,7 @@ impl Model {
         is_open && self.existing.contains(&resource)
     }
 
-    /// Who could link these, or the kind of refusal.
+    /// The kind of error that linking these two must return, if any.
     fn expected_error(&self, caller_index: usize, ends: [usize; 2]) -> Option<Kind> {
         ends.into_iter().find(|end| !self.can_read(caller_index, *end)).map(|end| {
             let layer = RESOURCES[end].split('/').next().unwrap();
@@ -303,7 +302,7 @@ async fn run_operations(
     Ok(())
 }
 
-/// What one caller sees of one thing's links, in both directions.
+/// Compares the links of one resource that a caller sees, in both directions.
 async fn check_link_lists(
     fixture: &LinkFixture,
     model: &Model,

@@ -1,11 +1,11 @@
-//! The word that says how one address stands to another.
+//! The relation of a link.
 //!
-//! Some words are known, so that agents who never met use the same ones; any other short lower-case name is as good. A link
-//! reads from its source to its target: `from` *supports* `to`.
+//! Some relations are predefined, so that independent agents use the same ones; any other short lowercase name is
+//! accepted. A link reads from its source to its target: `from` *supports* `to`.
 
 use quad_core::{Error, Result};
 
-/// The known words, each with how it reads.
+/// The predefined relations with their descriptions.
 pub(crate) const KNOWN: [(&str, &str); 10] = [
     ("cites", "the source refers to the target"),
     ("supports", "the source is evidence for the target"),
@@ -16,23 +16,23 @@ pub(crate) const KNOWN: [(&str, &str); 10] = [
     ("implements", "the source carries out the target"),
     ("depends_on", "the source needs the target"),
     ("supersedes", "the source replaces the target"),
-    ("related_to", "some association"),
+    ("related_to", "any other association"),
 ];
 
-/// The word of a link whose author named none.
+/// The relation of a link without an explicit one.
 pub(crate) const DEFAULT: &str = KNOWN[0].0;
 
-/// A relation, as a regular expression.
+/// The grammar of a relation, as a regular expression.
 pub(crate) const PATTERN: &str = "^[a-z][a-z0-9_]{0,31}$";
 
 const RELATION_LEN_MAX: usize = 32;
 
-/// A word that fits the grammar.
+/// A relation that matches the grammar.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Relation(Box<str>);
 
 impl Relation {
-    /// Reads a word.
+    /// Parses a relation.
     pub(crate) fn parse(text: &str) -> Result<Relation> {
         let mut bytes = text.bytes();
         let starts_with_letter = bytes.next().is_some_and(|first| first.is_ascii_lowercase());
@@ -43,18 +43,21 @@ impl Relation {
         }
         let words = KNOWN.map(|(word, _)| word);
         let hint = match quad_core::closest(text, words) {
-            Some(near) => format!("The nearest known one is {near}"),
-            None => format!("Known ones are {}; any other such word will do", words.join(", ")),
+            Some(near) => format!("The nearest known relation is {near}"),
+            None => format!("Use one of {}, or another such name", words.join(", ")),
         };
-        Err(Error::bad_input("A relation is 1 to 32 of a-z, 0-9 and _, and begins with a letter").hint(hint))
+        Err(Error::bad_input(
+            "A relation must be 1 to 32 characters of a-z, 0-9 and _, and begin with a letter",
+        )
+        .hint(hint))
     }
 
-    /// A word as it came from the database.
+    /// A relation from the database.
     pub(crate) fn from_db(text: &str) -> Relation {
         Relation(text.into())
     }
 
-    /// The spelling.
+    /// The name.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
@@ -75,6 +78,6 @@ mod tests {
             assert_eq!(Relation::parse(bad).unwrap_err().code(), "VALIDATION_ERROR", "{bad}");
         }
         let near = Relation::parse("Cites").unwrap_err();
-        assert_eq!(near.hint_text(), Some("The nearest known one is cites"));
+        assert_eq!(near.hint_text(), Some("The nearest known relation is cites"));
     }
 }

@@ -1,9 +1,10 @@
-//! Between which addresses a link was removed, and when last: so that whoever watches an address hears of a link that came and
-//! went, and nobody hears of one that was hidden from him.
+//! The last removal of a link between each pair of addresses: subscribers of an address must learn of a link that was
+//! created and removed, and must not learn of one that was hidden from them.
 //!
-//! A watcher is told of a change only if what it sees differs ([`ReadSet::shows`](quad_core::Basis::shows)). After a link has come and gone it
-//! sees what it saw before, but somebody may have read in between; so the last removal that it could have seen belongs to what it
-//! sees. One row for each pair of addresses is enough.
+//! A subscriber is notified of a change only if what it sees differs ([`ReadSet::shows`](quad_core::ReadSet::shows)).
+//! After a link was created and removed, it sees what it saw before, but another reader may have seen the link in
+//! between. So the last removal that it could have seen is part of what it sees. One row per pair of addresses is
+//! enough.
 
 use quad_core::{Result, id};
 use quad_store::{Sql, Tx, params};
@@ -19,7 +20,7 @@ pub(crate) struct Removal {
     other_uri: String,
 }
 
-/// Writes down that a link is removed.
+/// Records the removal of a link.
 pub(crate) fn record(tx: &mut Tx<'_>, link: &Link) -> Result<()> {
     let (from, to) = (LinkEnd::new(&link.from), LinkEnd::new(&link.to));
     let (tenant, mark) = (tx.tenant().clone(), id::ulid()?);
@@ -38,7 +39,7 @@ pub(crate) fn record(tx: &mut Tx<'_>, link: &Link) -> Result<()> {
     Ok(())
 }
 
-/// The last removals at an address, newest first, and one more than are looked at.
+/// The last removals at an address, newest first: one more than are scanned.
 pub(crate) fn list(sql: &mut dyn Sql, end: &LinkEnd, direction: Direction) -> Result<Vec<Removal>> {
     let (column, other_column) = match direction {
         Direction::From => (direction.column(), "to_uri"),
@@ -46,7 +47,8 @@ pub(crate) fn list(sql: &mut dyn Sql, end: &LinkEnd, direction: Direction) -> Re
     };
     let rows = sql.query(
         &format!(
-            "SELECT mark, {other_column} FROM link_gone WHERE tenant_id = $1 AND {column} = $2 ORDER BY mark DESC LIMIT $3"
+            "SELECT mark, {other_column} FROM link_gone WHERE tenant_id = $1 AND {column} = $2 \
+             ORDER BY mark DESC LIMIT $3"
         ),
         params![sql.tenant().as_str(), end.key.as_str(), limits::REMOVALS_SCANNED_MAX as i64 + 1],
     )?;
@@ -55,8 +57,8 @@ pub(crate) fn list(sql: &mut dyn Sql, end: &LinkEnd, direction: Direction) -> Re
         .collect()
 }
 
-/// The mark of the last removal whose other end the caller can read. Beyond those that are looked at, any removal counts: one
-/// notice too many is better than one too few.
+/// The mark of the last removal whose other end the caller can read. Beyond the scanned ones any removal counts: a
+/// needless notification is better than a missing one.
 pub(crate) async fn latest_visible(
     visibility: &mut LinkVisibility<'_>,
     removals: &[Removal],

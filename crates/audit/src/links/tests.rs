@@ -35,7 +35,7 @@ fn error_envelope(result: Result<Value>) -> String {
 
 #[test]
 fn both_templates_are_well_formed() {
-    assert!(parse_route_spec(CITING_TEMPLATE).is_ok() && parse_route_spec(FROM_TEMPLATE).is_ok());
+    assert_eq!(ROUTES.routes().unwrap().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,7 +57,7 @@ async fn link_is_listed_at_both_ends() {
         assert_eq!(fixture.read(&agent, "link://from?uri=toy://a/1").await.unwrap()["links"][0], *link);
         assert!(ids(&fixture.read(&agent, "link://citing?uri=toy://a/1").await.unwrap()).is_empty());
         assert!(ids(&fixture.read(&agent, "link://from?uri=toy://b/2").await.unwrap()).is_empty());
-        // However an address is spelt, it is one.
+        // All spellings of an address are equal.
         let non_canonical = json!({"from": "TOY://a/%31", "to": "toy://b/2", "relation": "supports"});
         let again = fixture.call(&agent, "link", non_canonical).await.unwrap();
         assert_eq!((&again["result"], &again["id"]), (&json!("unchanged"), &created["id"]));
@@ -65,7 +65,7 @@ async fn link_is_listed_at_both_ends() {
             ids(&fixture.read(&agent, "link://from?uri=toy%3A%2F%2Fa%2F%2531").await.unwrap()).len(),
             1
         );
-        // Another relation is another link; the default is named.
+        // Another relation is another link; without one the default is used.
         let other =
             fixture.call(&agent, "link", json!({"from": "toy://a/1", "to": "toy://b/2"})).await.unwrap();
         assert_eq!(other["relation"], "cites");
@@ -83,7 +83,7 @@ async fn one_call_appends_one_event_and_repeat_is_unchanged() {
         fixture.call(&agent, "link", sent.clone()).await.unwrap();
         assert_eq!(fixture.last_sequence().await, before + 1, "the looks at both ends leave none");
         let event = fixture.event(before + 1).await;
-        assert_eq!(event["inputs"]["to"], "toy://b/%32", "the spelling that was sent is in the trail");
+        assert_eq!(event["inputs"]["to"], "toy://b/%32", "the event has the address as it was sent");
         assert!(event["outputs"]["link"].as_str().unwrap().starts_with("lnk_"));
         let version = fixture.version().await;
         fixture.call(&agent, "link", sent).await.unwrap();
@@ -108,10 +108,10 @@ async fn link_is_hidden_when_an_end_is_not_readable() {
         assert_eq!(page["links"].as_array().unwrap().len(), 1);
         assert_eq!(page["links"][0]["from"], "toy://b/3");
         assert!(page.get("nextCursor").is_none());
-        // To ask about what one cannot read is to read it.
+        // A query about an address that the caller cannot read is refused like a read of it.
         let refused = fixture.read(&only_b, "link://from?uri=toy://a/1").await.unwrap_err();
         assert_eq!((refused.kind(), refused.detail("scope")), (Kind::Scope, Some(&json!("a:read"))));
-        // Nor does a scope tell what exists.
+        // A caller without the scope cannot tell existing from missing addresses.
         let links_from = |uri: &str| format!("link://from?uri={uri}");
         let existing = error_envelope(fixture.read(&only_b, &links_from("toy://a/1")).await);
         let unknown = error_envelope(fixture.read(&only_b, &links_from("toy://a/7")).await);
@@ -120,7 +120,7 @@ async fn link_is_hidden_when_an_end_is_not_readable() {
         let existing = error_envelope(fixture.call(&only_b, "link", link("toy://a/1")).await);
         let unknown = error_envelope(fixture.call(&only_b, "link", link("toy://a/7")).await);
         assert_eq!(existing, unknown.replace("a/7", "a/1"));
-        // Completion offers addresses of links that are seen.
+        // Completion returns only addresses of visible links.
         assert_eq!(
             completion_values(&fixture, &maker, FROM_TEMPLATE, "toy://").await,
             ["toy://b/3", "toy://a/1"]
@@ -148,7 +148,7 @@ async fn resource_of_other_tenant_looks_like_missing() {
         let foreign = error_envelope(fixture.call(&agent, "link", link("toy://b/50")).await);
         let unknown = error_envelope(fixture.call(&agent, "link", link("toy://b/51")).await);
         assert_eq!(foreign, unknown.replace("51", "50"));
-        // The same addresses in another tenant have their own links, and ids do not cross.
+        // The same addresses in another tenant have their own links, and ids are valid in one tenant only.
         fixture.toy.add(&other_tenant.id, "a/1");
         fixture.toy.add(&other_tenant.id, "b/2");
         assert!(ids(&fixture.read(&other_caller, "link://citing?uri=toy://b/2").await.unwrap()).is_empty());
@@ -178,7 +178,7 @@ async fn link_is_hidden_while_an_end_is_deleted() {
         assert_eq!(hidden, error_envelope(fixture.call(&reader, "unlink", json!({"id": "lnk_none"})).await));
         fixture.toy.add(&fixture.tenant, "a/1");
         assert_eq!(ids(&fixture.read(&agent, "link://citing?uri=toy://b/2").await.unwrap()).len(), 1);
-        // Its author may be rid of it while it is not seen.
+        // The author can remove the link while it is hidden.
         fixture.toy.remove(&fixture.tenant, "b/2");
         let removed = fixture.call(&agent, "unlink", sent).await.unwrap();
         assert_eq!((&removed["result"], &removed["id"]), (&json!("removed"), &created["id"]));
@@ -257,7 +257,7 @@ async fn invalid_arguments_return_code_and_hint() {
             fixture.call(&agent, "link", link(json!({"note": longest_note}))).await.unwrap()["note"],
             longest_note
         );
-        // An address that a page can be asked about, however it has to be encoded.
+        // The longest address that can be queried, with every byte percent-encoded.
         let longest_uri = format!("toy://text?q={}", "é".repeat((limits::ADDRESS_BYTES_MAX - 14) / 6));
         fixture.call(&agent, "link", link(json!({"to": longest_uri}))).await.unwrap();
         let canonical = fixture.resolver.parse_uri(&longest_uri).unwrap();
@@ -280,7 +280,7 @@ async fn links_from_one_address_are_limited() {
         let all = fixture.read(&agent, "link://from?uri=toy://a/1").await.unwrap();
         assert_eq!(ids(&all).len(), limits::LINKS_FROM_MAX);
         assert_eq!(all["links"][0]["to"], to(limits::LINKS_FROM_MAX - 1), "the newest is first");
-        // One that is there can be had again, and with one less there is room.
+        // An existing link can be repeated, and after a removal there is room.
         assert_eq!(
             fixture.call(&agent, "link", json!({"from": "toy://a/1", "to": to(0)})).await.unwrap()["result"],
             "unchanged"
@@ -295,7 +295,7 @@ async fn empty_page_has_cursor_after_scan_limit() {
     for fixture in fixtures().await {
         let maker = caller(&fixture.tenant, "maker", "*:read");
         let only_b = caller(&fixture.tenant, "only_b", "b:read");
-        // Seven are looked at in a page of this world.
+        // A page of this fixture scans seven links.
         fixture.call(&maker, "link", json!({"from": "toy://b/3", "to": "toy://b/2"})).await.unwrap();
         for number in 1..=8 {
             fixture.toy.add(&fixture.tenant, &format!("a/{number}"));
@@ -309,7 +309,7 @@ async fn empty_page_has_cursor_after_scan_limit() {
         let second = fixture.read(&only_b, &next).await.unwrap();
         assert_eq!(second["links"][0]["from"], "toy://b/3");
         assert!(second.get("nextCursor").is_none());
-        // A cursor is of one address and one tenant.
+        // A cursor is bound to one address and one tenant.
         let other_uri = next.replace("b/2", "b/3");
         assert_eq!(fixture.read(&only_b, &other_uri).await.unwrap_err().code(), "INVALID_CURSOR");
         let other_tenant = quad_store::tenant::create(&fixture.test_store.store, "other").await.unwrap();
@@ -328,10 +328,10 @@ async fn links_between_link_uris_do_not_recurse() {
         fixture.call(&agent, "link", json!({"from": "toy://b/2", "to": from_a})).await.unwrap();
         let page = fixture.read(&agent, from_a).await.unwrap();
         assert_eq!(page["links"][0]["to"], "link://from?uri=toy%3A%2F%2Fb%2F2");
-        // What is asked about within such an address is spelt canonically as well.
+        // The address inside such an address is canonicalised as well.
         let non_canonical = json!({"from": "toy://a/1", "to": "link://from?uri=TOY%3A%2F%2Fb%2F%2532"});
         assert_eq!(fixture.call(&agent, "link", non_canonical).await.unwrap()["result"], "unchanged");
-        // And read by whoever can read that.
+        // A caller that can read the inner address can read it.
         let only_a = caller(&fixture.tenant, "only_a", "a:read");
         assert!(ids(&fixture.read(&only_a, from_a).await.unwrap()).is_empty());
         assert_eq!(fixture.read(&only_a, from_b).await.unwrap_err().kind(), Kind::Scope);
@@ -358,11 +358,11 @@ async fn subscriber_is_notified_only_of_visible_links() {
         assert!(before.is_invalidated_by(&change.tags) && before.may_notify_on(&change.tags));
         assert!(!before.notifies_on(&change.tags));
         let linked = visible_hashes().await;
-        assert_ne!(linked.0, empty.0, "who sees it hears of it");
-        assert_eq!(linked.1, empty.1, "who does not, does not");
+        assert_ne!(linked.0, empty.0, "a subscriber that sees it is notified");
+        assert_eq!(linked.1, empty.1, "other subscribers are not");
         fixture.call(&maker, "unlink", hidden_link).await.unwrap();
         let unlinked = visible_hashes().await;
-        assert!(unlinked.0 != linked.0 && unlinked.0 != empty.0, "it never shows again what it showed");
+        assert!(unlinked.0 != linked.0 && unlinked.0 != empty.0, "its hash differs from both earlier ones");
         assert_eq!(unlinked.1, empty.1);
         let visible_link = json!({"from": "toy://b/3", "to": "toy://b/2"});
         fixture.call(&maker, "link", visible_link.clone()).await.unwrap();

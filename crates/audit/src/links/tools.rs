@@ -1,7 +1,8 @@
 //! The tools `link` and `unlink`.
 //!
-//! Whoever can read both ends may link them. A link belongs to who made it: only its author, or a person of the tenant who sees it,
-//! changes its note or removes it, for an agent that may only read should not take away what others have put down.
+//! A caller that can read both ends can link them. A link belongs to its author: only the author, or a person of the
+//! tenant who can see the link, can change its note or remove it. An agent with read access must not be able to
+//! remove the links of others.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{Error, Kind, Principal, PrincipalKind, ReadSet, Result, ScopeRequirement, Tool, ToolOutput};
@@ -14,7 +15,7 @@ use super::visibility::LinkVisibility;
 use super::{Links, canonical_end, links_uri, removals};
 use crate::limits;
 
-/// Both tools. They ask for no scope: what they reach is checked like a read.
+/// Both tools. They need no scope of their own: access to the ends is checked like a read.
 pub(crate) fn all() -> Vec<Tool> {
     let known_relations: Vec<String> =
         relation::KNOWN.iter().map(|(word, reads)| format!("{word} ({reads})")).collect();
@@ -22,7 +23,7 @@ pub(crate) fn all() -> Vec<Tool> {
         "type": "string",
         "pattern": relation::PATTERN,
         "default": relation::DEFAULT,
-        "description": format!("How from stands to to: {}, or a word of your own", known_relations.join(", ")),
+        "description": format!("The relation of from to to: {}, or a name of your own", known_relations.join(", ")),
     });
     let address = |description: &str| json!({"type": "string", "description": description});
     let core = |tool: Tool| Tool { core: true, ..tool };
@@ -30,15 +31,19 @@ pub(crate) fn all() -> Vec<Tool> {
         core(Tool::new(
             "link",
             "Link two addresses",
-            "Links one address to another, across schemes: a memory to the table row that it rests on, a plan to a decision. You must be \
-             able to read both. The same link again changes nothing, or its note.",
+            "Links one address to another, across schemes: a memory to the table row that supports it, a plan to a \
+             decision. You must be able to read both. Repeating a link changes at most its note.",
             json!({
                 "type": "object",
                 "properties": {
                     "from": address("The address that cites"),
                     "to": address("The address that is cited"),
                     "relation": relation.clone(),
-                    "note": {"type": "string", "maxLength": limits::NOTE_CHARS_MAX, "description": "Why, in a sentence; empty takes it away"},
+                    "note": {
+                        "type": "string",
+                        "maxLength": limits::NOTE_CHARS_MAX,
+                        "description": "The reason, in one sentence; an empty text removes it",
+                    },
                 },
                 "required": ["from", "to"],
                 "additionalProperties": false,
@@ -54,8 +59,8 @@ pub(crate) fn all() -> Vec<Tool> {
                 "type": "object",
                 "properties": {
                     "id": {"type": "string", "description": "The link's id"},
-                    "from": address("Instead of the id: where it starts"),
-                    "to": address("Instead of the id: where it ends"),
+                    "from": address("Instead of id: the source address"),
+                    "to": address("Instead of id: the target address"),
                     "relation": relation,
                 },
                 "oneOf": [{"required": ["id"]}, {"required": ["from", "to"]}],
@@ -67,7 +72,7 @@ pub(crate) fn all() -> Vec<Tool> {
     ]
 }
 
-/// Calls one of them.
+/// Calls one of the tools.
 pub(crate) async fn call(links: &Links, call: ToolCall<'_>) -> Result<ToolResult> {
     match call.tool.name {
         "link" => add(links, call).await,
@@ -76,7 +81,7 @@ pub(crate) async fn call(links: &Links, call: ToolCall<'_>) -> Result<ToolResult
     }
 }
 
-/// What became of a link.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Created,
@@ -96,20 +101,20 @@ impl Outcome {
     }
 }
 
-/// A link that is wanted.
+/// The link to create.
 #[derive(Clone, Debug)]
 struct LinkRequest {
     from: LinkEnd,
     to: LinkEnd,
     relation: Relation,
-    /// `None` leaves the note as it is; an empty one takes it away.
+    /// `None` keeps the existing note; an empty one removes it.
     note: Option<String>,
     subject: String,
     is_person: bool,
 }
 
 impl LinkRequest {
-    /// What would have to be done to a link that is there already.
+    /// The change that an existing link needs.
     fn compare_with(&self, link: &Link) -> Result<Outcome> {
         let note = self.note.as_deref();
         if note.is_none() || note.filter(|note| !note.is_empty()) == link.note.as_deref() {
@@ -140,7 +145,7 @@ async fn add(links: &Links, call: ToolCall<'_>) -> Result<ToolResult> {
         subject: call.caller.subject.as_ref().to_owned(),
         is_person: call.caller.kind == PrincipalKind::User,
     };
-    // What is there already needs no commit of its own: nothing changes and nobody is told.
+    // An existing link needs no commit: nothing changes, and no subscriber is notified.
     let lookup = request.clone();
     let read = move |sql: &mut quad_store::Snapshot<'_>| {
         Ok((link::find_between(sql, &lookup.from, &lookup.to, &lookup.relation)?, sql.version()))
@@ -151,7 +156,7 @@ async fn add(links: &Links, call: ToolCall<'_>) -> Result<ToolResult> {
         let read_set = ReadSet::at_version(version).with_tag(Direction::From.tag(&request.from));
         return Ok(ToolResult::read_only(output(&existing, Outcome::Unchanged), read_set));
     }
-    // As they were sent: the trail keeps the spelling that the link itself does not.
+    // The addresses as they were sent: the audit log keeps the original spelling, the link the canonical one.
     let mut event = call.event.succeeded();
     for name in ["from", "to"] {
         if let Some(uri) = text(name) {
@@ -164,7 +169,7 @@ async fn add(links: &Links, call: ToolCall<'_>) -> Result<ToolResult> {
     Ok(ToolResult::committed(output(&link, outcome), receipt))
 }
 
-/// Stores a link, or changes the note of the one that is there.
+/// Stores a link, or changes the note of the existing one.
 fn upsert(tx: &mut Tx<'_>, request: &LinkRequest) -> Result<(Link, Outcome)> {
     tx.lock(&format!("link {}", request.from.key))?;
     if let Some(mut link) = link::find_between(tx, &request.from, &request.to, &request.relation)? {
@@ -177,10 +182,14 @@ fn upsert(tx: &mut Tx<'_>, request: &LinkRequest) -> Result<(Link, Outcome)> {
         return Ok((link, outcome));
     }
     if link::count_from(tx, &request.from)? >= limits::LINKS_FROM_MAX as i64 {
-        return Err(Error::new(Kind::Limit, "TOO_MANY_LINKS", "No more links can start at this address")
-            .hint("Remove some with unlink; those whose other end is gone count, too. Links that end at an address have no limit")
-            .with_detail("limit", limits::LINKS_FROM_MAX)
-            .with_uri(&request.from.uri));
+        return Err(Error::new(
+            Kind::Limit,
+            "TOO_MANY_LINKS",
+            "The address has the maximum number of outgoing links",
+        )
+        .hint("Remove some with unlink. Links to deleted addresses count, too; incoming links have no limit")
+        .with_detail("limit", limits::LINKS_FROM_MAX)
+        .with_uri(&request.from.uri));
     }
     let link = Link {
         id: LinkId::generate()?,
@@ -201,7 +210,7 @@ async fn remove(links: &Links, call: ToolCall<'_>) -> Result<ToolResult> {
     let resolver = links.resolver()?;
     let mut visibility = LinkVisibility::new(&resolver, call.caller);
     let is_author = *existing.created_by == *call.caller.subject;
-    // Its author has seen it, and may be rid of it whatever became of its ends.
+    // The author has seen the link and can remove it whatever happened to its ends.
     if !is_author && !visibility.is_visible(&existing).await? {
         return Err(link_not_found());
     }
@@ -221,7 +230,7 @@ async fn remove(links: &Links, call: ToolCall<'_>) -> Result<ToolResult> {
     Ok(ToolResult::committed(output(&link, Outcome::Removed), receipt))
 }
 
-/// The link that a call of `unlink` names, whether or not the caller sees it.
+/// The link that a call of `unlink` names, visible or not.
 async fn find(links: &Links, call: &ToolCall<'_>) -> Result<Link> {
     let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
     let tenant = &call.caller.tenant;
@@ -242,7 +251,7 @@ async fn find(links: &Links, call: &ToolCall<'_>) -> Result<Link> {
     link.ok_or_else(link_not_found)
 }
 
-/// One end of a new link, if the caller can read it. If not, the refusal is that of reading it.
+/// One end of a new link, if the caller can read it. Otherwise the error of reading it.
 async fn resolve_end(links: &Links, caller: &Principal, name: &str, uri: Option<&str>) -> Result<LinkEnd> {
     let uri = uri.unwrap_or_default();
     let resolver = links.resolver()?;
@@ -251,7 +260,7 @@ async fn resolve_end(links: &Links, caller: &Principal, name: &str, uri: Option<
     let end = canonical_end(&resolver, &address)?;
     if end.uri.len() > limits::ADDRESS_BYTES_MAX {
         return Err(Error::new(Kind::Limit, "ADDRESS_TOO_LONG", "The address is too long for a link")
-            .hint("Link a shorter address of it, without parameters that can be left out")
+            .hint("Use a shorter address of it, without optional parameters")
             .with_detail("argument", name)
             .with_detail("limit_bytes", limits::ADDRESS_BYTES_MAX)
             .with_uri(uri));
@@ -259,10 +268,10 @@ async fn resolve_end(links: &Links, caller: &Principal, name: &str, uri: Option<
     Ok(end)
 }
 
-/// A note that can be stored and shown anywhere. Its length has been checked against the schema.
+/// Checks that a note is plain text. Its length has been checked against the schema.
 fn validate_note(note: &str) -> Result<String> {
     if note.contains(|c: char| c.is_control() && c != '\n' && c != '\t') {
-        return Err(Error::bad_input("note: has control characters").hint("A note is plain text"));
+        return Err(Error::bad_input("note: has control characters").hint("Send plain text"));
     }
     Ok(note.trim().to_owned())
 }
@@ -273,12 +282,12 @@ fn can_modify(link: &Link, subject: &str, is_person: bool) -> bool {
 
 fn link_not_found() -> Error {
     Error::new(Kind::NotFound, "NOT_FOUND", "Link not found")
-        .hint("link://from and link://citing show the links of an address")
+        .hint("Read link://from or link://citing to find the links of an address")
 }
 
 fn not_author(link: &Link) -> Error {
-    Error::new(Kind::Conflict, "LINK_NOT_YOURS", "Somebody else made this link")
-        .hint("Only its author or a person of the tenant changes or removes it")
+    Error::new(Kind::Conflict, "LINK_NOT_YOURS", "The link belongs to another author")
+        .hint("Ask its author or a person of the tenant to change or remove it")
         .with_detail("created_by", link.created_by.as_str())
 }
 

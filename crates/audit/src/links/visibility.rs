@@ -1,8 +1,8 @@
-//! What a caller sees of the links: those whose both ends it could read now.
+//! Which links a caller sees: those whose ends it can read now.
 //!
-//! A link to something that is missing, gone or another tenant's, and one to something that the caller has no scope for, are left
-//! out alike: neither shown nor counted, for to say that a link is broken would tell the two apart. If its end comes back, so does
-//! the link.
+//! A link to an address that is missing, deleted or of another tenant is omitted in the same way as one that the
+//! caller has no scope for: it is neither returned nor counted. To report a broken link would tell the two apart. If
+//! the address comes back, so does the link.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,28 +11,28 @@ use quad_core::{Kind, Principal, ReadSet, Resolver, Result};
 
 use super::link::{Direction, Link, LinkId};
 
-/// What one caller can reach, looked up once for each address of an answer.
+/// The read access of one caller, checked once per address of an answer.
 pub(crate) struct LinkVisibility<'a> {
     resolver: &'a Resolver,
     caller: &'a Principal,
     cached: HashMap<String, Option<Arc<ReadSet>>>,
 }
 
-/// Links that the caller can see, and what that rests on.
+/// The links that the caller can see, with their read set.
 #[derive(Debug)]
 pub(crate) struct VisiblePage {
     pub(crate) links: Vec<Link>,
-    /// The link after which to go on, if there is more to see or more to look at.
+    /// The link to continue after, if there is more to return or to scan.
     pub(crate) next: Option<LinkId>,
     pub(crate) read_set: ReadSet,
 }
 
-/// How far one look goes.
+/// The limits of one page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageLimits {
-    /// Links that it shows.
+    /// Maximum links that are returned.
     pub(crate) returned: usize,
-    /// Links that it looks at, whether they are shown or not.
+    /// Maximum links that are scanned, visible or not.
     pub(crate) scanned: usize,
 }
 
@@ -41,14 +41,14 @@ impl<'a> LinkVisibility<'a> {
         LinkVisibility { resolver, caller, cached: HashMap::new() }
     }
 
-    /// What it rests on that the caller can read an address; `None` if it cannot.
+    /// The read set of the caller's access to an address; `None` if it cannot read it.
     pub(crate) async fn read_set_if_readable(&mut self, uri: &str) -> Result<Option<Arc<ReadSet>>> {
         if let Some(cached) = self.cached.get(uri) {
             return Ok(cached.clone());
         }
         let read_set = match self.resolver.check_readable(self.caller, uri).await {
             Ok((_, read_set)) => Some(Arc::new(read_set)),
-            // Our own failure must not look like an absence.
+            // An internal failure must not look like a missing address.
             Err(error) if matches!(error.kind(), Kind::Internal | Kind::Credential) => return Err(error),
             Err(_) => None,
         };
@@ -62,10 +62,10 @@ impl<'a> LinkVisibility<'a> {
             && self.read_set_if_readable(&link.to).await?.is_some())
     }
 
-    /// Those of `links` whose other end the caller can read. `links` are all that there are, or one more than are looked at.
+    /// The links of `links` whose other end the caller can read. `links` has all links, or one more than are scanned.
     ///
-    /// There is a next page if another link can be seen, or if no more were looked at. So a list of which nothing more can be seen
-    /// ends without a word about what else it holds, unless that is more than one look covers.
+    /// There is a next page if another visible link exists, or if the scan limit was reached. So a list without
+    /// further visible links ends without revealing hidden ones, unless it has more than one page scans.
     pub(crate) async fn filter(
         &mut self,
         links: Vec<Link>,
