@@ -102,6 +102,11 @@ impl EdgeTypeSet {
         self.0 == 0
     }
 
+    /// One bit for each type.
+    pub(crate) fn bits(self) -> u8 {
+        self.0
+    }
+
     /// A SQL condition on `edge_type`; empty for all types.
     fn sql_condition(self) -> String {
         if self == EdgeTypeSet::ALL {

@@ -64,6 +64,19 @@ pub(crate) struct TraversalOptions {
     pub max_nodes: usize,
 }
 
+impl TraversalOptions {
+    /// The list that a cursor of this traversal belongs to. The text must not change between versions, or their cursors
+    /// are rejected; its words are those of version 0.1.
+    pub(crate) fn cursor_scope(&self) -> String {
+        let (outgoing, incoming) = (self.edge_filter.outgoing.bits(), self.edge_filter.incoming.bits());
+        format!(
+            "amem traverse Plan {{ start: NodeId({}), ways: Ways {{ outgoing: EdgeTypes({outgoing}), incoming: \
+             EdgeTypes({incoming}) }}, max_depth: {}, min_confidence: {:?}, wanted: {} }}",
+            self.start.0, self.max_depth, self.min_confidence, self.max_nodes
+        )
+    }
+}
+
 /// The result of a traversal.
 #[derive(Clone, Debug)]
 pub(crate) struct Traversal {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use hashbrown::{Equivalent, HashMap};
 
 use crate::lock::MutexExt as _;
-use crate::{Change, SerializedRead, TenantId, Timestamp, limits};
+use crate::{SerializedRead, TenantId, Timestamp, limits};
 
 /// The key of an entry. Two callers share an entry only if all three parts are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,22 +161,6 @@ impl Cache {
         self.lock_state().remove(key);
     }
 
-    /// Drops the entries that a change invalidates. Not needed for freshness: it frees the memory earlier.
-    pub fn invalidate(&self, tenant: &TenantId, change: &Change) {
-        let mut state = self.lock_state();
-        let invalidated: Vec<CacheKey> = state
-            .entries
-            .iter()
-            .filter(|(key, entry)| {
-                key.tenant == *tenant && entry.read.read_set.is_invalidated_by(&change.tags)
-            })
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in invalidated {
-            state.remove(key.as_ref_key());
-        }
-    }
-
     /// The counters.
     pub fn stats(&self) -> CacheStats {
         let state = self.lock_state();
@@ -247,20 +231,6 @@ mod tests {
         assert!(cache.get(key("a").as_ref_key(), now).is_some());
         assert_eq!(cache.stats().entries, 2);
         assert!(cache.stats().bytes <= entry_bytes * 2);
-    }
-
-    #[test]
-    fn invalidate_drops_only_entries_with_changed_tags() {
-        let cache = Cache::new(1 << 20);
-        let now = Timestamp(0);
-        cache.put(key("a"), &serialized_read("1", "a"), now);
-        cache.put(key("b"), &serialized_read("2", "b"), now);
-        let change = Change { version: Version(2), tags: vec![Tag::new("a")] };
-        cache.invalidate(&TenantId::new("other"), &change);
-        assert!(cache.get(key("a").as_ref_key(), now).is_some());
-        cache.invalidate(&TenantId::new("t"), &change);
-        assert!(cache.get(key("a").as_ref_key(), now).is_none());
-        assert!(cache.get(key("b").as_ref_key(), now).is_some());
     }
 
     #[test]

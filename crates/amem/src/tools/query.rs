@@ -162,7 +162,7 @@ fn traverse(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)>
         min_confidence: arguments.number("min_confidence").unwrap_or(0.0),
         max_nodes: 0,
     };
-    let scope = format!("amem traverse {options:?}");
+    let scope = options.cursor_scope();
     let offset = list::decode_offset(&scope, arguments.text("cursor"))?;
     let limit = arguments.usize_or("max_results", limits::RESULTS_DEFAULT);
     let page = traversal::traverse_page(

@@ -150,11 +150,11 @@ fn get_or_create_counterparty(
             } else {
                 CounterpartyType::Customer
             };
-            let display_name = truncate(name.trim(), limits::TEXT_BYTES / 4);
+            let counterparty_name = truncate(name.trim(), limits::TEXT_BYTES / 4);
             let new = Counterparty {
                 normalized_name: normalized.clone(),
                 linked_accounts: entry.counterparty.account.iter().map(ToString::to_string).collect(),
-                ..Counterparty::new(CounterpartyId::generate()?, display_name, kind, meta.clone())
+                ..Counterparty::new(CounterpartyId::generate()?, counterparty_name, kind, meta.clone())
             };
             counterparty::save(tx, None, &new, touched)?;
             new.id

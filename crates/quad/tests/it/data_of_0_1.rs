@@ -34,8 +34,6 @@ const IGNORED_FIELDS: &[(&str, &str)] = &[
     ("audit://events/", "inclusion_proof"),
     ("wiki.page.get", "id"),
     ("wiki.page.get", "rendered_at"),
-    // A cursor is valid for the version that made it: its seal covers how that version prints the options.
-    ("memory_traverse", "next_cursor"),
 ];
 
 /// Sentences of 0.1 that later versions word in another way, and what they say now. A wiki page with such a sentence
@@ -56,6 +54,7 @@ const REWORDED: &[(&str, &str)] = &[
         "Its contributions are on hold until it is released or has contributed more",
     ),
     ("nothing has that id", "no row has this id"),
+    ("the key when is there twice", "the key when is duplicated"),
 ];
 
 /// Fields of `resources/list` that are for people, and may be reworded.
