@@ -1,5 +1,5 @@
-//! Completion: ids by their first characters, below whatever parents are already known, and only of levels that the
-//! caller may read.
+//! Completion of ids by prefix, below the parents that are already chosen, and only for levels that the caller may
+//! read.
 
 use quad_core::scheme::Completion;
 use quad_core::{Principal, ReadSet, Result, ScopeRequirement, Tag, id, limits as shared};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{routes, tags};
 
-/// What a variable stands for.
+/// What a variable of a template identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VariableKind {
     Organization,
@@ -19,7 +19,7 @@ pub(crate) enum VariableKind {
     Token,
 }
 
-/// What this variable stands for, if its values can be listed.
+/// What the variable identifies, if its values can be listed.
 pub(crate) fn variable_kind(variable: &str) -> Option<VariableKind> {
     Some(match variable {
         "orgId" | "organizationId" => VariableKind::Organization,
@@ -33,7 +33,7 @@ pub(crate) fn variable_kind(variable: &str) -> Option<VariableKind> {
 }
 
 impl VariableKind {
-    /// What the caller must hold to see the values.
+    /// The scope that the caller needs to see the values.
     pub(crate) fn need(self) -> ScopeRequirement {
         match self {
             VariableKind::Organization => routes::ORGANIZATION_READ,
@@ -77,7 +77,7 @@ impl VariableKind {
     }
 }
 
-/// Ids that begin with `prefix`.
+/// Ids that start with `prefix`.
 pub(crate) fn complete_ids(
     sql: &mut dyn Sql,
     kind: VariableKind,
@@ -115,7 +115,7 @@ pub(crate) fn complete_ids(
     Ok(Completion { values: matching_ids, total: total as usize, read_set: basis })
 }
 
-/// The numbers of a table's schemas that begin with `prefix`, the newest first.
+/// The numbers of a table's schemas that start with `prefix`, newest first.
 pub(crate) fn complete_versions(
     sql: &mut dyn Sql,
     prefix: &str,
@@ -139,7 +139,7 @@ pub(crate) fn complete_versions(
     Ok(Completion { total: values.len(), values, read_set: basis })
 }
 
-/// The first word after all that begin with `prefix`: ids are ASCII, so the last byte can be counted up.
+/// The first text after all texts with this prefix. Ids are ASCII, so incrementing the last byte is safe.
 fn prefix_upper_bound(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
     let last = end.pop()?;
@@ -185,7 +185,7 @@ mod tests {
             assert!(test_env.complete(&version, "n", "", json!({"tableId": "tbl_none"})).await.is_empty());
             let token = "bkend://access-tokens/{accessTokenId}";
             assert_eq!(test_env.complete(token, "accessTokenId", "tok", json!({})).await, ["tok_01ABCDEFGH"]);
-            // The template is open to this caller, the level of the variable is not.
+            // The caller may read the template but not the level of the variable.
             test_env.caller = caller(&test_env.db.tenant, "table:read");
             assert!(test_env.complete(TABLES, "orgId", "o", json!({})).await.is_empty());
         }

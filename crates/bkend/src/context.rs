@@ -1,4 +1,4 @@
-//! The context: where an agent is, in one document.
+//! The context: the organization with its projects and environments, in one document.
 
 use quad_core::{Principal, ReadSet, Result};
 use quad_store::{Sql, params};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{limits, organization, routes, tags};
 
-/// Which levels the caller may see. Two callers share a cached context only if this is equal.
+/// The levels that the caller may see. Callers with equal values share a cached context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ContextScopes {
     pub projects: bool,
@@ -21,7 +21,7 @@ impl ContextScopes {
         }
     }
 
-    /// As a word, for the cache's key.
+    /// As a word, for the cache key.
     pub(crate) fn cache_key(self) -> String {
         format!("projects={} environments={}", self.projects, self.environments)
     }
@@ -105,7 +105,7 @@ fn fill_environments(sql: &mut dyn Sql, projects: &mut [Value], warnings: &mut V
             limits::CONTEXT_ENVIRONMENTS
         ));
     }
-    // Both lists are in the same order, so one walk joins them.
+    // Both lists have the same order, so they are joined in one pass.
     let mut position = 0;
     for row in rows.iter().take(limits::CONTEXT_ENVIRONMENTS) {
         let project_id = row.text(3)?;
@@ -128,7 +128,7 @@ fn fill_environments(sql: &mut dyn Sql, projects: &mut [Value], warnings: &mut V
     Ok(())
 }
 
-/// The same for people.
+/// Renders the context as text for people.
 pub(crate) fn to_markdown(context: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut output = match context["organization"].as_object() {

@@ -1,4 +1,4 @@
-//! The demonstration: a first organization, so that a new server is not an empty room.
+//! The demo data: a first organization, so that a new server has something to show.
 
 use quad_core::{EventDraft, Result, TenantId};
 use quad_store::{Sql, Store, WriteContext, params};
@@ -10,11 +10,11 @@ use crate::record::{self, NewRecord};
 use crate::table::{self, NewTable};
 use crate::{definition, errors};
 
-/// Who made what a demonstration shows.
+/// The actor of the demo data.
 const ACTOR: &str = "quad_demo";
 
-/// Makes a demo organization with a project, its `dev` environment, a table `tasks` and a few rows, if the tenant has no
-/// organization. Returns whether it did. Two processes that start at once make one.
+/// Creates a demo organization with a project, its `dev` environment, a table `tasks` and a few rows if the tenant has
+/// no organization. Returns whether it did. Of two processes that start at the same time, one creates it.
 pub async fn ensure(store: &Store, tenant: &TenantId) -> Result<bool> {
     if store.read(tenant, |sql| has_organization(sql)).await? {
         return Ok(false);
@@ -23,7 +23,7 @@ pub async fn ensure(store: &Store, tenant: &TenantId) -> Result<bool> {
     let result = store
         .write(&WriteContext::from(tenant), event, |tx| {
             tx.lock("bkend:orgs")?;
-            // Asked again under the lock: another process may have been faster. Then there is nothing to write down.
+            // Checked again under the lock: another process may have created it in the meantime.
             if has_organization(tx)? {
                 return Err(errors::conflict("The tenant has an organization").with_code(NOT_NEEDED));
             }

@@ -62,7 +62,7 @@ const PAGES: [DocPage; 6] = [
             limit, totalPages, hasNext, hasPrev}. Filtering is not available: narrow by sorting and paging. \
             …/rows?page=1&limit=20 is the same as a resource.\n\n\
             Update: backend_data_update sends only what changes; null clears a field; ifUpdatedAt makes it conditional \
-            (CONFLICT if somebody was faster). Delete: backend_data_delete.\n\n\
+            (CONFLICT if the row has changed since). Delete: backend_data_delete.\n\n\
             Types: string, number (double), int and long (64 bits), boolean, date, object, array, reference (ref names the \
             table), mixed. A unique field allows one missing value, unless the index is sparse.",
     },

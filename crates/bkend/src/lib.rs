@@ -9,10 +9,10 @@
 //!               └ {tableId} · schema · schema/versions · indexes · rows
 //! ```
 //!
-//! Addresses read; tools change. One noun, one file: what an organization, a project, an environment, a table or a record is
-//! and how it is stored stands in the file of that name; `physical` alone writes SQL that differs by backend.
+//! Addresses are read, tools change. Each file holds one resource type: its fields, its SQL and its rules.
+//! Only `physical` writes SQL that differs between the backends.
 //!
-//! This crate knows no other scheme, no protocol message and no socket.
+//! This crate does not know other schemes, MCP messages or HTTP.
 #![forbid(unsafe_code)]
 
 mod alter;
@@ -62,7 +62,7 @@ pub use token::{NoTokens, TokenDirectory, TokenSummary};
 
 use routes::Resource;
 
-/// Every scope that this scheme knows.
+/// All scopes of this scheme.
 pub const SCOPES: &[&str] = &[
     "organization:read",
     "project:read",
@@ -95,7 +95,7 @@ pub struct Bkend {
 }
 
 impl Bkend {
-    /// A backend on this store. `tokens` knows the access tokens that `bkend://access-tokens` shows.
+    /// Creates the scheme on this store. `tokens` lists the access tokens for `bkend://access-tokens`.
     pub fn new(store: Store, tokens: Arc<dyn TokenDirectory>) -> Bkend {
         Bkend { store, tokens }
     }
@@ -120,7 +120,7 @@ impl Scheme for Bkend {
     }
 
     fn cache_key_part(&self, caller: &Principal, address: &Address) -> String {
-        // The context shows as much as the caller may see; every other address is the same for all who may read it.
+        // The context depends on the caller's scopes; every other address has the same contents for all callers.
         if address.canonical() == "bkend://context" {
             context::ContextScopes::for_caller(caller).cache_key()
         } else {
@@ -139,7 +139,7 @@ impl Scheme for Bkend {
                 self.store.read(&caller.tenant, move |sql| read::read_resource(sql, &request)).await
             }
         };
-        // Which part of a path does not exist is nobody's business: missing and inconsistent are one answer.
+        // A path with an unknown id and a path with ids that do not belong together get the same error.
         result.map_err(|error| match error.kind() {
             Kind::NotFound => Error::not_found(address.requested()),
             _ => error,

@@ -1,9 +1,9 @@
-//! What `resources/list` shows: the tree, depth first, sorted by id at every level.
+//! `resources/list`: the tree in depth-first order, sorted by id at every level.
 //!
-//! An entry's key is its path of ids: none for the organizations, one for an organization's projects, two for a project's
-//! environments, three for an environment's tables. A path sorts right before everything below it, so the depth-first
-//! order is the order of paths, and a page is the merge of three sorted queries that start after the last path. However
-//! large the tree is, a page costs three queries of a page's length.
+//! The key of an entry is its path of ids: empty for the organizations, one id for an organization's projects, two for
+//! a project's environments, three for an environment's tables. A path sorts directly before all paths below it, so
+//! depth-first order is the order of paths. A page is the merge of three sorted queries that start after the last path,
+//! so it costs three queries of a page's length, whatever the size of the tree.
 
 use quad_core::scheme::{ResourceEntry, SchemePage};
 use quad_core::{Error, Principal, ReadSet, Result, id};
@@ -11,7 +11,7 @@ use quad_store::{Sql, params};
 
 use crate::{routes, tags};
 
-/// Which levels the caller may see.
+/// The levels that the caller may see.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VisibleLevels {
     organizations: bool,
@@ -31,7 +31,7 @@ impl VisibleLevels {
     }
 }
 
-/// The key of the organizations, whose path is empty.
+/// The key of the organizations: the empty path.
 const ROOT_KEY: &str = ".";
 
 /// One page.
@@ -43,7 +43,7 @@ pub(crate) fn list_page(
 ) -> Result<SchemePage> {
     let basis = ReadSet::at_version(sql.version()).with_tag(tags::listing());
     let after: Option<Vec<String>> = after.map(decode_key).transpose()?;
-    // One more than asked for: it tells whether there is a next page.
+    // One more entry than requested shows whether there is a next page.
     let max_rows = limit as i64 + 1;
     let mut entries: Vec<(Vec<String>, ResourceEntry)> = Vec::new();
     if after.is_none() && levels.organizations {
@@ -79,7 +79,7 @@ fn decode_key(key: &str) -> Result<Vec<String>> {
     if path.len() <= 3 && path.iter().all(|part| id::is_id(part)) {
         return Ok(path);
     }
-    Err(Error::bad_input("The cursor is not one that this list gave out")
+    Err(Error::bad_input("The cursor does not belong to this list")
         .with_code("INVALID_CURSOR")
         .hint("Start again without a cursor"))
 }
@@ -221,7 +221,7 @@ mod tests {
         for test_env in test_envs_with_data().await {
             let mut lines = vec![r#"{"kind":"organization","id":"org_b","name":"B"}"#.to_owned()];
             for n in 0..299 {
-                // Half of them in another organization, so that pages end at every level.
+                // Half of the projects are in another organization, so that pages end at every level.
                 let organization = if n % 2 == 0 { "org_abc123" } else { "org_b" };
                 lines.push(format!(
                     r#"{{"kind":"project","id":"p{n}","organizationId":"{organization}","name":"p {n}"}}"#
@@ -237,7 +237,7 @@ mod tests {
             uris.sort();
             uris.dedup();
             assert_eq!(uris.len(), 603);
-            // Whatever the page's length, the walk is the same.
+            // Every page size must produce the same sequence.
             for limit in [1, 2, 7, 603, 1_000] {
                 let levels = VisibleLevels::for_caller(&test_env.caller);
                 let (mut paged_uris, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);

@@ -1,4 +1,4 @@
-//! Prompts: ready-made questions that carry the present state with them.
+//! Prompts: prepared questions that include the current state.
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
 use quad_core::tool::ContentBlock;
@@ -39,7 +39,7 @@ pub(crate) static PROMPTS: [Prompt; 2] = [
     },
 ];
 
-/// The messages of a prompt, and what they rest on.
+/// The messages of a prompt, and their read set.
 pub(crate) async fn build_messages(
     bkend: &Bkend,
     caller: &Principal,
@@ -158,7 +158,7 @@ fn design(
     Ok((to_messages(task, links), basis))
 }
 
-/// Tables, one line each with their fields, as far as there is room.
+/// Tables, one line each with their fields, up to the limit.
 fn describe_tables(tables: &[Table], remaining: &mut usize, basis: &mut ReadSet) -> String {
     if tables.is_empty() {
         return "\nno tables yet\n".to_owned();

@@ -1,4 +1,4 @@
-//! Reads: what each address holds, and what that rests on.
+//! Reads: the contents of each address and their read set.
 
 use quad_core::{Address, Content, Principal, ReadOutput, ReadSet, Result};
 use quad_store::Sql;
@@ -11,7 +11,7 @@ use crate::schema_version::{self, VersionKind};
 use crate::token::{self, TokenSummary};
 use crate::{context, environment, organization, project, record, table, tags};
 
-/// An address, taken apart into owned values that a closure can keep.
+/// A parsed address with owned values, so that a closure can own it.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadRequest {
     resource: Resource,
@@ -51,7 +51,7 @@ impl ReadRequest {
     }
 }
 
-/// Reads what an address names. Tokens are not in this database's keeping and have [`tokens`].
+/// Reads an address. Tokens are not in this database; [`tokens`] reads them.
 pub(crate) fn read_resource(sql: &mut dyn Sql, request: &ReadRequest) -> Result<ReadOutput> {
     let mut basis = ReadSet::at_version(sql.version());
     let value = match request.resource {
@@ -124,7 +124,7 @@ fn read_nested(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) ->
     })
 }
 
-/// Everything about one table, in either family.
+/// All addresses of one table, in both families.
 fn read_table(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> Result<Value> {
     let is_flat = matches!(
         request.resource,
@@ -167,7 +167,7 @@ pub(crate) fn versions_page(
     Ok(page.to_json(items, schema_version::count(kind, table)))
 }
 
-/// The flat family. A child's count in a parent's payload makes the list depend on the children too.
+/// The flat family. A parent's payload contains the number of its children, so the list also depends on the children.
 fn read_flat(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> Result<Value> {
     let mut depend_on = |tag| {
         basis.tags.insert(tag);
@@ -212,7 +212,7 @@ fn read_flat(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> R
     })
 }
 
-/// Tokens, with what whoever keeps them says that they rest on.
+/// Tokens, with the read set that their directory returns.
 pub(crate) fn read_tokens(
     resource: Resource,
     address: &Address,
@@ -397,7 +397,7 @@ mod tests {
             ] {
                 assert_eq!(test_env.read_as(&reader, uri).await.unwrap_err().kind(), Kind::Scope, "{uri}");
             }
-            // The context shows each caller what it may see, and no cached copy of somebody else's.
+            // The context shows each caller only what it may see; a cached copy is not shared with other scopes.
             let full = test_env.read("bkend://context").await.unwrap();
             assert_eq!(full["organization"]["id"], "org_abc123");
             assert_eq!(full["projects"][0]["environments"][0]["id"], "env_dev001");
@@ -430,19 +430,19 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn long_table_list_shortens_schemas() {
-        let world = test_envs_with_data().await.remove(0);
+        let test_env = test_envs_with_data().await.remove(0);
         let allowed: Vec<String> = (0..400).map(|n| format!("{n:0>250}")).collect();
         for table in ["big1", "big2", "big3"] {
             let fields = json!([{"name": "kind", "type": "string", "enum": allowed}]);
             let arguments = json!({"environmentId": "env_dev001", "name": table, "fields": fields});
-            world.call("backend_table_create", arguments).await.unwrap();
+            test_env.call("backend_table_create", arguments).await.unwrap();
         }
-        let tables = world.read(&format!("{ENV_URI}/tables")).await.unwrap();
+        let tables = test_env.read(&format!("{ENV_URI}/tables")).await.unwrap();
         assert!(tables.to_string().len() < crate::limits::TABLE_LIST_BYTES);
         let tables = tables.as_array().unwrap();
         assert_eq!(tables.len(), 4);
         for table in tables {
-            let full_schema = world.read(table["schemaUri"].as_str().unwrap()).await.unwrap();
+            let full_schema = test_env.read(table["schemaUri"].as_str().unwrap()).await.unwrap();
             for (name, kind) in table["schema"]["properties"].as_object().unwrap() {
                 assert_eq!(full_schema["schema"]["properties"][name]["bsonType"], kind["bsonType"]);
             }

@@ -15,7 +15,7 @@ use crate::record::{self, NewRecord, Sort};
 use crate::table::{self, Table};
 use crate::{Bkend, limits, routes, tags};
 
-/// What other servers of this kind take and this one does not.
+/// Parameters of similar servers that this server does not support.
 const UNSUPPORTED_PARAMETERS: [&str; 5] = ["andFilters", "orFilters", "search", "searchType", "select"];
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -26,7 +26,7 @@ pub(super) fn tools() -> Vec<Tool> {
             &table_path()[..],
             &page_properties(),
             &[
-                ("sortBy", string_schema("A field; createdAt unless said otherwise")),
+                ("sortBy", string_schema("A field; default createdAt")),
                 ("sortDirection", json!({"type": "string", "enum": ["asc", "desc"], "default": "desc"})),
             ],
         ]
@@ -34,7 +34,7 @@ pub(super) fn tools() -> Vec<Tool> {
         &["tableId"],
     );
     if let Some(list) = list.as_object_mut() {
-        // The tool itself refuses what it does not know, and can say more about it than a schema.
+        // Unknown parameters are refused by the tool, whose error is more specific than that of a schema.
         list.remove("additionalProperties");
     }
     vec![
@@ -130,7 +130,7 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
                 None => None,
                 Some(text) => Some(
                     Timestamp::parse(text)
-                        .ok_or_else(|| invalid("ifUpdatedAt", "must be an updatedAt as you read it"))?,
+                        .ok_or_else(|| invalid("ifUpdatedAt", "must be the updatedAt that you read"))?,
                 ),
             };
             write_rows(bkend, call, arguments, move |tx, table, arguments| {
@@ -153,7 +153,7 @@ pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult
     }
 }
 
-/// A record as a result.
+/// The result with a record.
 fn record_output(table: &Table, record: Map<String, Value>) -> ToolOutput {
     json_output(Value::Object(record))
         .with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name))
@@ -167,9 +167,9 @@ fn data_argument(arguments: &Arguments) -> Result<Map<String, Value>> {
     }
 }
 
-/// Writes a row, again from the start if the table's schema changed meanwhile. On PostgreSQL the statement itself can fail
-/// then, since a column has another type or the table is gone; a second look at the catalogue tells what is right. The last
-/// attempt takes the lock of schema changes first, so that a row cannot lose to them for ever.
+/// Runs a row write, again from the start if the table's schema changed concurrently. On PostgreSQL the statement
+/// itself can fail then, because a column has another type or the table is gone; reading the catalogue again decides. The last
+/// attempt takes the lock of schema changes first, so that it cannot conflict with them.
 async fn write_rows(
     bkend: &Bkend,
     call: ToolCall<'_>,
@@ -217,7 +217,7 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result
     for name in arguments.root.keys().map(String::as_str) {
         if UNSUPPORTED_PARAMETERS.contains(&name) {
             return Err(invalid(name, "this parameter is not available on this server")
-                .hint("Leave it out: sort and page through the rows, and pick what you need yourself"));
+                .hint("Leave it out: read sorted pages and filter the rows yourself"));
         }
         if !KNOWN_PARAMETERS.contains(&name) {
             return Err(errors::unknown("parameter named", name, KNOWN_PARAMETERS));
@@ -225,7 +225,7 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result
     }
     if arguments.body.is_some() {
         return Err(
-            Error::bad_input("backend_data_list takes no body").hint("Send the parameters themselves")
+            Error::bad_input("backend_data_list takes no body").hint("Send its parameters without a body")
         );
     }
     let page = Page::from_arguments(&arguments.root)?;
@@ -466,7 +466,7 @@ mod tests {
                 create_row(&test_env, "sparse", json!({"code": 1})).await.unwrap_err().code(),
                 "data/duplicate-value"
             );
-            // Over two fields: a missing part is a value like any other.
+            // On two fields: a missing value is compared like any other value.
             create_table(&test_env, "pair", json!({"a": "string", "b": "string"})).await;
             let index = json!({"environmentId": "env_dev001", "tableId": "pair", "action": "add",
                 "index": {"name": "both", "fields": ["a", "b"], "unique": true}});
@@ -519,16 +519,16 @@ mod tests {
                 let field = format!("must{round}");
                 let mut tasks = Vec::new();
                 for writer in 0..4 {
-                    let world = test_env.clone();
+                    let test_env = test_env.clone();
                     tasks.push(tokio::spawn(async move {
-                        // Until the field is there: then every further row is refused.
+                        // Inserts until the required field exists: then every further insert is refused.
                         for n in 0.. {
                             let email = format!("{round}-{writer}-{n}@x.io");
                             let mut data = json!({"name": "w", "email": email});
                             for earlier_round in 0..round {
                                 data[format!("must{earlier_round}")] = json!("x");
                             }
-                            if let Err(error) = create_row(&world, "tbl_users", data).await {
+                            if let Err(error) = create_row(&test_env, "tbl_users", data).await {
                                 assert_eq!(error.code(), "data/validation-error");
                                 return;
                             }
@@ -557,11 +557,11 @@ mod tests {
             let test_env = Arc::new(test_env);
             let mut tasks = Vec::new();
             for writer in 0..4 {
-                let world = test_env.clone();
+                let test_env = test_env.clone();
                 tasks.push(tokio::spawn(async move {
                     for n in 0..15 {
                         let data = json!({"name": "w", "email": format!("{writer}-{n}@x.io"), "age": n});
-                        create_row(&world, "tbl_users", data).await.unwrap();
+                        create_row(&test_env, "tbl_users", data).await.unwrap();
                     }
                 }));
             }

@@ -173,7 +173,7 @@ mod tests {
                 test_env.read("bkend://orgs/org_abc123/projects").await.unwrap()[0]["environmentCount"],
                 3
             );
-            // A name is enough where the project is known.
+            // With a project, the environment's name is enough.
             let named = json!({"projectId": "proj_xyz789", "environmentId": "Dev"});
             assert_eq!(test_env.call("backend_env_get", named).await.unwrap()["id"], "env_dev001");
             assert_eq!(
@@ -202,15 +202,15 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn deletion_above_limit_is_rejected() {
-        let world = test_envs_with_data().await.remove(0);
+        let test_env = test_envs_with_data().await.remove(0);
         let lines: Vec<String> = (0..crate::limits::CASCADE_TABLES)
             .map(|n| format!(r#"{{"kind":"table","id":"tbl_{n}","environmentId":"env_dev001","name":"t{n}","fields":[]}}"#))
             .collect();
-        world.load(&lines.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
+        test_env.load(&lines.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
         let error =
-            world.call("backend_env_delete", json!({"environmentId": "env_dev001"})).await.unwrap_err();
+            test_env.call("backend_env_delete", json!({"environmentId": "env_dev001"})).await.unwrap_err();
         assert_eq!((error.kind(), error.code()), (quad_core::Kind::Limit, "CASCADE_TOO_LARGE"));
-        world.call("backend_table_delete", json!({"tableId": "tbl_1"})).await.unwrap();
-        world.call("backend_env_delete", json!({"environmentId": "env_dev001"})).await.unwrap();
+        test_env.call("backend_table_delete", json!({"tableId": "tbl_1"})).await.unwrap();
+        test_env.call("backend_env_delete", json!({"environmentId": "env_dev001"})).await.unwrap();
     }
 }

@@ -174,7 +174,7 @@ mod tests {
                     let explain = match sql.backend() {
                         Backend::Sqlite => "EXPLAIN QUERY PLAN",
                         Backend::Postgres => {
-                            // A table of one row is scanned unless scanning is made dear.
+                            // PostgreSQL scans a table of one row unless sequential scans are disabled.
                             sql.query("SELECT set_config('enable_seqscan', 'off', true)", &[])?;
                             "EXPLAIN"
                         }

@@ -1,4 +1,4 @@
-//! `get_context`, `search_docs` and `get_operation_schema`: where you are, how it works, what a tool takes.
+//! `get_context`, `search_docs` and `get_operation_schema`.
 
 use quad_core::tool::{ContentBlock, ToolCall, ToolEffect, ToolResult};
 use quad_core::{ReadSet, Result, ScopeRequirement, Tool, ToolOutput};

@@ -1,7 +1,8 @@
-//! Tools: what a caller can do. One file a noun; this one has what they share and the dispatch.
+//! Tools. One file per resource type, with one function per tool; this file has the table of all tools and shared
+//! helpers.
 //!
-//! Two dialects of parameters reach every tool. With a `body`, what is to be written stands in it; without, beside the
-//! ids. The ids above a table are optional: a table's id determines them, and if they are given they must agree.
+//! Callers send parameters in two notations: the payload is in `body`, or beside the ids if there is no `body`. The ids
+//! above a table are optional: a table's id determines them, and ids that are sent must belong together.
 
 mod data;
 mod environment;
@@ -22,7 +23,7 @@ use serde_json::{Map, Value, json};
 use crate::Bkend;
 use crate::errors::{self, invalid};
 
-/// The tools that a client sees unless it asks for all: what an agent needs to find its way, make a table and use it.
+/// The tools of the default profile: enough to find a table, create one and use its rows.
 const CORE: [&str; 10] = [
     "get_context",
     "backend_project_create",
@@ -127,28 +128,28 @@ impl Arguments {
         Ok(Arguments { root, body })
     }
 
-    /// An id, wherever it stands.
+    /// An id, beside the body or in it.
     fn id(&self, name: &str) -> Result<Option<&str>> {
         let value = self.root.get(name).or_else(|| self.body.as_ref()?.get(name));
         text(name, value)
     }
 
-    /// An id that must be there.
+    /// A required id, beside the body or in it.
     fn required_id(&self, name: &str) -> Result<&str> {
         self.id(name)?.ok_or_else(|| errors::missing(name))
     }
 
-    /// What is to be written: in the body if there is one.
+    /// The payload: the body if there is one, otherwise all arguments.
     fn body_or_root(&self) -> &Map<String, Value> {
         self.body.as_ref().unwrap_or(&self.root)
     }
 
-    /// A text of the payload.
+    /// A text in the payload.
     fn text(&self, name: &str) -> Result<Option<&str>> {
         text(name, self.body_or_root().get(name))
     }
 
-    /// A text of the payload that can be cleared with null: `None` if it was not sent.
+    /// A text in the payload that null clears: `None` if it was not sent.
     fn nullable_text(&self, name: &str) -> Result<Option<Option<String>>> {
         match self.body_or_root().get(name) {
             None => Ok(None),
@@ -204,12 +205,12 @@ fn page_properties() -> [(&'static str, Value); 2] {
     ]
 }
 
-/// The ids that lead to a table; only the last is needed when it is an id.
+/// The ids of a table and its parents. The table's id is enough; its name needs the environment.
 fn table_path() -> Vec<(&'static str, Value)> {
     vec![organization_id(), project_id(), environment_id(), table_id()]
 }
 
-/// What a tool returns, for [`fixed`]'s `get_operation_schema`.
+/// The schema of a tool's result, for `get_operation_schema`.
 fn output_schema(name: &str) -> Value {
     if name == "backend_org_list" {
         return json!({"type": "object", "required": ["organizations"], "properties": {
@@ -258,9 +259,9 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn every_tool_handles_sample_arguments() {
-        let world = test_envs_with_data().await.remove(0);
+        let test_env = test_envs_with_data().await.remove(0);
         for tool in all() {
-            // Whatever the fixture makes of these, the server itself must not fail.
+            // A call may succeed or be refused; it must not be an internal error.
             for arguments in [
                 json!({}),
                 json!({"organizationId": "org_abc123", "projectId": "proj_xyz789", "environmentId": "env_dev001",
@@ -268,7 +269,7 @@ mod tests {
                 json!({"tableId": "tbl_users", "body": {}}),
                 json!({"tableId": "\u{0}", "projectId": "\u{0}", "organizationId": "\u{0}"}),
             ] {
-                if let Err(error) = world.call(tool.name, arguments.clone()).await {
+                if let Err(error) = test_env.call(tool.name, arguments.clone()).await {
                     assert_ne!(
                         error.kind(),
                         quad_core::Kind::Internal,

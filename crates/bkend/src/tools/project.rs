@@ -198,7 +198,7 @@ async fn update(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
     write(bkend, call, move |tx| {
         let found_project = lookup::project(tx, &arguments)?;
         if arguments.text("slug")?.is_some_and(|slug| slug != found_project.slug) {
-            return Err(invalid("slug", "a slug never changes").hint("Change the name instead"));
+            return Err(invalid("slug", "the slug cannot be changed").hint("Change the name instead"));
         }
         let changed = project::update(tx, found_project.id.as_str(), &change)?;
         Ok(json_output(changed.detail()).with_link(changed.uri(), changed.name.as_str()))
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use crate::testing::{ENV_URI, TestEnv, test_envs_with_data};
 
-    /// What a call's commit touched.
+    /// The tags that a call's commit touched.
     async fn call_and_get_tags(test_env: &TestEnv, tool: &str, arguments: Value) -> (Value, Vec<Tag>) {
         let mut changes = test_env.resolver.change_feed().subscribe(&test_env.db.tenant).await.unwrap();
         let result = test_env.call(tool, arguments).await.unwrap();
@@ -237,7 +237,7 @@ mod tests {
                 (&environments[0]["name"], &environments[0]["status"]),
                 (&json!("dev"), &json!("active"))
             );
-            // The same name again gets a slug of its own; a chosen slug that is taken is refused.
+            // An equal name gets another slug; a chosen slug that is taken is refused.
             let second = test_env
                 .call(
                     "backend_project_create",
@@ -300,7 +300,7 @@ mod tests {
             {
                 assert_eq!(test_env.read(uri).await.unwrap_err().code(), "NOT_FOUND", "{uri}");
             }
-            // The physical table is gone too: the same ids can be loaded anew.
+            // The physical table is gone too: the same ids can be loaded again.
             test_env
                 .load(&[
                     r#"{"kind":"project","id":"proj_xyz789","organizationId":"org_abc123","name":"my-app"}"#,

@@ -163,7 +163,7 @@ async fn manage(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
     .await
 }
 
-/// `{action, field}`.
+/// Parses `{action, field}`.
 fn changes_from_action(arguments: &Arguments) -> Result<FieldChanges> {
     let action = arguments.text("action")?.ok_or_else(|| errors::missing("action"))?;
     let (name, definition) = match arguments.root.get("field") {
@@ -188,7 +188,7 @@ fn changes_from_action(arguments: &Arguments) -> Result<FieldChanges> {
     Ok(changes)
 }
 
-/// `{fieldsToAddOrUpdate, fieldsToRemove, requiredFieldsToAdd, requiredFieldsToRemove}`.
+/// Parses `{fieldsToAddOrUpdate, fieldsToRemove, requiredFieldsToAdd, requiredFieldsToRemove}`.
 fn changes_from_body(arguments: &Arguments) -> Result<FieldChanges> {
     let body = arguments.body_or_root();
     let names = |key: &str| match body.get(key) {
@@ -296,7 +296,7 @@ mod tests {
             check(json!({"fieldsToAddOrUpdate": {"Role": "string"}}), "VALIDATION_ERROR").await;
             check(json!({"fieldsToAddOrUpdate": {"x": {}}}), "VALIDATION_ERROR").await;
             check(json!({}), "VALIDATION_ERROR").await;
-            // A change that fails halfway leaves nothing behind.
+            // A change that fails midway changes nothing.
             check(json!({"fieldsToAddOrUpdate": {"good": "string", "bad": "nonsense"}}), "VALIDATION_ERROR")
                 .await;
             let action =
@@ -321,13 +321,13 @@ mod tests {
                 test_env.call("backend_data_get", json!({"tableId": "tbl_users", "recordId": "rec_abc123"}))
             };
             assert!(get().await.unwrap().get("email").is_none());
-            // The name comes back as a field of another type, without the old values.
+            // The name is used again by a field of another type, without the old values.
             let action = json!({"tableId": "tbl_users", "action": "add", "field": {"name": "Email", "type": "int", "unique": true}});
             test_env.call("backend_field_manage", action).await.unwrap();
             assert!(get().await.unwrap().get("Email").is_none());
             let update = json!({"tableId": "tbl_users", "recordId": "rec_abc123", "data": {"Email": 5}});
             assert_eq!(test_env.call("backend_data_update", update).await.unwrap()["Email"], 5);
-            // And once more, to see that hidden columns do not collide.
+            // Once more: the columns of two removed fields of one name must not collide.
             for round in 0..3 {
                 manage(&test_env, json!({"fieldsToRemove": ["Email"]})).await.unwrap();
                 manage(&test_env, json!({"fieldsToAddOrUpdate": {"Email": "date"}})).await.unwrap();
@@ -358,7 +358,7 @@ mod tests {
             assert_eq!(error.code(), "CONFLICT");
             assert_eq!(error.detail("examples").unwrap()[0], json!({"id": "rec_abc123", "value": "admin"}));
             assert_eq!(get().await.unwrap()["role"], "admin");
-            // The index survived the move: the value is still unique.
+            // The index still exists after the conversion: values must be unique.
             let duplicate =
                 json!({"tableId": "tbl_users", "data": {"name": "B", "email": "b@x.io", "age": 36}});
             assert_eq!(test_env.error_code("backend_data_create", duplicate).await, "data/duplicate-value");

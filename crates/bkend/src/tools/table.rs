@@ -12,7 +12,7 @@ use crate::page::Page;
 use crate::table::{self, NewTable, Table, TableChange};
 use crate::{Bkend, definition, errors, routes, tags};
 
-/// What a definition of fields may look like, told to the agent that writes one.
+/// The format of field definitions, for the agent that writes one.
 const FIELDS_DESCRIPTION: &str = "Fields, e.g. [{\"name\":\"email\",\"type\":\"string\",\"required\":true,\"unique\":true,\
     \"defaultValue\":null}]. Types: string, number, int, long, boolean, date, object, array, reference, mixed. Rules: required, \
     unique, defaultValue, enum, minLength, maxLength, minimum, maximum, pattern. id, createdBy, createdAt and updatedAt are added.";
@@ -176,7 +176,7 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result
     .await
 }
 
-/// A list over several environments must say where each table is.
+/// The element in a list over several environments, with the ids of the parents.
 fn list_entry(table: &Table) -> Value {
     let mut entry = table.summary();
     entry["projectId"] = table.project_id.as_str().into();
@@ -292,7 +292,7 @@ mod tests {
                     "{bad}"
                 );
             }
-            // What would collide if names of tables and of what belongs to them shared a space.
+            // Names that would collide if tables and their parts shared a namespace.
             for good in ["users_pkey", "a-b", "a__b", "order", "select", "Users2", &"z".repeat(63)] {
                 test_env.call("backend_table_create", create(good)).await.unwrap();
                 let row = json!({"environmentId": "env_dev001", "tableId": good, "data": {}});
