@@ -151,43 +151,60 @@ fn prefix_upper_bound(prefix: &str) -> Option<String> {
 mod tests {
     use serde_json::json;
 
-    use crate::testing::{caller, test_envs_with_data};
+    use crate::testing::test_envs_with_data;
 
     const TABLES: &str = "bkend://orgs/{orgId}/projects/{projectId}/environments/{envId}/tables";
 
     #[tokio::test(flavor = "multi_thread")]
     async fn completes_ids_within_known_parents() {
         for mut test_env in test_envs_with_data().await {
-            assert_eq!(test_env.complete(TABLES, "envId", "env_", json!({})).await, ["env_dev001"]);
+            assert_eq!(test_env.complete(TABLES, "envId", "env_", json!({})).await.unwrap(), ["env_dev001"]);
             assert_eq!(
-                test_env.complete(TABLES, "envId", "", json!({"projectId": "proj_xyz789"})).await,
+                test_env.complete(TABLES, "envId", "", json!({"projectId": "proj_xyz789"})).await.unwrap(),
                 ["env_dev001"]
             );
             assert!(
                 test_env
                     .complete(TABLES, "envId", "env_", json!({"projectId": "proj_none"}))
                     .await
+                    .unwrap()
                     .is_empty()
             );
-            assert!(test_env.complete(TABLES, "envId", "ENV", json!({})).await.is_empty());
-            assert!(test_env.complete(TABLES, "envId", "env_%", json!({})).await.is_empty());
-            assert_eq!(test_env.complete(TABLES, "orgId", "o", json!({})).await, ["org_abc123"]);
+            assert!(test_env.complete(TABLES, "envId", "ENV", json!({})).await.unwrap().is_empty());
+            assert!(test_env.complete(TABLES, "envId", "env_%", json!({})).await.unwrap().is_empty());
+            assert_eq!(test_env.complete(TABLES, "orgId", "o", json!({})).await.unwrap(), ["org_abc123"]);
             assert_eq!(
-                test_env.complete(TABLES, "projectId", "proj_", json!({"orgId": "org_abc123"})).await,
+                test_env
+                    .complete(TABLES, "projectId", "proj_", json!({"orgId": "org_abc123"}))
+                    .await
+                    .unwrap(),
                 ["proj_xyz789"]
             );
             let version = format!("{TABLES}/{{tableId}}/schema/versions/{{n}}");
             assert_eq!(
-                test_env.complete(&version, "tableId", "tbl", json!({"envId": "env_dev001"})).await,
+                test_env.complete(&version, "tableId", "tbl", json!({"envId": "env_dev001"})).await.unwrap(),
                 ["tbl_users"]
             );
-            assert_eq!(test_env.complete(&version, "n", "", json!({"tableId": "tbl_users"})).await, ["1"]);
-            assert!(test_env.complete(&version, "n", "", json!({"tableId": "tbl_none"})).await.is_empty());
+            assert_eq!(
+                test_env.complete(&version, "n", "", json!({"tableId": "tbl_users"})).await.unwrap(),
+                ["1"]
+            );
+            assert!(
+                test_env
+                    .complete(&version, "n", "", json!({"tableId": "tbl_none"}))
+                    .await
+                    .unwrap()
+                    .is_empty()
+            );
             let token = "bkend://access-tokens/{accessTokenId}";
-            assert_eq!(test_env.complete(token, "accessTokenId", "tok", json!({})).await, ["tok_01ABCDEFGH"]);
+            assert_eq!(
+                test_env.complete(token, "accessTokenId", "tok", json!({})).await.unwrap(),
+                ["tok_01ABCDEFGH"]
+            );
             // The caller may read the template but not the level of the variable.
-            test_env.caller = caller(&test_env.db.tenant, "table:read");
-            assert!(test_env.complete(TABLES, "orgId", "o", json!({})).await.is_empty());
+            test_env.caller =
+                quad_store::testing::agent(&test_env.test_store.tenant, "agent_1", "table:read");
+            assert!(test_env.complete(TABLES, "orgId", "o", json!({})).await.unwrap().is_empty());
         }
     }
 }

@@ -111,13 +111,14 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn concurrent_starts_create_one_demo() {
         for test_env in test_envs().await {
-            let second = Store::open(test_env.db.location.clone(), &[crate::COMPONENT]).await.unwrap();
+            let second =
+                Store::open(test_env.test_store.location.clone(), &[crate::COMPONENT]).await.unwrap();
             let (left, right) = tokio::join!(
-                ensure(&test_env.db.store, &test_env.db.tenant),
-                ensure(&second, &test_env.db.tenant)
+                ensure(&test_env.test_store.store, &test_env.test_store.tenant),
+                ensure(&second, &test_env.test_store.tenant)
             );
             assert_eq!(usize::from(left.unwrap()) + usize::from(right.unwrap()), 1);
-            assert!(!ensure(&second, &test_env.db.tenant).await.unwrap());
+            assert!(!ensure(&second, &test_env.test_store.tenant).await.unwrap());
             let context = test_env.read("bkend://context").await.unwrap();
             assert_eq!(context["organizations"].as_array().unwrap().len(), 1);
             let uri = context["projects"][0]["environments"][0]["tablesUri"].as_str().unwrap().to_owned();

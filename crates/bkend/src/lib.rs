@@ -52,13 +52,15 @@ use std::sync::Arc;
 use quad_core::prompt::{Message, Prompt};
 use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::tool::{ToolCall, ToolResult};
-use quad_core::{Address, Error, Kind, Principal, ReadOutput, ReadSet, Result, Route, Scheme, Tool};
+use quad_core::{
+    Address, Error, Kind, Principal, ReadOutput, ReadSet, Result, Route, Scheme, Tool, ToolTable,
+};
 use quad_store::Store;
 use serde_json::{Map, Value};
 
 pub use migrations::COMPONENT;
 pub use organization::{NewOrganization, Organization, OrganizationId};
-pub use token::{NoTokens, TokenDirectory, TokenSummary};
+pub use token::{TokenDirectory, TokenSummary};
 
 use routes::Resource;
 
@@ -92,12 +94,13 @@ const INSTRUCTIONS: &str = "bkend:// is your backend: organizations, projects, e
 pub struct Bkend {
     store: Store,
     tokens: Arc<dyn TokenDirectory>,
+    tools: ToolTable<Bkend>,
 }
 
 impl Bkend {
     /// Creates the scheme on this store. `tokens` lists the access tokens for `bkend://access-tokens`.
     pub fn new(store: Store, tokens: Arc<dyn TokenDirectory>) -> Bkend {
-        Bkend { store, tokens }
+        Bkend { store, tokens, tools: tools::table() }
     }
 }
 
@@ -116,7 +119,7 @@ impl Scheme for Bkend {
     }
 
     fn routes(&self) -> Result<Vec<Route>> {
-        Ok(routes::all())
+        routes::ROUTES.routes()
     }
 
     fn cache_key_part(&self, caller: &Principal, address: &Address) -> String {
@@ -129,7 +132,7 @@ impl Scheme for Bkend {
     }
 
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
-        let resource = routes::resource_at(route)?;
+        let resource = routes::ROUTES.resource(route)?;
         let result = match resource {
             Resource::AccessTokens | Resource::AccessToken => {
                 read::read_tokens(resource, address, self.tokens.list(&caller.tenant).await?)
@@ -184,12 +187,12 @@ impl Scheme for Bkend {
         }
     }
 
-    fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
-        tools::all().into_iter().map(std::sync::Arc::new).collect()
+    fn tools(&self) -> Vec<Arc<Tool>> {
+        self.tools.tools()
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
-        tools::call(self, call).await
+        self.tools.call(self, call).await
     }
 
     fn prompts(&self) -> &'static [Prompt] {

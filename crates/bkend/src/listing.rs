@@ -187,13 +187,16 @@ fn table_entries(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{ENV_URI, caller, test_envs_with_data};
+    use crate::testing::{ENV_URI, test_envs_with_data};
 
     #[tokio::test(flavor = "multi_thread")]
     async fn list_shows_only_readable_levels() {
         for test_env in test_envs_with_data().await {
             let check = async |scopes: &str, expect: &[&str]| {
-                let entries = test_env.list_as(&caller(&test_env.db.tenant, scopes)).await;
+                let entries = test_env
+                    .list_as(&quad_store::testing::agent(&test_env.test_store.tenant, "agent_1", scopes))
+                    .await
+                    .unwrap();
                 let uris: Vec<&str> = entries.iter().map(|entry| entry.uri.as_str()).collect();
                 assert_eq!(uris, expect, "{scopes}");
             };
@@ -208,7 +211,7 @@ mod tests {
             check("organization:read", &all[..1]).await;
             check("table:read", &all[3..]).await;
             check("table:data:read", &[]).await;
-            let entries = test_env.list_as(&test_env.caller).await;
+            let entries = test_env.list_as(&test_env.caller).await.unwrap();
             let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_ref()).collect();
             assert_eq!(names, ["Organizations", "Projects", "Environments", "Tables"]);
             assert_eq!(entries[3].title.as_deref(), Some("Tables in my-app / dev"));
@@ -231,7 +234,7 @@ mod tests {
                 ));
             }
             test_env.load(&lines.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
-            let all_entries = test_env.list_as(&test_env.caller).await;
+            let all_entries = test_env.list_as(&test_env.caller).await.unwrap();
             assert_eq!(all_entries.len(), 1 + 2 + 300 + 300);
             let mut uris: Vec<String> = all_entries.iter().map(|entry| entry.uri.clone()).collect();
             uris.sort();
@@ -243,7 +246,7 @@ mod tests {
                 let (mut paged_uris, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);
                 loop {
                     let start = after.clone();
-                    let page = test_env.db.store.read(&test_env.db.tenant, move |sql| {
+                    let page = test_env.test_store.store.read(&test_env.test_store.tenant, move |sql| {
                         list_page(sql, levels, start.as_deref(), limit)
                     });
                     let page = page.await.unwrap();

@@ -308,7 +308,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn two_tenants_can_load_same_ids() {
         for test_env in test_envs_with_data().await {
-            let other = quad_store::tenant::create(&test_env.db.store, "other").await.unwrap().id;
+            let other = quad_store::tenant::create(&test_env.test_store.store, "other").await.unwrap().id;
             let lines = crate::testing::lines(&[
                 r#"{"kind":"organization","id":"org_abc123","name":"Theirs"}"#,
                 r#"{"kind":"project","id":"proj_xyz789","organizationId":"org_abc123","name":"theirs"}"#,
@@ -316,8 +316,8 @@ mod tests {
                 r#"{"kind":"table","id":"tbl_users","environmentId":"env_dev001","name":"users","fields":{"x":"int"}}"#,
                 r#"{"kind":"record","id":"rec_abc123","tableId":"tbl_users","data":{"x":7}}"#,
             ]);
-            load(&test_env.db.store, &WriteContext::from(&other), lines).await.unwrap();
-            let other_caller = crate::testing::caller(&other, "*:*");
+            load(&test_env.test_store.store, &WriteContext::from(&other), lines).await.unwrap();
+            let other_caller = quad_store::testing::agent(&other, "agent_1", "*:*");
             let rows = format!("{}/tables/tbl_users/rows", crate::testing::ENV_URI);
             assert_eq!(test_env.read_as(&other_caller, &rows).await.unwrap()["items"][0]["x"], 7);
             assert_eq!(test_env.read(&rows).await.unwrap()["items"][0]["name"], "Ada");
@@ -344,9 +344,9 @@ mod tests {
                 test_env.load(&[&lines[0], &lines[1], &lines[2]]).await.unwrap();
             }
             let table_count = test_env
-                .db
+                .test_store
                 .store
-                .read(&test_env.db.tenant, |sql| {
+                .read(&test_env.test_store.tenant, |sql| {
                     let tenant = quad_store::Sql::tenant(sql).clone();
                     let query = "SELECT physical_schema, physical_name, environment_name FROM bkend_tables WHERE tenant_id = $1";
                     Ok(quad_store::Sql::query(sql, query, quad_store::params![tenant.as_str()])?.len())

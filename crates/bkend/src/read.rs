@@ -233,7 +233,7 @@ mod tests {
     use quad_core::{Kind, Tag};
     use serde_json::json;
 
-    use crate::testing::{ENV_URI, caller, test_envs_with_data};
+    use crate::testing::{ENV_URI, test_envs_with_data};
 
     #[tokio::test(flavor = "multi_thread")]
     async fn list_resources_match_documented_shape() {
@@ -387,7 +387,8 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn scope_grants_only_its_own_level() {
         for test_env in test_envs_with_data().await {
-            let reader = caller(&test_env.db.tenant, "organization:read");
+            let reader =
+                quad_store::testing::agent(&test_env.test_store.tenant, "agent_1", "organization:read");
             assert!(test_env.read_as(&reader, "bkend://orgs").await.is_ok());
             for uri in [
                 &format!("{ENV_URI}/tables"),
@@ -413,10 +414,16 @@ mod tests {
         for test_env in test_envs_with_data().await {
             let rows = [Tag::new("bkend:rows:tbl_users")];
             for uri in [&format!("{ENV_URI}/tables"), "bkend://tables/tbl_users", "bkend://tables"] {
-                let basis = test_env.basis(uri).await;
+                let basis = test_env.read_set(uri).await.unwrap();
                 assert!(basis.is_invalidated_by(&rows) && !basis.notifies_on(&rows), "{uri}");
             }
-            assert!(test_env.basis(&format!("{ENV_URI}/tables/tbl_users/rows")).await.notifies_on(&rows));
+            assert!(
+                test_env
+                    .read_set(&format!("{ENV_URI}/tables/tbl_users/rows"))
+                    .await
+                    .unwrap()
+                    .notifies_on(&rows)
+            );
             test_env
                 .call(
                     "backend_data_create",

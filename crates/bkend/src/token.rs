@@ -33,17 +33,6 @@ pub trait TokenDirectory: Send + Sync {
     async fn list(&self, tenant: &TenantId) -> Result<(Vec<TokenSummary>, ReadSet)>;
 }
 
-/// A directory without tokens, for a server that has none.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoTokens;
-
-#[async_trait::async_trait]
-impl TokenDirectory for NoTokens {
-    async fn list(&self, _: &TenantId) -> Result<(Vec<TokenSummary>, ReadSet)> {
-        Ok((Vec::new(), ReadSet::default()))
-    }
-}
-
 impl TokenSummary {
     /// The JSON for callers.
     pub(crate) fn detail(&self) -> Value {

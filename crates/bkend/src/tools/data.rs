@@ -1,14 +1,15 @@
 //! `backend_data_*`.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{Error, Kind, ReadSet, Result, ScopeRequirement, Timestamp, Tool, ToolOutput};
+use quad_core::tool_schema::{object, string};
+use quad_core::{
+    Error, EventDraft, Kind, Principal, ReadSet, Result, ScopeRequirement, Timestamp, Tool, ToolEntry,
+    ToolOutput,
+};
 use quad_store::{Backend, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
-use super::{
-    Arguments, delete_output, input_schema, json_output, lookup, page_properties, read, string_schema,
-    table_path, unimplemented_tool,
-};
+use super::{Arguments, delete_output, lookup, page_properties, read, table_path};
 use crate::errors::{self, invalid};
 use crate::page::Page;
 use crate::record::{self, NewRecord, Sort};
@@ -18,144 +19,155 @@ use crate::{Bkend, limits, routes, tags};
 /// Parameters of similar servers that this server does not support.
 const UNSUPPORTED_PARAMETERS: [&str; 5] = ["andFilters", "orFilters", "search", "searchType", "select"];
 
-pub(super) fn tools() -> Vec<Tool> {
-    let record_id = || ("recordId", string_schema("Record id (rec_…)"));
+pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
+    let record_id = || ("recordId", string("Record id (rec_…)"));
     let data = |description: &str| ("data", json!({"type": "object", "description": description}));
-    let mut list = input_schema(
+    let mut list_schema = object(
         &[
             &table_path()[..],
             &page_properties(),
             &[
-                ("sortBy", string_schema("A field; default createdAt")),
+                ("sortBy", string("A field; default createdAt")),
                 ("sortDirection", json!({"type": "string", "enum": ["asc", "desc"], "default": "desc"})),
             ],
         ]
         .concat(),
         &["tableId"],
     );
-    if let Some(list) = list.as_object_mut() {
+    if let Some(schema) = list_schema.as_object_mut() {
         // Unknown parameters are refused by the tool, whose error is more specific than that of a schema.
-        list.remove("additionalProperties");
+        schema.remove("additionalProperties");
     }
     vec![
-        Tool::new(
-            "backend_data_list",
-            "List rows",
-            "Lists a table's rows in pages, the newest first unless sorted otherwise.",
-            list,
-            routes::ROWS_READ,
-            ToolEffect::Reads,
-        ),
-        Tool::new(
-            "backend_data_get",
-            "Get a row",
-            "Shows one row of a table.",
-            input_schema(&[&table_path()[..], &[record_id()]].concat(), &["tableId", "recordId"]),
-            routes::ROWS_READ,
-            ToolEffect::Reads,
-        ),
-        Tool::new(
-            "backend_data_create",
-            "Create a row",
-            "Adds a row to a table. Values are checked against the table's fields; id and times are set by the server.",
-            input_schema(
-                &[&table_path()[..], &[data("Values by field name")]].concat(),
-                &["tableId", "data"],
+        ToolEntry::new(
+            Tool::new(
+                "backend_data_list",
+                "List rows",
+                "Lists a table's rows in pages, the newest first unless sorted otherwise.",
+                list_schema,
+                routes::ROWS_READ,
+                ToolEffect::Reads,
             ),
-            ScopeRequirement(&["table:data:create"]),
-            ToolEffect::Creates,
+            |bkend, call| Box::pin(list(bkend, call)),
         ),
-        Tool::new(
-            "backend_data_update",
-            "Update a row",
-            "Changes the fields that you send and leaves the others. null clears a field.",
-            input_schema(
-                &[
-                    &table_path()[..],
+        ToolEntry::new(
+            Tool::new(
+                "backend_data_get",
+                "Get a row",
+                "Shows one row of a table.",
+                object(&[&table_path()[..], &[record_id()]].concat(), &["tableId", "recordId"]),
+                routes::ROWS_READ,
+                ToolEffect::Reads,
+            ),
+            |bkend, call| Box::pin(get(bkend, call)),
+        ),
+        ToolEntry::new(
+            Tool::new(
+                "backend_data_create",
+                "Create a row",
+                "Adds a row to a table. Values are checked against the table's fields; id and times are set by the server.",
+                object(&[&table_path()[..], &[data("Values by field name")]].concat(), &["tableId", "data"]),
+                ScopeRequirement(&["table:data:create"]),
+                ToolEffect::Creates,
+            ),
+            |bkend, call| Box::pin(create(bkend, call)),
+        ),
+        ToolEntry::new(
+            Tool::new(
+                "backend_data_update",
+                "Update a row",
+                "Changes the fields that you send and leaves the others. null clears a field.",
+                object(
                     &[
-                        record_id(),
-                        data("Only what changes"),
-                        ("ifUpdatedAt", string_schema("Only if the row's updatedAt is still this")),
-                    ],
-                ]
-                .concat(),
-                &["tableId", "recordId", "data"],
+                        &table_path()[..],
+                        &[
+                            record_id(),
+                            data("Only what changes"),
+                            ("ifUpdatedAt", string("Only if the row's updatedAt is still this")),
+                        ],
+                    ]
+                    .concat(),
+                    &["tableId", "recordId", "data"],
+                ),
+                ScopeRequirement(&["table:data:update"]),
+                ToolEffect::Updates,
             ),
-            ScopeRequirement(&["table:data:update"]),
-            ToolEffect::Updates,
+            |bkend, call| Box::pin(update(bkend, call)),
         ),
-        Tool::new(
-            "backend_data_delete",
-            "Delete a row",
-            "Deletes one row. This cannot be undone.",
-            input_schema(&[&table_path()[..], &[record_id()]].concat(), &["tableId", "recordId"]),
-            ScopeRequirement(&["table:data:delete"]),
-            ToolEffect::Deletes,
+        ToolEntry::new(
+            Tool::new(
+                "backend_data_delete",
+                "Delete a row",
+                "Deletes one row. This cannot be undone.",
+                object(&[&table_path()[..], &[record_id()]].concat(), &["tableId", "recordId"]),
+                ScopeRequirement(&["table:data:delete"]),
+                ToolEffect::Deletes,
+            ),
+            |bkend, call| Box::pin(delete(bkend, call)),
         ),
     ]
 }
 
-pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments.clone())?;
-    match call.tool.name {
-        "backend_data_list" => list(bkend, call, arguments).await,
-        "backend_data_get" => {
-            read(bkend, call.caller, move |sql| {
-                let table = lookup::table(sql, &arguments)?;
-                let basis = ReadSet::at_version(sql.version())
-                    .with_tag(tags::table(table.id.as_str()))
-                    .with_tag(tags::rows(table.id.as_str()));
-                let found_record = record::find(sql, &table, arguments.required_id("recordId")?)?;
-                Ok((record_output(&table, found_record), basis))
-            })
-            .await
-        }
-        "backend_data_create" => {
-            let new = NewRecord {
-                id: None,
-                data: data_argument(&arguments)?,
-                created_by: call.caller.subject.to_string(),
-                created_at: None,
-                updated_at: None,
-            };
-            write_rows(bkend, call, arguments, move |tx, table, _| {
-                let created = record::insert(tx, table, &new)?;
-                Ok(record_output(table, created))
-            })
-            .await
-        }
-        "backend_data_update" => {
-            let changes = data_argument(&arguments)?;
-            let if_updated_at = match arguments.id("ifUpdatedAt")? {
-                None => None,
-                Some(text) => Some(
-                    Timestamp::parse(text)
-                        .ok_or_else(|| invalid("ifUpdatedAt", "must be the updatedAt that you read"))?,
-                ),
-            };
-            write_rows(bkend, call, arguments, move |tx, table, arguments| {
-                let id = arguments.required_id("recordId")?;
-                let changed = record::update(tx, table, id, &changes, if_updated_at)?;
-                Ok(record_output(table, changed))
-            })
-            .await
-        }
-        "backend_data_delete" => {
-            write_rows(bkend, call, arguments, |tx, table, arguments| {
-                let id = arguments.required_id("recordId")?;
-                record::delete(tx, table, id)?;
-                Ok(delete_output(id)
-                    .with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)))
-            })
-            .await
-        }
-        name => Err(unimplemented_tool(name)),
-    }
+async fn get(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    read(bkend, call.caller, move |sql| {
+        let table = lookup::table(sql, &arguments)?;
+        let basis = ReadSet::at_version(sql.version())
+            .with_tag(tags::table(table.id.as_str()))
+            .with_tag(tags::rows(table.id.as_str()));
+        let found_record = record::find(sql, &table, arguments.required_id("recordId")?)?;
+        Ok((record_output(&table, found_record), basis))
+    })
+    .await
+}
+
+async fn create(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    let new = NewRecord {
+        id: None,
+        data: data_argument(&arguments)?,
+        created_by: call.caller.subject.to_string(),
+        created_at: None,
+        updated_at: None,
+    };
+    write_rows(bkend, call.caller, call.event, arguments, move |tx, table, _| {
+        let created = record::insert(tx, table, &new)?;
+        Ok(record_output(table, created))
+    })
+    .await
+}
+
+async fn update(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    let changes = data_argument(&arguments)?;
+    let if_updated_at = match arguments.id("ifUpdatedAt")? {
+        None => None,
+        Some(text) => Some(
+            Timestamp::parse(text)
+                .ok_or_else(|| invalid("ifUpdatedAt", "must be the updatedAt that you read"))?,
+        ),
+    };
+    write_rows(bkend, call.caller, call.event, arguments, move |tx, table, arguments| {
+        let id = arguments.required_id("recordId")?;
+        let changed = record::update(tx, table, id, &changes, if_updated_at)?;
+        Ok(record_output(table, changed))
+    })
+    .await
+}
+
+async fn delete(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    write_rows(bkend, call.caller, call.event, arguments, |tx, table, arguments| {
+        let id = arguments.required_id("recordId")?;
+        record::delete(tx, table, id)?;
+        Ok(delete_output(id).with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)))
+    })
+    .await
 }
 
 /// The result with a record.
 fn record_output(table: &Table, record: Map<String, Value>) -> ToolOutput {
-    json_output(Value::Object(record))
+    ToolOutput::structured(Value::Object(record))
         .with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name))
 }
 
@@ -172,12 +184,13 @@ fn data_argument(arguments: &Arguments) -> Result<Map<String, Value>> {
 /// attempt takes the lock of schema changes first, so that it cannot conflict with them.
 async fn write_rows(
     bkend: &Bkend,
-    call: ToolCall<'_>,
+    caller: &Principal,
+    event: EventDraft,
     arguments: Arguments,
     write_work: impl FnMut(&mut Tx<'_>, &Table, &Arguments) -> Result<ToolOutput> + Clone + Send + 'static,
 ) -> Result<ToolResult> {
-    let writer = WriteContext::from(call.caller);
-    let event = call.event.succeeded();
+    let writer = WriteContext::from(caller);
+    let event = event.succeeded();
     let on_postgres = bkend.store.backend() == Backend::Postgres;
     let mut attempt = 1;
     loop {
@@ -203,7 +216,8 @@ async fn write_rows(
     }
 }
 
-async fn list(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
+async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
     const KNOWN_PARAMETERS: [&str; 8] = [
         "organizationId",
         "projectId",
@@ -238,7 +252,8 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result
         let rows = record::list_page(sql, &table, page, &sort)?;
         let list_json = page.to_json(rows, table.row_count);
         Ok((
-            json_output(list_json).with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)),
+            ToolOutput::structured(list_json)
+                .with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)),
             basis,
         ))
     })

@@ -1,13 +1,11 @@
 //! `backend_field_manage` and `backend_schema_version_*`.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{ReadSet, Result, ScopeRequirement, Tool};
+use quad_core::tool_schema::object;
+use quad_core::{ReadSet, Result, ScopeRequirement, Tool, ToolEntry, ToolOutput};
 use serde_json::{Value, json};
 
-use super::{
-    Arguments, input_schema, json_output, lookup, page_properties, read, table_path, unimplemented_tool,
-    write,
-};
+use super::{Arguments, lookup, page_properties, read, table_path, write};
 use crate::alter::{self, FieldChanges};
 use crate::errors::{self, invalid};
 use crate::page::Page;
@@ -15,15 +13,15 @@ use crate::schema_version::{self, VersionKind};
 use crate::{Bkend, read, routes, tags};
 use crate::{definition, field};
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
     let names =
         |description: &str| json!({"type": "array", "items": {"type": "string"}, "description": description});
     vec![
-        Tool::new(
+        ToolEntry::new(Tool::new(
             "backend_field_manage",
             "Manage fields",
             "Adds, updates or removes fields of a table and writes a new schema version. Either action and field, or body.",
-            input_schema(
+            object(
                 &[
                     &table_path()[..],
                     &[
@@ -35,7 +33,7 @@ pub(super) fn tools() -> Vec<Tool> {
                         ),
                         (
                             "body",
-                            input_schema(
+                            object(
                                 &[
                                     (
                                         "fieldsToAddOrUpdate",
@@ -56,23 +54,23 @@ pub(super) fn tools() -> Vec<Tool> {
             ),
             ScopeRequirement(&["table:update"]),
             ToolEffect::Updates,
-        ),
-        Tool::new(
+        ), |bkend, call| Box::pin(manage(bkend, call))),
+        ToolEntry::new(Tool::new(
             "backend_schema_version_list",
             "List schema versions",
             "Lists every schema that a table has had, the newest first.",
-            input_schema(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
+            object(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
             routes::TABLE_READ,
             ToolEffect::Reads,
-        ),
-        Tool::new(
+        ), |bkend, call| Box::pin(list_schema_versions(bkend, call))),
+        ToolEntry::new(Tool::new(
             "backend_schema_version_get",
             "Get a schema version",
             "Shows one schema that a table has or had.",
-            input_schema(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
+            object(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
             routes::TABLE_READ,
             ToolEffect::Reads,
-        ),
+        ), |bkend, call| Box::pin(get_schema_version(bkend, call))),
     ]
 }
 
@@ -84,40 +82,34 @@ pub(super) fn version_id() -> (&'static str, Value) {
     )
 }
 
-pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments.clone())?;
-    match call.tool.name {
-        "backend_field_manage" => manage(bkend, call, arguments).await,
-        "backend_schema_version_list" => list_versions(bkend, call, arguments, VersionKind::Schema).await,
-        "backend_schema_version_get" => get_version(bkend, call, arguments, VersionKind::Schema).await,
-        name => Err(unimplemented_tool(name)),
-    }
+async fn list_schema_versions(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    list_versions(bkend, call, VersionKind::Schema).await
+}
+
+async fn get_schema_version(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    get_version(bkend, call, VersionKind::Schema).await
 }
 
 /// A page of versions.
 pub(super) async fn list_versions(
     bkend: &Bkend,
     call: ToolCall<'_>,
-    arguments: Arguments,
     kind: VersionKind,
 ) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
     let page = Page::from_arguments(&arguments.root)?;
     read(bkend, call.caller, move |sql| {
         let table = lookup::table(sql, &arguments)?;
         let basis = ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str()));
         let list_json = read::versions_page(sql, kind, &table, page)?;
-        Ok((json_output(list_json).with_link(table.uri(), table.name), basis))
+        Ok((ToolOutput::structured(list_json).with_link(table.uri(), table.name), basis))
     })
     .await
 }
 
 /// One version.
-pub(super) async fn get_version(
-    bkend: &Bkend,
-    call: ToolCall<'_>,
-    arguments: Arguments,
-    kind: VersionKind,
-) -> Result<ToolResult> {
+pub(super) async fn get_version(bkend: &Bkend, call: ToolCall<'_>, kind: VersionKind) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
     read(bkend, call.caller, move |sql| {
         let table = lookup::table(sql, &arguments)?;
         let basis = ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str()));
@@ -127,19 +119,20 @@ pub(super) async fn get_version(
             _ => return Err(errors::missing("versionId")),
         };
         let version = schema_version::find(sql, kind, &table, &version_or_id)?.detail(kind, &table)?;
-        Ok((json_output(version).with_link(table.uri(), table.name), basis))
+        Ok((ToolOutput::structured(version).with_link(table.uri(), table.name), basis))
     })
     .await
 }
 
-async fn manage(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
+async fn manage(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
     let changes = if arguments.body.is_some() {
         changes_from_body(&arguments)?
     } else {
         changes_from_action(&arguments)?
     };
     let actor = call.caller.subject.to_string();
-    write(bkend, call, move |tx| {
+    write(bkend, call.caller, call.event, move |tx| {
         let found_table = lookup::table(tx, &arguments)?;
         let altered = alter::alter_fields(tx, &found_table, &changes, &actor)?;
         let table = &altered.table;
@@ -158,7 +151,7 @@ async fn manage(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
             "rowsMissing": altered.rows_missing,
             "updatedAt": table.updated_at,
         });
-        Ok(json_output(result).with_link(table.uri(), table.name.as_str()))
+        Ok(ToolOutput::structured(result).with_link(table.uri(), table.name.as_str()))
     })
     .await
 }
@@ -237,8 +230,9 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn adding_required_field_counts_rows_missing_it() {
         for test_env in test_envs_with_data().await {
-            let mut changes = test_env.resolver.change_feed().subscribe(&test_env.db.tenant).await.unwrap();
-            let basis = test_env.basis(&format!("{ENV_URI}/tables")).await;
+            let mut changes =
+                test_env.resolver.change_feed().subscribe(&test_env.test_store.tenant).await.unwrap();
+            let basis = test_env.read_set(&format!("{ENV_URI}/tables")).await.unwrap();
             let body = json!({"fieldsToAddOrUpdate": {"phone": {"bsonType": "string"}}, "requiredFieldsToAdd": ["phone"]});
             let changed = manage(&test_env, body).await.unwrap();
             assert_eq!((&changed["schemaVersion"], &changed["previousVersion"]), (&json!(2), &json!(1)));
