@@ -71,6 +71,25 @@ fn define(
     Ok(defined)
 }
 
+/// The keys of a definition, for the hint of an unknown key.
+const KNOWN_KEYS: [&str; 15] = [
+    "type",
+    "required",
+    "unique",
+    "sparse",
+    "defaultValue",
+    "default",
+    "pattern",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+    "enum",
+    "items",
+    "properties",
+    "ref",
+];
+
 /// Parses one key of a definition. A list under `required` is returned: it names nested properties.
 fn parse_rule(
     defined: &mut FieldDefinition,
@@ -93,31 +112,9 @@ fn parse_rule(
         "maxLength" => field.max_length = parse_count(value, &key_path)?,
         "minimum" => field.minimum = parse_number(value, &key_path)?,
         "maximum" => field.maximum = parse_number(value, &key_path)?,
-        "enum" => {
-            field.allowed = match value {
-                Value::Null => None,
-                Value::Array(values) => Some(values.clone()),
-                _ => return Err(invalid(&key_path, "must be a list of values")),
-            };
-        }
-        "items" => {
-            field.items = match value {
-                Value::Null => None,
-                value => Some(Box::new(define(None, "items", value, &key_path, depth + 1)?.field)),
-            };
-        }
-        "properties" => {
-            let Value::Object(properties) = value else {
-                return Err(invalid(&key_path, "must be an object"));
-            };
-            field.properties = properties
-                .iter()
-                .map(|(name, value)| {
-                    check_nested_name(name, &key_path)?;
-                    Ok(define(None, name, value, &format!("{key_path}.{name}"), depth + 1)?.field)
-                })
-                .collect::<Result<_>>()?;
-        }
+        "enum" => field.allowed = parse_allowed(value, &key_path)?,
+        "items" => field.items = parse_items(value, &key_path, depth)?,
+        "properties" => field.properties = parse_properties(value, &key_path, depth)?,
         "ref" => field.reference = parse_text(value, &key_path)?,
         "description" | "title" => field.description = parse_text(value, &key_path)?,
         "onDelete" => {
@@ -129,27 +126,39 @@ fn parse_rule(
         }
         "additionalProperties" if value == &Value::Bool(false) => {}
         _ => {
-            const KNOWN_KEYS: [&str; 15] = [
-                "type",
-                "required",
-                "unique",
-                "sparse",
-                "defaultValue",
-                "default",
-                "pattern",
-                "minLength",
-                "maxLength",
-                "minimum",
-                "maximum",
-                "enum",
-                "items",
-                "properties",
-                "ref",
-            ];
             return Err(errors::unknown(&format!("property of a field (in {path}) named"), key, KNOWN_KEYS));
         }
     }
     Ok(None)
+}
+
+/// Parses `enum`; null removes it.
+fn parse_allowed(value: &Value, path: &str) -> Result<Option<Vec<Value>>> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Array(values) => Ok(Some(values.clone())),
+        _ => Err(invalid(path, "must be a list of values")),
+    }
+}
+
+/// Parses `items`; null removes it.
+fn parse_items(value: &Value, path: &str, depth: usize) -> Result<Option<Box<Field>>> {
+    match value {
+        Value::Null => Ok(None),
+        value => Ok(Some(Box::new(define(None, "items", value, path, depth + 1)?.field))),
+    }
+}
+
+/// Parses `properties`.
+fn parse_properties(value: &Value, path: &str, depth: usize) -> Result<Vec<Field>> {
+    let Value::Object(properties) = value else { return Err(invalid(path, "must be an object")) };
+    properties
+        .iter()
+        .map(|(name, value)| {
+            check_nested_name(name, path)?;
+            Ok(define(None, name, value, &format!("{path}.{name}"), depth + 1)?.field)
+        })
+        .collect()
 }
 
 /// Parses any of the three notations.

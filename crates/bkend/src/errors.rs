@@ -97,8 +97,5 @@ pub(crate) fn unknown<'a>(
 /// Shortens a caller's value for use in a message.
 pub(crate) fn truncate_for_message(text: &str) -> String {
     const MAX_CHARS: usize = 80;
-    match text.char_indices().nth(MAX_CHARS) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
+    quad_core::text::truncate(text, MAX_CHARS)
 }

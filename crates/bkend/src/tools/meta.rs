@@ -31,7 +31,7 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
                 ScopeRequirement::NONE,
                 ToolEffect::Reads,
             ),
-            |bkend, call| Box::pin(search_docs(call)),
+            |_, call| Box::pin(search_docs(call)),
         ),
         ToolEntry::new(
             Tool::new(
