@@ -180,8 +180,8 @@ fn data_argument(arguments: &Arguments) -> Result<Map<String, Value>> {
 }
 
 /// Runs a row write, again from the start if the table's schema changed concurrently. On PostgreSQL the statement
-/// itself can fail then, because a column has another type or the table is gone; reading the catalogue again decides. The last
-/// attempt takes the lock of schema changes first, so that it cannot conflict with them.
+/// itself can fail then, because a column has another type or the table is gone; reading the catalogue again decides.
+/// The last attempt takes the lock of schema changes first, so that it cannot conflict with them.
 async fn write_rows(
     bkend: &Bkend,
     caller: &Principal,

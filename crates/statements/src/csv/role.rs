@@ -1,7 +1,7 @@
-//! Roles: what a column of a statement can mean, and the names that banks give such columns.
+//! Roles: the meaning of a column, and the names that banks use for it.
 //!
-//! Names are compared without case, accents, punctuation and currency codes. The first name of a list is the best one:
-//! where two columns could fill a role, the one whose name stands earlier wins.
+//! Names are compared without case, accents, punctuation and currency codes. The names of a role are ordered: if two
+//! columns match, the one with the earlier name is used.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Currency;
 
-/// What a column of a table means.
+/// The role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)] // The names say it; `Role::meaning` says it in words.
@@ -45,7 +45,7 @@ pub enum Role {
     Check,
 }
 
-/// What the cells of a column must be for its name to be believed.
+/// The content that a column's cells must have to confirm its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentType {
     Dates,
@@ -55,7 +55,7 @@ pub(crate) enum ContentType {
 }
 
 impl Role {
-    /// All of them, in the order in which they are shown.
+    /// All roles, in display order.
     pub const ALL: [Role; 28] = [
         Role::Date,
         Role::ValueDate,
@@ -87,7 +87,7 @@ impl Role {
         Role::Check,
     ];
 
-    /// The name by which an override calls it.
+    /// The name in overrides.
     pub fn name(self) -> &'static str {
         match self {
             Role::Date => "date",
@@ -121,12 +121,12 @@ impl Role {
         }
     }
 
-    /// A role by its name.
+    /// Parses the name of a role.
     pub fn parse(name: &str) -> Option<Role> {
         Role::ALL.into_iter().find(|role| role.name() == name)
     }
 
-    /// What such a column holds, for a person.
+    /// The meaning of the column, for a person.
     pub fn meaning(self) -> &'static str {
         match self {
             Role::Date => "the day of booking",
@@ -171,12 +171,12 @@ impl Role {
         }
     }
 
-    /// Whether several columns may fill it: descriptions follow each other, and the first date that is there counts.
+    /// Whether several columns may have this role: descriptions are joined, and the first date that is present is used.
     pub(crate) fn is_multi_column(self) -> bool {
         matches!(self, Role::Description | Role::Date)
     }
 
-    /// The names that banks give it, the best first, with spaces between.
+    /// The names that banks use, best first, separated by spaces.
     fn header_names(self) -> &'static str {
         match self {
             Role::Date => {
@@ -327,8 +327,8 @@ impl Role {
         }
     }
 
-    /// The roles that a column's name suggests and how well, 0 being best. Several roles may want a name: `valuta` is a
-    /// currency in one language and a day in another; what the cells hold decides.
+    /// The roles that a column's name suggests, with a rank (0 is best). A name may suggest several roles: `valuta` is
+    /// a currency in one language and a date in another; the cells decide.
     pub(crate) fn for_header(name: &str) -> &'static [(Role, usize)] {
         static ROLES_BY_HEADER: OnceLock<HashMap<&'static str, Vec<(Role, usize)>>> = OnceLock::new();
         let roles_by_header = ROLES_BY_HEADER.get_or_init(|| {
@@ -344,7 +344,7 @@ impl Role {
     }
 }
 
-/// The currency that a column's name holds, as in `Betrag (EUR)`.
+/// The currency in a column's name, as in `Betrag (EUR)`.
 pub(crate) fn currency_in_name(name: &str) -> Option<Currency> {
     split_words(name).find_map(common_currency)
 }
@@ -366,7 +366,7 @@ fn split_words(name: &str) -> impl Iterator<Item = &str> {
 
 /// A name without case, accents, punctuation and currencies.
 pub(crate) fn normalize_header(name: &str) -> String {
-    // No column that anybody recognises has a longer name, and a line of prose need not be folded.
+    // No known column name is longer, and prose does not need normalization.
     if name.len() > 80 {
         return String::new();
     }
