@@ -85,9 +85,9 @@ pub(crate) fn complete_ids(
     context_args: &Map<String, Value>,
 ) -> Result<Completion> {
     let (table, parents, tag) = kind.source();
-    let basis = ReadSet::at_version(sql.version()).with_tag(tag);
+    let read_set = ReadSet::at_version(sql.version()).with_tag(tag);
     if !prefix.is_empty() && !id::is_id(prefix) {
-        return Ok(Completion { read_set: basis, ..Completion::default() });
+        return Ok(Completion { read_set, ..Completion::default() });
     }
     let mut values = vec![SqlValue::from(sql.tenant().as_str())];
     let mut filter = String::from("tenant_id = $1");
@@ -112,7 +112,7 @@ pub(crate) fn complete_ids(
         &values,
     )?;
     let matching_ids = rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect::<Result<_>>()?;
-    Ok(Completion { values: matching_ids, total: total as usize, read_set: basis })
+    Ok(Completion { values: matching_ids, total: total as usize, read_set })
 }
 
 /// The numbers of a table's schemas that start with `prefix`, newest first.
@@ -121,11 +121,11 @@ pub(crate) fn complete_versions(
     prefix: &str,
     context_args: &Map<String, Value>,
 ) -> Result<Completion> {
-    let basis = ReadSet::at_version(sql.version());
+    let read_set = ReadSet::at_version(sql.version());
     let Some(table) = context_args.get("tableId").and_then(Value::as_str) else {
-        return Ok(Completion { read_set: basis, ..Completion::default() });
+        return Ok(Completion { read_set, ..Completion::default() });
     };
-    let basis = basis.with_tag(tags::table(table));
+    let read_set = read_set.with_tag(tags::table(table));
     let newest = match crate::table::find(sql, table) {
         Ok(table) => table.schema_version,
         Err(error) if error.kind() == quad_core::Kind::NotFound => 0,
@@ -136,7 +136,7 @@ pub(crate) fn complete_versions(
         .map(|version| version.to_string())
         .filter(|version| version.starts_with(prefix))
         .collect();
-    Ok(Completion { total: values.len(), values, read_set: basis })
+    Ok(Completion { total: values.len(), values, read_set })
 }
 
 /// The first text after all texts with this prefix. Ids are ASCII, so incrementing the last byte is safe.

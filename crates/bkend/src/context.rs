@@ -29,7 +29,7 @@ impl ContextScopes {
 
 /// Reads the context.
 pub(crate) fn read(sql: &mut dyn Sql, scopes: ContextScopes) -> Result<(Value, ReadSet)> {
-    let mut basis = ReadSet::at_version(sql.version()).with_tag(tags::organizations());
+    let mut read_set = ReadSet::at_version(sql.version()).with_tag(tags::organizations());
     let mut warnings = Vec::new();
     let organizations = organization::all(sql)?;
     if organizations.is_empty() {
@@ -37,10 +37,10 @@ pub(crate) fn read(sql: &mut dyn Sql, scopes: ContextScopes) -> Result<(Value, R
     }
     let mut projects = Vec::new();
     if scopes.projects {
-        basis = basis.with_tag(tags::any_projects());
+        read_set = read_set.with_tag(tags::any_projects());
         projects = read_projects(sql, &mut warnings)?;
         if scopes.environments {
-            basis = basis.with_tag(tags::any_environments());
+            read_set = read_set.with_tag(tags::any_environments());
             fill_environments(sql, &mut projects, &mut warnings)?;
         } else {
             warnings.push("Environments are not shown: this needs the scope environment:read".to_owned());
@@ -57,7 +57,7 @@ pub(crate) fn read(sql: &mut dyn Sql, scopes: ContextScopes) -> Result<(Value, R
         "apiEndpoint": null,
         "warnings": warnings,
     });
-    Ok((context, basis))
+    Ok((context, read_set))
 }
 
 fn read_projects(sql: &mut dyn Sql, warnings: &mut Vec<String>) -> Result<Vec<Value>> {

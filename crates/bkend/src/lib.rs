@@ -165,10 +165,10 @@ impl Scheme for Bkend {
         let (prefix, context_args) = (query.prefix.to_owned(), query.context.clone());
         match kind {
             completion::VariableKind::Token => {
-                let (tokens, basis) = self.tokens.list(&caller.tenant).await?;
+                let (tokens, read_set) = self.tokens.list(&caller.tenant).await?;
                 let ids = tokens.into_iter().map(|token| token.id);
                 let values: Vec<String> = ids.filter(|id| id.starts_with(&prefix)).collect();
-                Ok(Completion { total: values.len(), values, read_set: basis })
+                Ok(Completion { total: values.len(), values, read_set })
             }
             completion::VariableKind::Version => {
                 self.store

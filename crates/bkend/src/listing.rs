@@ -41,7 +41,7 @@ pub(crate) fn list_page(
     after: Option<&str>,
     limit: usize,
 ) -> Result<SchemePage> {
-    let basis = ReadSet::at_version(sql.version()).with_tag(tags::listing());
+    let read_set = ReadSet::at_version(sql.version()).with_tag(tags::listing());
     let after: Option<Vec<String>> = after.map(decode_key).transpose()?;
     // One more entry than requested shows whether there is a next page.
     let max_rows = limit as i64 + 1;
@@ -64,7 +64,7 @@ pub(crate) fn list_page(
         .then(|| entries.get(limit.wrapping_sub(1)).map(|(path, _)| encode_key(path)))
         .flatten();
     entries.truncate(limit);
-    Ok(SchemePage { entries: entries.into_iter().map(|(_, entry)| entry).collect(), next, read_set: basis })
+    Ok(SchemePage { entries: entries.into_iter().map(|(_, entry)| entry).collect(), next, read_set })
 }
 
 fn encode_key(path: &[String]) -> String {

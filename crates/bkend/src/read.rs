@@ -51,13 +51,13 @@ impl ReadRequest {
     }
 }
 
-/// Reads an address. Tokens are not in this database; [`tokens`] reads them.
+/// Reads an address. Tokens are not in this database; [`read_tokens`] reads them.
 pub(crate) fn read_resource(sql: &mut dyn Sql, request: &ReadRequest) -> Result<ReadOutput> {
-    let mut basis = ReadSet::at_version(sql.version());
+    let mut read_set = ReadSet::at_version(sql.version());
     let value = match request.resource {
         Resource::Context => {
             let (value, context_basis) = context::read(sql, request.scopes)?;
-            basis = context_basis;
+            read_set = context_basis;
             value
         }
         Resource::Organizations
@@ -65,12 +65,12 @@ pub(crate) fn read_resource(sql: &mut dyn Sql, request: &ReadRequest) -> Result<
         | Resource::Projects
         | Resource::Project
         | Resource::Environments
-        | Resource::Environment => read_nested(sql, request, &mut basis)?,
+        | Resource::Environment => read_nested(sql, request, &mut read_set)?,
         Resource::Tables => {
             let environment = request.find_environment(sql)?;
-            basis = basis.with_tag(tags::tables(environment.id.as_str()));
+            read_set = read_set.with_tag(tags::tables(environment.id.as_str()));
             let tables = table::list_in_environment(sql, environment.id.as_str())?;
-            tables.iter().for_each(|table| table.depend_on_row_count(&mut basis));
+            tables.iter().for_each(|table| table.depend_on_row_count(&mut read_set));
             table::list_json(&tables)
         }
         Resource::Table
@@ -81,16 +81,16 @@ pub(crate) fn read_resource(sql: &mut dyn Sql, request: &ReadRequest) -> Result<
         | Resource::Rows
         | Resource::FlatTable
         | Resource::FlatSchemaVersions
-        | Resource::FlatIndexVersions => read_table(sql, request, &mut basis)?,
-        _ => read_flat(sql, request, &mut basis)?,
+        | Resource::FlatIndexVersions => read_table(sql, request, &mut read_set)?,
+        _ => read_flat(sql, request, &mut read_set)?,
     };
-    Ok(ReadOutput::new(Content::json(&value)?, basis))
+    Ok(ReadOutput::new(Content::json(&value)?, read_set))
 }
 
 /// The upper levels of the nested family.
-fn read_nested(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> Result<Value> {
+fn read_nested(sql: &mut dyn Sql, request: &ReadRequest, read_set: &mut ReadSet) -> Result<Value> {
     let mut depend_on = |tag| {
-        basis.tags.insert(tag);
+        read_set.tags.insert(tag);
     };
     let (organization, project) = (request.organization.as_str(), request.project.as_str());
     Ok(match request.resource {
@@ -125,13 +125,13 @@ fn read_nested(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) ->
 }
 
 /// All addresses of one table, in both families.
-fn read_table(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> Result<Value> {
+fn read_table(sql: &mut dyn Sql, request: &ReadRequest, read_set: &mut ReadSet) -> Result<Value> {
     let is_flat = matches!(
         request.resource,
         Resource::FlatTable | Resource::FlatSchemaVersions | Resource::FlatIndexVersions
     );
     let table = if is_flat { table::find(sql, &request.table)? } else { request.find_table(sql)? };
-    basis.tags.insert(tags::table(table.id.as_str()));
+    read_set.tags.insert(tags::table(table.id.as_str()));
     Ok(match request.resource {
         Resource::Schema => table.schema_detail(),
         Resource::SchemaVersions => {
@@ -142,14 +142,14 @@ fn read_table(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> 
             .detail(VersionKind::Schema, &table)?,
         Resource::Indexes => table.indexes_json().into(),
         Resource::Rows => {
-            basis.tags.insert(tags::rows(table.id.as_str()));
+            read_set.tags.insert(tags::rows(table.id.as_str()));
             let rows = record::list_page(sql, &table, request.page, &Sort::default())?;
             request.page.to_json(rows, table.row_count)
         }
         Resource::FlatSchemaVersions => versions_page(sql, VersionKind::Schema, &table, request.page)?,
         Resource::FlatIndexVersions => versions_page(sql, VersionKind::Indexes, &table, request.page)?,
         _ => {
-            table.depend_on_row_count(basis);
+            table.depend_on_row_count(read_set);
             table.detail()
         }
     })
@@ -168,9 +168,9 @@ pub(crate) fn versions_page(
 }
 
 /// The flat family. A parent's payload contains the number of its children, so the list also depends on the children.
-fn read_flat(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> Result<Value> {
+fn read_flat(sql: &mut dyn Sql, request: &ReadRequest, read_set: &mut ReadSet) -> Result<Value> {
     let mut depend_on = |tag| {
-        basis.tags.insert(tag);
+        read_set.tags.insert(tag);
     };
     let page = request.page;
     Ok(match request.resource {
@@ -201,7 +201,7 @@ fn read_flat(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> R
         Resource::FlatTables => {
             depend_on(tags::any_tables());
             let (tables, total) = table::list_page(sql, None, page)?;
-            tables.iter().for_each(|table| table.depend_on_row_count(basis));
+            tables.iter().for_each(|table| table.depend_on_row_count(read_set));
             page.to_json(tables.iter().map(table::Table::detail).collect(), total)
         }
         _ => {
@@ -216,7 +216,7 @@ fn read_flat(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> R
 pub(crate) fn read_tokens(
     resource: Resource,
     address: &Address,
-    (tokens, basis): (Vec<TokenSummary>, ReadSet),
+    (tokens, read_set): (Vec<TokenSummary>, ReadSet),
 ) -> Result<ReadOutput> {
     let value = if resource == Resource::AccessToken {
         token::find(&tokens, address.variable("accessTokenId").unwrap_or_default())?
@@ -225,7 +225,7 @@ pub(crate) fn read_tokens(
         let total = tokens.len() as i64;
         page.to_json(page.slice(tokens).iter().map(TokenSummary::detail).collect(), total)
     };
-    Ok(ReadOutput::new(Content::json(&value)?, basis))
+    Ok(ReadOutput::new(Content::json(&value)?, read_set))
 }
 
 #[cfg(test)]
@@ -414,8 +414,8 @@ mod tests {
         for test_env in test_envs_with_data().await {
             let rows = [Tag::new("bkend:rows:tbl_users")];
             for uri in [&format!("{ENV_URI}/tables"), "bkend://tables/tbl_users", "bkend://tables"] {
-                let basis = test_env.read_set(uri).await.unwrap();
-                assert!(basis.is_invalidated_by(&rows) && !basis.notifies_on(&rows), "{uri}");
+                let read_set = test_env.read_set(uri).await.unwrap();
+                assert!(read_set.is_invalidated_by(&rows) && !read_set.notifies_on(&rows), "{uri}");
             }
             assert!(
                 test_env

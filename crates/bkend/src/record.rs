@@ -1,7 +1,7 @@
 //! Records: the rows of a table.
 //!
 //! A write reads the table's definition in its own transaction. Its last statement checks that the schema version is
-//! still the same. If not, the transaction fails and the caller tries again (see [`is_outdated`]).
+//! still the same. If not, the transaction fails and the caller tries again (see [`is_schema_changed`]).
 
 use quad_core::{Error, Kind, Result, Timestamp, typed_id};
 use quad_store::{Backend, DbError, Row, Sql, Tx, Value as SqlValue, params};

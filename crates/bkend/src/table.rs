@@ -238,8 +238,8 @@ impl Table {
     }
 
     /// Adds to a read set the tags of a payload that contains this table's row count.
-    pub(crate) fn depend_on_row_count(&self, basis: &mut ReadSet) {
-        basis.silent_tags.insert(tags::rows(self.id.as_str()));
+    pub(crate) fn depend_on_row_count(&self, read_set: &mut ReadSet) {
+        read_set.silent_tags.insert(tags::rows(self.id.as_str()));
     }
 }
 
@@ -267,22 +267,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
     let (physical_schema, physical_name) =
         physical::table_name(tx.backend(), &environment.physical_name, &new.name);
     let fields: Vec<Field> = new.fields.iter().map(|defined| defined.field.clone()).collect();
-    let mut indexes = index::unique_indexes(&new.name, &new.fields)?;
-    for definition in &new.indexes {
-        let index = Index::parse(&new.name, &fields, definition)?;
-        if let Some(existing) =
-            indexes.iter().find(|candidate| candidate.name.eq_ignore_ascii_case(&index.name))
-        {
-            if *existing == index {
-                continue;
-            }
-            return Err(invalid("indexes", format!("two indexes are named {}", index.name)));
-        }
-        indexes.push(index);
-    }
-    if indexes.len() > limits::INDEXES_PER_TABLE {
-        return Err(too_many_indexes());
-    }
+    let indexes = indexes_of(new, &fields)?;
     let taken = tx.query_opt(
         "SELECT name FROM bkend_table WHERE tenant_id = $1 AND environment_id = $2 AND name_key = $3",
         params![tenant.as_str(), environment.id.as_str(), new.name.to_ascii_lowercase()],
@@ -360,6 +345,27 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
         tx.invalidate(tag);
     }
     Ok(created)
+}
+
+/// The indexes of a new table: those of its unique fields, then those that are defined separately.
+fn indexes_of(new: &NewTable, fields: &[Field]) -> Result<Vec<Index>> {
+    let mut indexes = index::unique_indexes(&new.name, &new.fields)?;
+    for definition in &new.indexes {
+        let index = Index::parse(&new.name, fields, definition)?;
+        if let Some(existing) =
+            indexes.iter().find(|candidate| candidate.name.eq_ignore_ascii_case(&index.name))
+        {
+            if *existing == index {
+                continue;
+            }
+            return Err(invalid("indexes", format!("two indexes are named {}", index.name)));
+        }
+        indexes.push(index);
+    }
+    if indexes.len() > limits::INDEXES_PER_TABLE {
+        return Err(too_many_indexes());
+    }
+    Ok(indexes)
 }
 
 /// A part of a definition as stored, checked against the size limit.

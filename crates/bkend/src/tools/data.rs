@@ -6,7 +6,7 @@ use quad_core::{
     Error, EventDraft, Kind, Principal, ReadSet, Result, ScopeRequirement, Timestamp, Tool, ToolEntry,
     ToolOutput,
 };
-use quad_store::{Backend, Tx, WriteContext};
+use quad_store::{Backend, Sql, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
 use super::{Arguments, delete_output, lookup, page_properties, read, table_path};
@@ -112,11 +112,9 @@ async fn get(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments)?;
     read(bkend, call.caller, move |sql| {
         let table = lookup::table(sql, &arguments)?;
-        let basis = ReadSet::at_version(sql.version())
-            .with_tag(tags::table(table.id.as_str()))
-            .with_tag(tags::rows(table.id.as_str()));
+        let read_set = rows_read_set(sql, &table);
         let found_record = record::find(sql, &table, arguments.required_id("recordId")?)?;
-        Ok((record_output(&table, found_record), basis))
+        Ok((record_output(&table, found_record), read_set))
     })
     .await
 }
@@ -160,15 +158,25 @@ async fn delete(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     write_rows(bkend, call.caller, call.event, arguments, |tx, table, arguments| {
         let id = arguments.required_id("recordId")?;
         record::delete(tx, table, id)?;
-        Ok(delete_output(id).with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)))
+        Ok(with_rows_link(delete_output(id), table))
     })
     .await
 }
 
 /// The result with a record.
 fn record_output(table: &Table, record: Map<String, Value>) -> ToolOutput {
-    ToolOutput::structured(Value::Object(record))
-        .with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name))
+    with_rows_link(ToolOutput::structured(Value::Object(record)), table)
+}
+
+fn with_rows_link(output: ToolOutput, table: &Table) -> ToolOutput {
+    output.with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name))
+}
+
+/// The read set of a read of rows, which also depends on the table's definition.
+fn rows_read_set(sql: &dyn Sql, table: &Table) -> ReadSet {
+    ReadSet::at_version(sql.version())
+        .with_tag(tags::table(table.id.as_str()))
+        .with_tag(tags::rows(table.id.as_str()))
 }
 
 fn data_argument(arguments: &Arguments) -> Result<Map<String, Value>> {
@@ -218,23 +226,15 @@ async fn write_rows(
 
 async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments)?;
-    const KNOWN_PARAMETERS: [&str; 8] = [
-        "organizationId",
-        "projectId",
-        "environmentId",
-        "tableId",
-        "page",
-        "limit",
-        "sortBy",
-        "sortDirection",
-    ];
+    let properties = call.tool.input_schema["properties"].as_object();
+    let known_names = || properties.into_iter().flatten().map(|(name, _)| name.as_str());
     for name in arguments.root.keys().map(String::as_str) {
         if UNSUPPORTED_PARAMETERS.contains(&name) {
             return Err(invalid(name, "this parameter is not available on this server")
                 .hint("Leave it out: read sorted pages and filter the rows yourself"));
         }
-        if !KNOWN_PARAMETERS.contains(&name) {
-            return Err(errors::unknown("parameter named", name, KNOWN_PARAMETERS));
+        if !known_names().any(|known| known == name) {
+            return Err(errors::unknown("parameter named", name, known_names()));
         }
     }
     if arguments.body.is_some() {
@@ -245,17 +245,11 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let page = Page::from_arguments(&arguments.root)?;
     read(bkend, call.caller, move |sql| {
         let table = lookup::table(sql, &arguments)?;
-        let basis = ReadSet::at_version(sql.version())
-            .with_tag(tags::table(table.id.as_str()))
-            .with_tag(tags::rows(table.id.as_str()));
+        let read_set = rows_read_set(sql, &table);
         let sort = Sort::parse(&table, arguments.id("sortBy")?, arguments.id("sortDirection")?)?;
         let rows = record::list_page(sql, &table, page, &sort)?;
         let list_json = page.to_json(rows, table.row_count);
-        Ok((
-            ToolOutput::structured(list_json)
-                .with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)),
-            basis,
-        ))
+        Ok((with_rows_link(ToolOutput::structured(list_json), &table), read_set))
     })
     .await
 }

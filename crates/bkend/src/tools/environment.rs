@@ -88,7 +88,7 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments)?;
     let page = Page::from_arguments(&arguments.root)?;
     read(bkend, call.caller, move |sql| {
-        let basis = ReadSet::at_version(sql.version())
+        let read_set = ReadSet::at_version(sql.version())
             .with_tag(tags::any_environments())
             .with_tag(tags::any_tables());
         let mut project = None;
@@ -103,7 +103,7 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
         });
         let (environments, total) = environment::list_page(sql, parent, page)?;
         let list_json = page.to_json(environments.iter().map(Environment::detail).collect(), total);
-        Ok((ToolOutput::structured(list_json).with_link(uri, "Environments"), basis))
+        Ok((ToolOutput::structured(list_json).with_link(uri, "Environments"), read_set))
     })
     .await
 }
@@ -112,12 +112,12 @@ async fn get(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments)?;
     read(bkend, call.caller, move |sql| {
         let found_environment = lookup::environment(sql, &arguments)?;
-        let basis =
+        let read_set =
             ReadSet::at_version(sql.version()).with_tag(tags::environment(found_environment.id.as_str()));
         Ok((
             ToolOutput::structured(found_environment.detail())
                 .with_link(found_environment.uri(), found_environment.name),
-            basis,
+            read_set,
         ))
     })
     .await

@@ -59,13 +59,13 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
 async fn get_context(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let scopes = context::ContextScopes::for_caller(call.caller);
     read(bkend, call.caller, move |sql| {
-        let (context_json, basis) = context::read(sql, scopes)?;
+        let (context_json, read_set) = context::read(sql, scopes)?;
         let blocks = vec![
             ContentBlock::Text(context::to_markdown(&context_json)),
             ContentBlock::Text(context_json.to_string()),
         ];
         let output = ToolOutput { blocks, ..ToolOutput::structured(context_json) };
-        Ok((output.with_link("bkend://context", "Context"), basis))
+        Ok((output.with_link("bkend://context", "Context"), read_set))
     })
     .await
 }

@@ -60,8 +60,8 @@ async fn read(
     caller: &Principal,
     mut read_work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, ReadSet)> + Send + 'static,
 ) -> Result<ToolResult> {
-    let (output, basis) = bkend.store.read(&caller.tenant, move |sql| read_work(sql)).await?;
-    Ok(ToolResult::read_only(output, basis))
+    let (output, read_set) = bkend.store.read(&caller.tenant, move |sql| read_work(sql)).await?;
+    Ok(ToolResult::read_only(output, read_set))
 }
 
 /// Runs a tool that writes, in one transaction with its audit event.

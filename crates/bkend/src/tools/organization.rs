@@ -36,12 +36,12 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
 
 async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     read(bkend, call.caller, |sql| {
-                let basis = ReadSet::at_version(sql.version()).with_tag(tags::organizations());
+                let read_set = ReadSet::at_version(sql.version()).with_tag(tags::organizations());
                 let organizations: Vec<Value> = organization::all(sql)?
                     .iter()
                     .map(|organization| json!({"id": organization.id.as_str(), "name": organization.name, "slug": organization.slug, "plan": organization.plan}))
                     .collect();
-                Ok((ToolOutput::structured(json!({"organizations": organizations})).with_link("bkend://orgs", "Organizations"), basis))
+                Ok((ToolOutput::structured(json!({"organizations": organizations})).with_link("bkend://orgs", "Organizations"), read_set))
             })
             .await
 }
@@ -51,11 +51,11 @@ async fn get(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     read(bkend, call.caller, move |sql| {
         let id = arguments.required_id("organizationId")?;
         let found_organization = organization::find(sql, id)?;
-        let basis = ReadSet::at_version(sql.version()).with_tag(tags::organization(id));
+        let read_set = ReadSet::at_version(sql.version()).with_tag(tags::organization(id));
         Ok((
             ToolOutput::structured(found_organization.detail())
                 .with_link(routes::organization_uri(id), found_organization.name),
-            basis,
+            read_set,
         ))
     })
     .await

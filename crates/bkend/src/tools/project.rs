@@ -128,7 +128,7 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments)?;
     let page = Page::from_arguments(&arguments.root)?;
     read(bkend, call.caller, move |sql| {
-        let basis = ReadSet::at_version(sql.version())
+        let read_set = ReadSet::at_version(sql.version())
             .with_tag(tags::any_projects())
             .with_tag(tags::any_environments());
         let organization = arguments.id("organizationId")?;
@@ -138,7 +138,7 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
         let (projects, total) = project::list_page(sql, organization, page)?;
         let list_json = page.to_json(projects.iter().map(Project::detail).collect(), total);
         let uri = organization.map_or("bkend://projects".to_owned(), routes::projects_uri);
-        Ok((ToolOutput::structured(list_json).with_link(uri, "Projects"), basis))
+        Ok((ToolOutput::structured(list_json).with_link(uri, "Projects"), read_set))
     })
     .await
 }
@@ -147,10 +147,10 @@ async fn get(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments)?;
     read(bkend, call.caller, move |sql| {
         let found_project = lookup::project(sql, &arguments)?;
-        let basis = ReadSet::at_version(sql.version()).with_tag(tags::project(found_project.id.as_str()));
+        let read_set = ReadSet::at_version(sql.version()).with_tag(tags::project(found_project.id.as_str()));
         Ok((
             ToolOutput::structured(found_project.detail()).with_link(found_project.uri(), found_project.name),
-            basis,
+            read_set,
         ))
     })
     .await

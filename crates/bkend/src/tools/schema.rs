@@ -100,9 +100,9 @@ pub(super) async fn list_versions(
     let page = Page::from_arguments(&arguments.root)?;
     read(bkend, call.caller, move |sql| {
         let table = lookup::table(sql, &arguments)?;
-        let basis = ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str()));
+        let read_set = ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str()));
         let list_json = read::versions_page(sql, kind, &table, page)?;
-        Ok((ToolOutput::structured(list_json).with_link(table.uri(), table.name), basis))
+        Ok((ToolOutput::structured(list_json).with_link(table.uri(), table.name), read_set))
     })
     .await
 }
@@ -112,14 +112,14 @@ pub(super) async fn get_version(bkend: &Bkend, call: ToolCall<'_>, kind: Version
     let arguments = Arguments::new(call.arguments)?;
     read(bkend, call.caller, move |sql| {
         let table = lookup::table(sql, &arguments)?;
-        let basis = ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str()));
+        let read_set = ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str()));
         let version_or_id = match arguments.root.get("versionId") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Number(number)) => number.to_string(),
             _ => return Err(errors::missing("versionId")),
         };
         let version = schema_version::find(sql, kind, &table, &version_or_id)?.detail(kind, &table)?;
-        Ok((ToolOutput::structured(version).with_link(table.uri(), table.name), basis))
+        Ok((ToolOutput::structured(version).with_link(table.uri(), table.name), read_set))
     })
     .await
 }
@@ -232,7 +232,7 @@ mod tests {
         for test_env in test_envs_with_data().await {
             let mut changes =
                 test_env.resolver.change_feed().subscribe(&test_env.test_store.tenant).await.unwrap();
-            let basis = test_env.read_set(&format!("{ENV_URI}/tables")).await.unwrap();
+            let read_set = test_env.read_set(&format!("{ENV_URI}/tables")).await.unwrap();
             let body = json!({"fieldsToAddOrUpdate": {"phone": {"bsonType": "string"}}, "requiredFieldsToAdd": ["phone"]});
             let changed = manage(&test_env, body).await.unwrap();
             assert_eq!((&changed["schemaVersion"], &changed["previousVersion"]), (&json!(2), &json!(1)));
@@ -240,7 +240,7 @@ mod tests {
             assert_eq!(changed["appliedRequired"], json!({"added": ["phone"], "removed": []}));
             assert_eq!(changed["rowsMissing"], 1);
             let touched = changes.recv().await.unwrap();
-            assert!(basis.notifies_on(&touched.tags), "a subscriber of the table list hears of it");
+            assert!(read_set.notifies_on(&touched.tags), "a subscriber of the table list hears of it");
             assert!(!touched.tags.iter().any(Tag::is_resource_list));
             let versions = test_env.read("bkend://tables/tbl_users/schema/versions").await.unwrap();
             assert_eq!(

@@ -124,11 +124,11 @@ async fn get(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments)?;
     read(bkend, call.caller, move |sql| {
         let found_table = lookup::table(sql, &arguments)?;
-        let mut basis = ReadSet::at_version(sql.version()).with_tag(tags::table(found_table.id.as_str()));
-        found_table.depend_on_row_count(&mut basis);
+        let mut read_set = ReadSet::at_version(sql.version()).with_tag(tags::table(found_table.id.as_str()));
+        found_table.depend_on_row_count(&mut read_set);
         Ok((
             ToolOutput::structured(found_table.detail()).with_link(found_table.uri(), found_table.name),
-            basis,
+            read_set,
         ))
     })
     .await
@@ -153,23 +153,23 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments)?;
     let page = Page::from_arguments(&arguments.root)?;
     read(bkend, call.caller, move |sql| {
-        let mut basis = ReadSet::at_version(sql.version());
+        let mut read_set = ReadSet::at_version(sql.version());
         let mut uri = "bkend://tables".to_owned();
         let mut environment_id = None;
         if arguments.id("environmentId")?.is_some() {
             let environment = lookup::environment(sql, &arguments)?;
-            basis = basis.with_tag(tags::tables(environment.id.as_str()));
+            read_set = read_set.with_tag(tags::tables(environment.id.as_str()));
             uri = environment.tables_uri();
             environment_id = Some(environment.id);
         } else if arguments.id("projectId")?.is_some() || arguments.id("organizationId")?.is_some() {
             return Err(errors::missing("environmentId"));
         } else {
-            basis = basis.with_tag(tags::any_tables());
+            read_set = read_set.with_tag(tags::any_tables());
         }
         let (tables, total) = table::list_page(sql, environment_id.as_ref().map(|id| id.as_str()), page)?;
-        tables.iter().for_each(|table| table.depend_on_row_count(&mut basis));
+        tables.iter().for_each(|table| table.depend_on_row_count(&mut read_set));
         let list_json = page.to_json(tables.iter().map(list_entry).collect(), total);
-        Ok((ToolOutput::structured(list_json).with_link(uri, "Tables"), basis))
+        Ok((ToolOutput::structured(list_json).with_link(uri, "Tables"), read_set))
     })
     .await
 }

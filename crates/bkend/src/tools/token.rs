@@ -37,23 +37,23 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
 
 async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments)?;
-    let (tokens, basis) = bkend.tokens.list(&call.caller.tenant).await?;
+    let (tokens, read_set) = bkend.tokens.list(&call.caller.tenant).await?;
     let page = Page::from_arguments(&arguments.root)?;
     let total = tokens.len() as i64;
     let list_json = page.to_json(page.slice(tokens).iter().map(TokenSummary::detail).collect(), total);
     Ok(ToolResult::read_only(
         ToolOutput::structured(list_json).with_link("bkend://access-tokens", "Access tokens"),
-        basis,
+        read_set,
     ))
 }
 
 async fn get(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments)?;
-    let (tokens, basis) = bkend.tokens.list(&call.caller.tenant).await?;
+    let (tokens, read_set) = bkend.tokens.list(&call.caller.tenant).await?;
     let id = arguments.required_id("accessTokenId")?;
     let token_json = token::find(&tokens, id)?;
     Ok(ToolResult::read_only(
         ToolOutput::structured(token_json).with_link(format!("bkend://access-tokens/{id}"), "Access token"),
-        basis,
+        read_set,
     ))
 }

@@ -1,7 +1,7 @@
 //! CSV statements: tables with column names that differ between banks.
 //!
-//! A file is parsed in four steps. [`table`] finds delimiter, preamble and header; [`infer`] finds the role of each
-//! column; [`rows`] turns rows into entries; shared code assigns fingerprints and checks balances. Rows are read twice,
+//! A file is parsed in four steps. `table` finds delimiter, preamble and header; `infer` finds the role of each
+//! column; `rows` turns rows into entries; shared code assigns fingerprints and checks balances. Rows are read twice,
 //! since the order of dates and the decimal mark can only be decided over all of them.
 
 mod infer;
