@@ -13,9 +13,6 @@ use crate::diagnostic::{Diagnostics, quote};
 use crate::number::{self, DecimalMark};
 use crate::{Amount, Currency, ParseError, limits, text};
 
-/// Marks a missing column: a record returns an empty text for this index.
-pub(crate) const NO_COLUMN: usize = usize::MAX;
-
 /// A mapping with columns as indexes.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
@@ -27,8 +24,8 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    pub fn column(&self, role: Role) -> usize {
-        self.columns(role).first().copied().unwrap_or(NO_COLUMN)
+    pub fn column(&self, role: Role) -> Option<usize> {
+        self.columns(role).first().copied()
     }
 
     pub fn columns(&self, role: Role) -> &[usize] {
@@ -492,13 +489,15 @@ fn infer_sign_and_fee(
         return;
     }
     let (amount, balance) = (layout.column(Role::Amount), layout.column(Role::Balance));
-    let parse_cell = |row: &[String], index: usize| {
-        let cell = row.get(index).map(String::as_str).unwrap_or_default();
+    let parse_cell = |row: &[String], index: Option<usize>| {
+        let cell = index.and_then(|index| row.get(index)).map(String::as_str).unwrap_or_default();
         number::parse_amount(cell, layout.decimal_mark).map(|reading| reading.amount)
     };
     // Each currency has its own balance; pending rows do not change it.
     let (currency, status) = (layout.column(Role::Currency), layout.column(Role::Status));
-    let cell = |row: &'_ Vec<String>, index: usize| row.get(index).cloned().unwrap_or_default();
+    let cell = |row: &'_ Vec<String>, index: Option<usize>| {
+        index.and_then(|index| row.get(index)).cloned().unwrap_or_default()
+    };
     let first = sample.rows.first().map(|row| cell(row, currency));
     let comparable: Vec<&Vec<String>> = sample
         .rows

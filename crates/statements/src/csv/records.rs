@@ -30,18 +30,18 @@ impl Record<'_> {
     }
 
     /// A field without surrounding white space and without the `="…"` that Excel writes around numbers as text; empty
-    /// if the record is too short.
-    pub fn get(&self, index: usize) -> &str {
-        let Some(field) = self.fields.get(index) else { return "" };
+    /// if the record is too short, or if there is no such column.
+    pub fn get(&self, index: impl Into<Option<usize>>) -> &str {
+        let Some(field) = index.into().and_then(|index| self.fields.get(index)) else { return "" };
         let source = if field.in_scratch { &self.scratch } else { self.text };
         let cell = source.get(field.start..field.end).unwrap_or_default().trim();
         cell.strip_prefix("=\"").and_then(|rest| rest.strip_suffix('"')).unwrap_or(cell)
     }
 
     /// The first non-empty field of several, and its index; the first one if all are empty.
-    pub fn first_filled(&self, indexes: &[usize]) -> (&str, usize) {
+    pub fn first_filled(&self, indexes: &[usize]) -> (&str, Option<usize>) {
         let filled = indexes.iter().find(|index| !self.get(**index).is_empty()).or(indexes.first());
-        filled.map_or(("", usize::MAX), |index| (self.get(*index), *index))
+        filled.map_or(("", None), |index| (self.get(*index), Some(*index)))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &str> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::csv::Role;
-use crate::csv::infer::{Layout, NO_COLUMN, count_consistent, parse_debit_credit};
+use crate::csv::infer::{Layout, count_consistent, parse_debit_credit};
 use crate::csv::records::{Record, RecordEvent};
 use crate::csv::role::normalize_header;
 use crate::csv::table::Table;
@@ -18,7 +18,7 @@ use crate::{
 struct RowParser<'t> {
     layout: &'t Layout,
     /// The first column of each role, in the order of [`Role::ALL`].
-    columns: [usize; Role::ALL.len()],
+    columns: [Option<usize>; Role::ALL.len()],
     /// Whether times without a zone are UTC, by the name of the date column.
     is_utc: bool,
     default_currency: Option<Currency>,
@@ -30,18 +30,18 @@ struct RowParser<'t> {
 
 /// Why a row produces no entry.
 struct RowError {
-    column: usize,
+    column: Option<usize>,
     severity: Severity,
     message: String,
 }
 
 impl RowError {
-    fn error(column: usize, message: String) -> RowError {
+    fn error(column: Option<usize>, message: String) -> RowError {
         RowError { column, severity: Severity::Error, message }
     }
 
     fn too_short(record: &Record<'_>, width: usize) -> RowError {
-        RowError::error(NO_COLUMN, format!("the row has {} of {width} fields", record.len()))
+        RowError::error(None, format!("the row has {} of {width} fields", record.len()))
     }
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn parse_rows(
     default_currency: Option<Currency>,
     diagnostics: &mut Diagnostics,
 ) -> Result<Vec<Statement>, ParseError> {
-    let date_header = table.header.names.get(layout.column(Role::Date));
+    let date_header = layout.column(Role::Date).and_then(|index| table.header.names.get(index));
     let mut parser = RowParser {
         layout,
         columns: Role::ALL.map(|role| layout.column(role)),
@@ -111,7 +111,7 @@ pub(crate) fn parse_rows(
             }
             Ok(None) => diagnostics.info_at(record.line, "the bank did not execute it: left out"),
             Err(RowError { column, severity, message }) => {
-                let column = (column != NO_COLUMN).then(|| column as u32 + 1);
+                let column = column.map(|column| column as u32 + 1);
                 diagnostics.push(Some(record.line), column, severity, message);
             }
         }
@@ -128,8 +128,8 @@ pub(crate) fn is_booked(status: &str) -> bool {
 }
 
 impl RowParser<'_> {
-    fn column(&self, role: Role) -> usize {
-        self.columns.get(role as usize).copied().unwrap_or(NO_COLUMN)
+    fn column(&self, role: Role) -> Option<usize> {
+        self.columns.get(role as usize).copied().flatten()
     }
 
     fn cell<'r>(&self, record: &'r Record<'_>, role: Role) -> &'r str {
@@ -146,7 +146,7 @@ impl RowParser<'_> {
                 return Err(RowError::too_short(record, width));
             }
             let message = "the row has no amount: left out".into();
-            return Err(RowError { column: NO_COLUMN, severity: Severity::Warning, message });
+            return Err(RowError { column: None, severity: Severity::Warning, message });
         };
         let status = match parse_row_status(self.cell(record, Role::Status)) {
             RowStatus::Cancelled => return Ok(None),
@@ -168,7 +168,7 @@ impl RowParser<'_> {
                 None => {
                     self.currency_missing = true;
                     let message = "the row has no currency";
-                    return Err(RowError::error(NO_COLUMN, message.into()));
+                    return Err(RowError::error(None, message.into()));
                 }
             },
         };
@@ -194,13 +194,19 @@ impl RowParser<'_> {
     }
 
     /// The error for a row without a date: a total, a remark, or a damaged row.
-    fn missing_date_error(&self, record: &Record<'_>, cell: &str, column: usize, width: usize) -> RowError {
+    fn missing_date_error(
+        &self,
+        record: &Record<'_>,
+        cell: &str,
+        column: Option<usize>,
+        width: usize,
+    ) -> RowError {
         const TOTALS: [&str; 6] = ["saldo", "total", "summe", "balance", "kontostand", "solde"];
         let first = record.iter().find(|cell| !cell.is_empty()).unwrap_or_default();
         let label = normalize_header(first);
         if TOTALS.iter().any(|word| label.contains(word)) {
             let message = format!("{} is no entry: left out", quote(first));
-            return RowError { column: NO_COLUMN, severity: Severity::Notice, message };
+            return RowError { column: None, severity: Severity::Notice, message };
         }
         if record.len() + 1 < width {
             return RowError::too_short(record, width);
@@ -214,7 +220,7 @@ impl RowParser<'_> {
     /// The amount from the account's view, and the currency next to it; `None` if all its cells are empty.
     fn parse_amount(&self, record: &Record<'_>) -> Result<Option<(Amount, Option<Currency>)>, RowError> {
         let mark = self.layout.decimal_mark;
-        let parse_cell = |index: usize| -> Result<Option<ParsedAmount>, RowError> {
+        let parse_cell = |index: Option<usize>| -> Result<Option<ParsedAmount>, RowError> {
             match record.get(index) {
                 "" => Ok(None),
                 cell => match number::parse_amount(cell, mark) {
@@ -224,12 +230,12 @@ impl RowParser<'_> {
             }
         };
         let too_large = || RowError::error(self.column(Role::Amount), "the amount is too large".into());
-        let (amount, currency) = if self.column(Role::Amount) != NO_COLUMN {
+        let (amount, currency) = if self.column(Role::Amount).is_some() {
             let Some(ParsedAmount { amount, currency, .. }) = parse_cell(self.column(Role::Amount))? else {
                 return Ok(None);
             };
             let amount = match self.column(Role::Side) {
-                NO_COLUMN => amount,
+                None => amount,
                 index => match parse_debit_credit(record.get(index)) {
                     Some(is_debit) => {
                         let size = amount.checked_abs().ok_or_else(too_large)?;
@@ -277,7 +283,7 @@ impl RowParser<'_> {
         let name = [Role::Counterparty, likely].into_iter().find_map(|role| text::non_empty_line(cell(role)));
         // If there is only a payee column, it also contains payers.
         let only_party =
-            || if self.column(likely) != NO_COLUMN { None } else { text::non_empty_line(cell(other)) };
+            || if self.column(likely).is_some() { None } else { text::non_empty_line(cell(other)) };
         let account = cell(Role::CounterpartyAccount);
         Counterparty {
             name: name.or_else(only_party),
