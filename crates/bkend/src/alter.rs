@@ -1,7 +1,7 @@
-//! Changes of a table's fields and indexes: the physical table, the catalogue and the version move together.
+//! Changes of a table's fields and indexes: the physical table, the catalogue and the version, in one transaction.
 //!
-//! Within a transaction the physical table comes first and the catalogue row last, the order in which a writer of rows
-//! takes them too; the other way round the two could wait for each other for ever.
+//! Within the transaction the physical table is locked first and the catalogue row last. Row writes use the same
+//! order; the reverse order could deadlock.
 
 use quad_core::{Error, Kind, Result};
 use quad_store::{Sql, Tx, Value as SqlValue, params};
@@ -14,22 +14,22 @@ use crate::index::{self, Index};
 use crate::table::{self, RemovedField, Table};
 use crate::{limits, physical, schema_version, tags, validate};
 
-/// What is to become of a table's fields.
+/// The requested changes of a table's fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FieldChanges {
-    /// Definitions, whole for new fields and partial for known ones.
+    /// Definitions: complete for new fields, partial for existing ones.
     pub set: Vec<(String, Value)>,
-    /// Fields to take away.
+    /// Fields to remove.
     pub remove: Vec<String>,
     /// Fields that become required.
     pub require: Vec<String>,
-    /// Fields that cease to be required.
+    /// Fields that become optional.
     pub make_optional: Vec<String>,
-    /// Whether `set` may only hold new fields (`Some(true)`) or only known ones (`Some(false)`).
+    /// Whether `set` may only contain new fields (`Some(true)`) or only existing ones (`Some(false)`).
     pub only_new: Option<bool>,
 }
 
-/// What became of them.
+/// The result of a field change.
 #[derive(Clone, Debug)]
 pub(crate) struct FieldChangeResult {
     pub table: Table,
@@ -39,18 +39,18 @@ pub(crate) struct FieldChangeResult {
     pub removed: Vec<String>,
     pub required: Vec<String>,
     pub made_optional: Vec<String>,
-    /// How many rows lack a field that this change made required.
+    /// For each field that this change made required: how many rows lack a value.
     pub rows_missing: i64,
 }
 
-/// What is to become of a table's indexes.
+/// The requested changes of a table's indexes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IndexChanges {
     pub set: Vec<Value>,
     pub remove: Vec<String>,
 }
 
-/// What became of them.
+/// The result of an index change.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexChangeResult {
     pub table: Table,
@@ -153,7 +153,7 @@ pub(crate) fn alter_indexes(
         .map(|definition| Index::parse(&table.name, &table.fields, definition))
         .collect::<Result<Vec<Index>>>()?;
     if let Some(conflicting) = set.iter().find(|index| changes.remove.contains(&index.name)) {
-        return Err(invalid(&conflicting.name, "the index is to be set and removed at once"));
+        return Err(invalid(&conflicting.name, "the call both sets and removes this index"));
     }
     let (mut added, mut updated) = (Vec::new(), Vec::new());
     for name in &changes.remove {
@@ -203,17 +203,21 @@ fn check_contradictions(changes: &FieldChanges) -> Result<()> {
     }
     let contradiction_error = |code: &'static str, name: &str, message: &str| {
         Err(Error::new(Kind::BadInput, code, format!("{name} {message}"))
-            .hint("Make two calls of it, or drop one of the two wishes")
+            .hint("Remove one of the two changes, or send them in two calls")
             .with_detail("details", json!([{"field": name, "reason": "contradiction"}])))
     };
     if let Some(name) = set.clone().find(|name| changes.remove.contains(name)) {
-        return contradiction_error("FIELD_CONFLICT", name, "is to be set and removed at once");
+        return contradiction_error("FIELD_CONFLICT", name, "the call both sets and removes this field");
     }
     if let Some(name) = changes.require.iter().find(|name| changes.remove.contains(name)) {
-        return contradiction_error("FIELD_CONFLICT", name, "is to be required and removed at once");
+        return contradiction_error("FIELD_CONFLICT", name, "the call both requires and removes this field");
     }
     if let Some(name) = changes.require.iter().find(|name| changes.make_optional.contains(name)) {
-        return contradiction_error("REQUIRED_CONFLICT", name, "is to be required and optional at once");
+        return contradiction_error(
+            "REQUIRED_CONFLICT",
+            name,
+            "the call makes this field both required and optional",
+        );
     }
     Ok(())
 }
@@ -231,7 +235,7 @@ fn find_field<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Field> {
         .ok_or_else(|| errors::unknown("field named", name, names.iter().map(String::as_str)))
 }
 
-/// The column stays, with its values. Its indexes go: a hidden field must not refuse anybody's rows.
+/// Removes a field. Its column stays, with the values. Its indexes are dropped: a hidden field must not reject rows.
 fn remove_field(tx: &mut Tx<'_>, table: &mut Table, name: &str) -> Result<()> {
     let field = find_field(table, name)?.clone();
     drop_indexes_on(tx, table, name)?;
@@ -240,7 +244,7 @@ fn remove_field(tx: &mut Tx<'_>, table: &mut Table, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Drops the indexes that cover a field, and hands them back.
+/// Drops the indexes that cover a field and returns them.
 fn drop_indexes_on(tx: &mut Tx<'_>, table: &mut Table, name: &str) -> Result<Vec<Index>> {
     let (dropped, remaining): (Vec<Index>, Vec<Index>) =
         table.indexes.drain(..).partition(|index| index.covers(name));
@@ -259,7 +263,7 @@ fn add_field(tx: &mut Tx<'_>, table: &mut Table, name: &str, definition: &Value)
             format!("the table has a field {}; names differ by more than case", similar.name),
         ));
     }
-    // A removed field may still hold the column of that name. Its values are not the new field's.
+    // A removed field may still use the column of that name. Its values do not belong to the new field.
     let hidden_position = table.removed.iter().position(|removed| removed.column.eq_ignore_ascii_case(name));
     if let Some(position) = hidden_position {
         let column = hidden_column_name(table, name);
@@ -290,7 +294,7 @@ fn update_field(tx: &mut Tx<'_>, table: &mut Table, name: &str, definition: &Val
     sync_unique_index(tx, table, &defined)
 }
 
-/// Makes the unique index that a definition asks for, or drops the one that it no longer wants.
+/// Creates the unique index that a definition asks for, or drops the one that it no longer asks for.
 fn sync_unique_index(tx: &mut Tx<'_>, table: &mut Table, defined: &FieldDefinition) -> Result<()> {
     let name = defined.field.name.as_str();
     match (defined.unique, table.is_unique(name)) {
@@ -317,7 +321,7 @@ fn sync_unique_index(tx: &mut Tx<'_>, table: &mut Table, defined: &FieldDefiniti
     Ok(())
 }
 
-/// Moves a field's values into a column of another type. Every one must fit, or nothing is moved.
+/// Converts a field's values into a column of another type. If one value does not convert, nothing changes.
 fn convert_column(tx: &mut Tx<'_>, table: &mut Table, before: &Field, after: &Field) -> Result<()> {
     let table_name = physical::qualified_name(table);
     let column = physical::quote(&before.name);
@@ -332,7 +336,7 @@ fn convert_column(tx: &mut Tx<'_>, table: &mut Table, before: &Field, after: &Fi
         return Err(errors::limit(
             "table/too-many-rows",
             format!(
-                "More than {} rows have a {}; a change of type rewrites them at once",
+                "More than {} rows have a {}; a change of type rewrites them in one transaction",
                 limits::CONVERTED_ROWS,
                 before.name
             ),
@@ -376,7 +380,7 @@ fn convert_column(tx: &mut Tx<'_>, table: &mut Table, before: &Field, after: &Fi
     Ok(())
 }
 
-/// A scalar that becomes text is spelt as JSON spells it.
+/// A scalar that becomes text is written as in JSON.
 fn scalar_to_text(kind: FieldType, value: &Value) -> Value {
     match value {
         Value::Number(_) | Value::Bool(_) if kind.is_text() => Value::from(value.to_string()),
@@ -384,7 +388,8 @@ fn scalar_to_text(kind: FieldType, value: &Value) -> Value {
     }
 }
 
-/// Where a removed field's values go when its name is needed. Field names begin with a letter, so nothing collides.
+/// The column name for a removed field's values when the field's name is needed again. Field names start with a letter,
+/// so this name cannot collide.
 fn hidden_column_name(table: &Table, name: &str) -> String {
     index::shorten_identifier(format!("_old_{}_{name}", table.schema_version))
 }
@@ -418,7 +423,7 @@ fn check_limits(table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// Writes the new definition and its versions.
+/// Writes the new definition and its versions to the catalogue.
 fn save(tx: &mut Tx<'_>, table: &mut Table, before: &Table, actor: &str) -> Result<()> {
     table.updated_at = tx.now();
     let tenant = tx.tenant().clone();

@@ -1,5 +1,5 @@
-//! Completion: ids by their first characters, below whatever parents are already known, and only of levels that the
-//! caller may read.
+//! Completion of ids by prefix, below the parents that are already chosen, and only for levels that the caller may
+//! read.
 
 use quad_core::scheme::Completion;
 use quad_core::{Principal, ReadSet, Result, ScopeRequirement, Tag, id, limits as shared};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{routes, tags};
 
-/// What a variable stands for.
+/// What a variable of a template identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VariableKind {
     Organization,
@@ -19,7 +19,7 @@ pub(crate) enum VariableKind {
     Token,
 }
 
-/// What this variable stands for, if its values can be listed.
+/// What the variable identifies, if its values can be listed.
 pub(crate) fn variable_kind(variable: &str) -> Option<VariableKind> {
     Some(match variable {
         "orgId" | "organizationId" => VariableKind::Organization,
@@ -33,7 +33,7 @@ pub(crate) fn variable_kind(variable: &str) -> Option<VariableKind> {
 }
 
 impl VariableKind {
-    /// What the caller must hold to see the values.
+    /// The scope that the caller needs to see the values.
     pub(crate) fn need(self) -> ScopeRequirement {
         match self {
             VariableKind::Organization => routes::ORGANIZATION_READ,
@@ -77,7 +77,7 @@ impl VariableKind {
     }
 }
 
-/// Ids that begin with `prefix`.
+/// Ids that start with `prefix`.
 pub(crate) fn complete_ids(
     sql: &mut dyn Sql,
     kind: VariableKind,
@@ -85,9 +85,9 @@ pub(crate) fn complete_ids(
     context_args: &Map<String, Value>,
 ) -> Result<Completion> {
     let (table, parents, tag) = kind.source();
-    let basis = ReadSet::at_version(sql.version()).with_tag(tag);
+    let read_set = ReadSet::at_version(sql.version()).with_tag(tag);
     if !prefix.is_empty() && !id::is_id(prefix) {
-        return Ok(Completion { read_set: basis, ..Completion::default() });
+        return Ok(Completion { read_set, ..Completion::default() });
     }
     let mut values = vec![SqlValue::from(sql.tenant().as_str())];
     let mut filter = String::from("tenant_id = $1");
@@ -112,20 +112,20 @@ pub(crate) fn complete_ids(
         &values,
     )?;
     let matching_ids = rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect::<Result<_>>()?;
-    Ok(Completion { values: matching_ids, total: total as usize, read_set: basis })
+    Ok(Completion { values: matching_ids, total: total as usize, read_set })
 }
 
-/// The numbers of a table's schemas that begin with `prefix`, the newest first.
+/// The numbers of a table's schemas that start with `prefix`, newest first.
 pub(crate) fn complete_versions(
     sql: &mut dyn Sql,
     prefix: &str,
     context_args: &Map<String, Value>,
 ) -> Result<Completion> {
-    let basis = ReadSet::at_version(sql.version());
+    let read_set = ReadSet::at_version(sql.version());
     let Some(table) = context_args.get("tableId").and_then(Value::as_str) else {
-        return Ok(Completion { read_set: basis, ..Completion::default() });
+        return Ok(Completion { read_set, ..Completion::default() });
     };
-    let basis = basis.with_tag(tags::table(table));
+    let read_set = read_set.with_tag(tags::table(table));
     let newest = match crate::table::find(sql, table) {
         Ok(table) => table.schema_version,
         Err(error) if error.kind() == quad_core::Kind::NotFound => 0,
@@ -136,10 +136,10 @@ pub(crate) fn complete_versions(
         .map(|version| version.to_string())
         .filter(|version| version.starts_with(prefix))
         .collect();
-    Ok(Completion { total: values.len(), values, read_set: basis })
+    Ok(Completion { total: values.len(), values, read_set })
 }
 
-/// The first word after all that begin with `prefix`: ids are ASCII, so the last byte can be counted up.
+/// The first text after all texts with this prefix. Ids are ASCII, so incrementing the last byte is safe.
 fn prefix_upper_bound(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
     let last = end.pop()?;
@@ -151,43 +151,60 @@ fn prefix_upper_bound(prefix: &str) -> Option<String> {
 mod tests {
     use serde_json::json;
 
-    use crate::testing::{caller, test_envs_with_data};
+    use crate::testing::test_envs_with_data;
 
     const TABLES: &str = "bkend://orgs/{orgId}/projects/{projectId}/environments/{envId}/tables";
 
     #[tokio::test(flavor = "multi_thread")]
     async fn completes_ids_within_known_parents() {
         for mut test_env in test_envs_with_data().await {
-            assert_eq!(test_env.complete(TABLES, "envId", "env_", json!({})).await, ["env_dev001"]);
+            assert_eq!(test_env.complete(TABLES, "envId", "env_", json!({})).await.unwrap(), ["env_dev001"]);
             assert_eq!(
-                test_env.complete(TABLES, "envId", "", json!({"projectId": "proj_xyz789"})).await,
+                test_env.complete(TABLES, "envId", "", json!({"projectId": "proj_xyz789"})).await.unwrap(),
                 ["env_dev001"]
             );
             assert!(
                 test_env
                     .complete(TABLES, "envId", "env_", json!({"projectId": "proj_none"}))
                     .await
+                    .unwrap()
                     .is_empty()
             );
-            assert!(test_env.complete(TABLES, "envId", "ENV", json!({})).await.is_empty());
-            assert!(test_env.complete(TABLES, "envId", "env_%", json!({})).await.is_empty());
-            assert_eq!(test_env.complete(TABLES, "orgId", "o", json!({})).await, ["org_abc123"]);
+            assert!(test_env.complete(TABLES, "envId", "ENV", json!({})).await.unwrap().is_empty());
+            assert!(test_env.complete(TABLES, "envId", "env_%", json!({})).await.unwrap().is_empty());
+            assert_eq!(test_env.complete(TABLES, "orgId", "o", json!({})).await.unwrap(), ["org_abc123"]);
             assert_eq!(
-                test_env.complete(TABLES, "projectId", "proj_", json!({"orgId": "org_abc123"})).await,
+                test_env
+                    .complete(TABLES, "projectId", "proj_", json!({"orgId": "org_abc123"}))
+                    .await
+                    .unwrap(),
                 ["proj_xyz789"]
             );
             let version = format!("{TABLES}/{{tableId}}/schema/versions/{{n}}");
             assert_eq!(
-                test_env.complete(&version, "tableId", "tbl", json!({"envId": "env_dev001"})).await,
+                test_env.complete(&version, "tableId", "tbl", json!({"envId": "env_dev001"})).await.unwrap(),
                 ["tbl_users"]
             );
-            assert_eq!(test_env.complete(&version, "n", "", json!({"tableId": "tbl_users"})).await, ["1"]);
-            assert!(test_env.complete(&version, "n", "", json!({"tableId": "tbl_none"})).await.is_empty());
+            assert_eq!(
+                test_env.complete(&version, "n", "", json!({"tableId": "tbl_users"})).await.unwrap(),
+                ["1"]
+            );
+            assert!(
+                test_env
+                    .complete(&version, "n", "", json!({"tableId": "tbl_none"}))
+                    .await
+                    .unwrap()
+                    .is_empty()
+            );
             let token = "bkend://access-tokens/{accessTokenId}";
-            assert_eq!(test_env.complete(token, "accessTokenId", "tok", json!({})).await, ["tok_01ABCDEFGH"]);
-            // The template is open to this caller, the level of the variable is not.
-            test_env.caller = caller(&test_env.db.tenant, "table:read");
-            assert!(test_env.complete(TABLES, "orgId", "o", json!({})).await.is_empty());
+            assert_eq!(
+                test_env.complete(token, "accessTokenId", "tok", json!({})).await.unwrap(),
+                ["tok_01ABCDEFGH"]
+            );
+            // The caller may read the template but not the level of the variable.
+            test_env.caller =
+                quad_store::testing::agent(&test_env.test_store.tenant, "agent_1", "table:read");
+            assert!(test_env.complete(TABLES, "orgId", "o", json!({})).await.unwrap().is_empty());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The context: where an agent is, in one document.
+//! The context: the organization with its projects and environments, in one document.
 
 use quad_core::{Principal, ReadSet, Result};
 use quad_store::{Sql, params};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{limits, organization, routes, tags};
 
-/// Which levels the caller may see. Two callers share a cached context only if this is equal.
+/// The levels that the caller may see. Callers with equal values share a cached context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ContextScopes {
     pub projects: bool,
@@ -21,7 +21,7 @@ impl ContextScopes {
         }
     }
 
-    /// As a word, for the cache's key.
+    /// As a word, for the cache key.
     pub(crate) fn cache_key(self) -> String {
         format!("projects={} environments={}", self.projects, self.environments)
     }
@@ -29,7 +29,7 @@ impl ContextScopes {
 
 /// Reads the context.
 pub(crate) fn read(sql: &mut dyn Sql, scopes: ContextScopes) -> Result<(Value, ReadSet)> {
-    let mut basis = ReadSet::at_version(sql.version()).with_tag(tags::organizations());
+    let mut read_set = ReadSet::at_version(sql.version()).with_tag(tags::organizations());
     let mut warnings = Vec::new();
     let organizations = organization::all(sql)?;
     if organizations.is_empty() {
@@ -37,10 +37,10 @@ pub(crate) fn read(sql: &mut dyn Sql, scopes: ContextScopes) -> Result<(Value, R
     }
     let mut projects = Vec::new();
     if scopes.projects {
-        basis = basis.with_tag(tags::any_projects());
+        read_set = read_set.with_tag(tags::any_projects());
         projects = read_projects(sql, &mut warnings)?;
         if scopes.environments {
-            basis = basis.with_tag(tags::any_environments());
+            read_set = read_set.with_tag(tags::any_environments());
             fill_environments(sql, &mut projects, &mut warnings)?;
         } else {
             warnings.push("Environments are not shown: this needs the scope environment:read".to_owned());
@@ -57,7 +57,7 @@ pub(crate) fn read(sql: &mut dyn Sql, scopes: ContextScopes) -> Result<(Value, R
         "apiEndpoint": null,
         "warnings": warnings,
     });
-    Ok((context, basis))
+    Ok((context, read_set))
 }
 
 fn read_projects(sql: &mut dyn Sql, warnings: &mut Vec<String>) -> Result<Vec<Value>> {
@@ -105,7 +105,7 @@ fn fill_environments(sql: &mut dyn Sql, projects: &mut [Value], warnings: &mut V
             limits::CONTEXT_ENVIRONMENTS
         ));
     }
-    // Both lists are in the same order, so one walk joins them.
+    // Both lists have the same order, so they are joined in one pass.
     let mut position = 0;
     for row in rows.iter().take(limits::CONTEXT_ENVIRONMENTS) {
         let project_id = row.text(3)?;
@@ -128,7 +128,7 @@ fn fill_environments(sql: &mut dyn Sql, projects: &mut [Value], warnings: &mut V
     Ok(())
 }
 
-/// The same for people.
+/// Renders the context as text for people.
 pub(crate) fn to_markdown(context: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut output = match context["organization"].as_object() {

@@ -1,8 +1,8 @@
-//! Definitions: the three dialects in which callers describe fields.
+//! Definitions: the three notations in which callers describe fields.
 //!
 //! A caller may send `[{"name":"email","type":"string","required":true}]`, `{"email":{"bsonType":"string"}}` or a whole
-//! `{"bsonType":"object","required":["email"],"properties":{…}}`. All become one model; answers use the last form and
-//! add the first for convenience.
+//! `{"bsonType":"object","required":["email"],"properties":{…}}`. All are parsed into one model. Replies use the last
+//! notation and add the first for convenience.
 
 use quad_core::{Error, Result};
 use serde_json::{Map, Value};
@@ -11,26 +11,26 @@ use crate::errors::{self, invalid};
 use crate::field::{Field, FieldType, TYPE_NAMES, check_name};
 use crate::{limits, validate};
 
-/// A field as a caller defined it.
+/// A field as the caller defined it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FieldDefinition {
     /// The field.
     pub field: Field,
-    /// Whether the caller wants its values unique, if the caller said.
+    /// Whether its values shall be unique, if the definition says so.
     pub unique: Option<bool>,
-    /// Whether missing values are left out of that uniqueness.
+    /// Whether that unique index ignores missing values.
     pub sparse: bool,
 }
 
 impl Field {
-    /// Reads a definition, on top of what the field was before if it is an update.
+    /// Parses a definition. An update is merged into the previous state of the field.
     pub(crate) fn define(before: Option<&Field>, name: &str, definition: &Value) -> Result<FieldDefinition> {
         check_name(name)?;
         define(before, name, definition, name, 1)
     }
 }
 
-/// A field's definition, at any depth. `place` names it in refusals.
+/// Parses a field's definition at any depth. `path` names the field in errors.
 fn define(
     before: Option<&Field>,
     name: &str,
@@ -71,7 +71,26 @@ fn define(
     Ok(defined)
 }
 
-/// Reads one key of a definition. A list under `required` is returned: it names nested properties.
+/// The keys of a definition, for the hint of an unknown key.
+const KNOWN_KEYS: [&str; 15] = [
+    "type",
+    "required",
+    "unique",
+    "sparse",
+    "defaultValue",
+    "default",
+    "pattern",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+    "enum",
+    "items",
+    "properties",
+    "ref",
+];
+
+/// Parses one key of a definition. A list under `required` is returned: it names nested properties.
 fn parse_rule(
     defined: &mut FieldDefinition,
     key: &str,
@@ -93,31 +112,9 @@ fn parse_rule(
         "maxLength" => field.max_length = parse_count(value, &key_path)?,
         "minimum" => field.minimum = parse_number(value, &key_path)?,
         "maximum" => field.maximum = parse_number(value, &key_path)?,
-        "enum" => {
-            field.allowed = match value {
-                Value::Null => None,
-                Value::Array(values) => Some(values.clone()),
-                _ => return Err(invalid(&key_path, "must be a list of values")),
-            };
-        }
-        "items" => {
-            field.items = match value {
-                Value::Null => None,
-                value => Some(Box::new(define(None, "items", value, &key_path, depth + 1)?.field)),
-            };
-        }
-        "properties" => {
-            let Value::Object(properties) = value else {
-                return Err(invalid(&key_path, "must be an object"));
-            };
-            field.properties = properties
-                .iter()
-                .map(|(name, value)| {
-                    check_nested_name(name, &key_path)?;
-                    Ok(define(None, name, value, &format!("{key_path}.{name}"), depth + 1)?.field)
-                })
-                .collect::<Result<_>>()?;
-        }
+        "enum" => field.allowed = parse_allowed(value, &key_path)?,
+        "items" => field.items = parse_items(value, &key_path, depth)?,
+        "properties" => field.properties = parse_properties(value, &key_path, depth)?,
         "ref" => field.reference = parse_text(value, &key_path)?,
         "description" | "title" => field.description = parse_text(value, &key_path)?,
         "onDelete" => {
@@ -129,30 +126,42 @@ fn parse_rule(
         }
         "additionalProperties" if value == &Value::Bool(false) => {}
         _ => {
-            const KNOWN_KEYS: [&str; 15] = [
-                "type",
-                "required",
-                "unique",
-                "sparse",
-                "defaultValue",
-                "default",
-                "pattern",
-                "minLength",
-                "maxLength",
-                "minimum",
-                "maximum",
-                "enum",
-                "items",
-                "properties",
-                "ref",
-            ];
             return Err(errors::unknown(&format!("property of a field (in {path}) named"), key, KNOWN_KEYS));
         }
     }
     Ok(None)
 }
 
-/// Reads any of the three dialects.
+/// Parses `enum`; null removes it.
+fn parse_allowed(value: &Value, path: &str) -> Result<Option<Vec<Value>>> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Array(values) => Ok(Some(values.clone())),
+        _ => Err(invalid(path, "must be a list of values")),
+    }
+}
+
+/// Parses `items`; null removes it.
+fn parse_items(value: &Value, path: &str, depth: usize) -> Result<Option<Box<Field>>> {
+    match value {
+        Value::Null => Ok(None),
+        value => Ok(Some(Box::new(define(None, "items", value, path, depth + 1)?.field))),
+    }
+}
+
+/// Parses `properties`.
+fn parse_properties(value: &Value, path: &str, depth: usize) -> Result<Vec<Field>> {
+    let Value::Object(properties) = value else { return Err(invalid(path, "must be an object")) };
+    properties
+        .iter()
+        .map(|(name, value)| {
+            check_nested_name(name, path)?;
+            Ok(define(None, name, value, &format!("{path}.{name}"), depth + 1)?.field)
+        })
+        .collect()
+}
+
+/// Parses any of the three notations.
 pub(crate) fn parse_fields(value: &Value) -> Result<Vec<FieldDefinition>> {
     let defined = match value {
         Value::Array(fields) => fields
@@ -204,7 +213,7 @@ pub(crate) fn parse_fields(value: &Value) -> Result<Vec<FieldDefinition>> {
             "table/too-many-fields",
             format!("A table has at most {} fields", limits::FIELDS_PER_TABLE),
         )
-        .hint("Gather what belongs together in an object field"));
+        .hint("Put related values into one object field"));
     }
     Ok(defined)
 }
@@ -212,7 +221,7 @@ pub(crate) fn parse_fields(value: &Value) -> Result<Vec<FieldDefinition>> {
 const SCHEMA_KEYS: [&str; 6] =
     ["bsonType", "type", "required", "properties", "additionalProperties", "title"];
 
-/// A schema as a whole, rather than a map of fields (in which `required` or `properties` could be the name of one).
+/// Whether the value is a complete schema, not a map of fields (where `required` could be the name of a field).
 fn is_full_schema(schema: &Map<String, Value>) -> bool {
     let is_object = |key: &str| schema.get(key).and_then(Value::as_str) == Some("object");
     is_object("bsonType") || is_object("type") || schema.get("required").is_some_and(Value::is_array)
@@ -222,7 +231,7 @@ fn parse_field_map(map: &Map<String, Value>) -> Result<Vec<FieldDefinition>> {
     map.iter().map(|(name, definition)| Field::define(None, name, definition)).collect()
 }
 
-/// Names inside a JSON value are freer than columns, but not so free that a path could not name them.
+/// Property names inside a JSON value may have more characters than column names, but must be usable in an error path.
 fn check_nested_name(name: &str, path: &str) -> Result<()> {
     if name.is_empty() || name.len() > limits::IDENTIFIER_BYTES || name.contains(['$', '.', '\0']) {
         return Err(invalid(path, format!("{} is not a property name", errors::truncate_for_message(name))));
@@ -238,7 +247,7 @@ fn mark_required(properties: &mut [Field], names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Rules must suit the type, and the default and the allowed values must obey them.
+/// Checks that the rules suit the type, and that the default and the allowed values obey the rules.
 fn check_rules(field: &mut Field, path: &str) -> Result<()> {
     let unsuitable = |rule: &str| {
         Err(invalid(path, format!("{rule} does not suit the type {}", field.kind.as_str()))
@@ -268,7 +277,7 @@ fn check_rules(field: &mut Field, path: &str) -> Result<()> {
     if field.min_length.zip(field.max_length).is_some_and(|(min, max)| min > max)
         || field.minimum.zip(field.maximum).is_some_and(|(min, max)| min > max)
     {
-        return Err(invalid(path, "the least is greater than the most"));
+        return Err(invalid(path, "the minimum is greater than the maximum"));
     }
     if let Some(pattern) = &field.pattern {
         validate::compile_pattern(pattern).map_err(|reason| invalid(&format!("{path}.pattern"), reason))?;
@@ -289,7 +298,7 @@ fn check_rules(field: &mut Field, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// A value as the field would store it.
+/// Converts a value into the form in which the field stores it.
 fn check_value(field: &Field, value: &Value, path: &str) -> Result<Value> {
     let value = validate::coerce(field.kind, value);
     let mut violations = Vec::new();
@@ -347,7 +356,7 @@ fn parse_number(value: &Value, path: &str) -> Result<Option<f64>> {
     value.as_f64().map(Some).ok_or_else(|| invalid(path, "must be a number"))
 }
 
-/// A list of names.
+/// Parses a list of names.
 pub(crate) fn parse_names(value: &Value, path: &str) -> Result<Vec<String>> {
     let error = || -> Error { invalid(path, "must be a list of names") };
     let names = value.as_array().ok_or_else(error)?;
@@ -391,7 +400,7 @@ mod tests {
         for FieldDefinition { field, .. } in defined {
             let stored = serde_json::to_string(&field).unwrap();
             assert_eq!(serde_json::from_str::<Field>(&stored).unwrap(), field);
-            // What is shown can be sent back and means the same.
+            // A definition as shown can be sent back and has the same meaning.
             assert_eq!(Field::define(None, &field.name, &field.to_schema_property()).unwrap().field, field);
         }
     }

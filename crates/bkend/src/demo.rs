@@ -1,4 +1,4 @@
-//! The demonstration: a first organization, so that a new server is not an empty room.
+//! The demo data: a first organization, so that a new server has something to show.
 
 use quad_core::{EventDraft, Result, TenantId};
 use quad_store::{Sql, Store, WriteContext, params};
@@ -10,11 +10,11 @@ use crate::record::{self, NewRecord};
 use crate::table::{self, NewTable};
 use crate::{definition, errors};
 
-/// Who made what a demonstration shows.
+/// The actor of the demo data.
 const ACTOR: &str = "quad_demo";
 
-/// Makes a demo organization with a project, its `dev` environment, a table `tasks` and a few rows, if the tenant has no
-/// organization. Returns whether it did. Two processes that start at once make one.
+/// Creates a demo organization with a project, its `dev` environment, a table `tasks` and a few rows if the tenant has
+/// no organization. Returns whether it did. Of two processes that start at the same time, one creates it.
 pub async fn ensure(store: &Store, tenant: &TenantId) -> Result<bool> {
     if store.read(tenant, |sql| has_organization(sql)).await? {
         return Ok(false);
@@ -23,7 +23,7 @@ pub async fn ensure(store: &Store, tenant: &TenantId) -> Result<bool> {
     let result = store
         .write(&WriteContext::from(tenant), event, |tx| {
             tx.lock("bkend:orgs")?;
-            // Asked again under the lock: another process may have been faster. Then there is nothing to write down.
+            // Checked again under the lock: another process may have created it in the meantime.
             if has_organization(tx)? {
                 return Err(errors::conflict("The tenant has an organization").with_code(NOT_NEEDED));
             }
@@ -111,13 +111,14 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn concurrent_starts_create_one_demo() {
         for test_env in test_envs().await {
-            let second = Store::open(test_env.db.location.clone(), &[crate::COMPONENT]).await.unwrap();
+            let second =
+                Store::open(test_env.test_store.location.clone(), &[crate::COMPONENT]).await.unwrap();
             let (left, right) = tokio::join!(
-                ensure(&test_env.db.store, &test_env.db.tenant),
-                ensure(&second, &test_env.db.tenant)
+                ensure(&test_env.test_store.store, &test_env.test_store.tenant),
+                ensure(&second, &test_env.test_store.tenant)
             );
             assert_eq!(usize::from(left.unwrap()) + usize::from(right.unwrap()), 1);
-            assert!(!ensure(&second, &test_env.db.tenant).await.unwrap());
+            assert!(!ensure(&second, &test_env.test_store.tenant).await.unwrap());
             let context = test_env.read("bkend://context").await.unwrap();
             assert_eq!(context["organizations"].as_array().unwrap().len(), 1);
             let uri = context["projects"][0]["environments"][0]["tablesUri"].as_str().unwrap().to_owned();

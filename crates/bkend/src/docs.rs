@@ -1,10 +1,11 @@
-//! The documentation that `search_docs` finds: a few pages of this backend's own, ranked by BM25.
+//! The documentation pages that `search_docs` finds.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use crate::limits;
 
-/// One page.
 struct DocPage {
     id: &'static str,
     title: &'static str,
@@ -42,7 +43,7 @@ const PAGES: [DocPage; 6] = [
     DocPage {
         id: "3_howto_implement_auth",
         title: "How to implement authentication and authorization",
-        content: "Who may use this server is decided by access tokens with scopes. `quad token mint --scope` makes one; \
+        content: "Access tokens with scopes decide who may use this server. `quad token mint --scope` makes one; \
             bkend://access-tokens lists them with masked keys, never a secret. Give an agent only the scopes that it needs: \
             *:read to look around, table:data:create to add rows. A refused call names the missing scope.\n\n\
             Sign-up, login and sessions of your application's own users are not part of this server: keep a users table, \
@@ -54,7 +55,7 @@ const PAGES: [DocPage; 6] = [
         id: "4_howto_implement_data_crud",
         title: "How to implement data CRUD: create, read, update, delete, sorting and paging",
         content: "Create: backend_data_create. System fields in data are ignored, text such as \"41\" or \"true\" is converted to \
-            the field's type, dates become UTC instants, defaults fill in what is missing; then required, type, enum, length, \
+            the field's type, dates become UTC instants, defaults replace missing values; then required, type, enum, length, \
             range and pattern are checked, and unique last. A refusal has the code data/validation-error with details \
             [{field, reason}], or data/duplicate-value.\n\n\
             Read: backend_data_get by recordId; backend_data_list with page (from 1), limit (1 to 100, 20 by default), sortBy \
@@ -62,7 +63,7 @@ const PAGES: [DocPage; 6] = [
             limit, totalPages, hasNext, hasPrev}. Filtering is not available: narrow by sorting and paging. \
             …/rows?page=1&limit=20 is the same as a resource.\n\n\
             Update: backend_data_update sends only what changes; null clears a field; ifUpdatedAt makes it conditional \
-            (CONFLICT if somebody was faster). Delete: backend_data_delete.\n\n\
+            (CONFLICT if the row has changed since). Delete: backend_data_delete.\n\n\
             Types: string, number (double), int and long (64 bits), boolean, date, object, array, reference (ref names the \
             table), mixed. A unique field allows one missing value, unless the index is sparse.",
     },
@@ -95,62 +96,44 @@ const PAGES: [DocPage; 6] = [
 ];
 
 /// The best pages for a query, with a relevance from 0 to 1. A page's id finds that page.
+///
+/// Relevance counts the query's words that a page contains. A word in the title counts four times, because the title
+/// says what a page is about.
 pub(crate) fn search(query: &str) -> Vec<Value> {
     if let Some(doc_page) = PAGES.iter().find(|page| page.id == query.trim()) {
         return vec![page_json(doc_page, 1.0)];
     }
-    let words = tokenize(query);
-    let documents: Vec<Vec<String>> = PAGES
+    const IN_TITLE: usize = 4;
+    let words = stems(query);
+    let max_score = (words.len() * IN_TITLE) as f64;
+    let mut ranked: Vec<(usize, &DocPage)> = PAGES
         .iter()
-        // The title says what a page is about, so it counts thrice.
-        .map(|page| self::tokenize(&format!("{0} {0} {0} {1}", page.title, page.content)))
+        .map(|page| {
+            let (title, content) = (stems(page.title), stems(page.content));
+            let word_score = |word| match (title.contains(word), content.contains(word)) {
+                (true, _) => IN_TITLE,
+                (false, found) => usize::from(found),
+            };
+            (words.iter().map(word_score).sum(), page)
+        })
+        .filter(|(score, _)| *score > 0)
         .collect();
-    let mean_length = documents.iter().map(Vec::len).sum::<usize>() as f64 / documents.len() as f64;
-    let mut ranked: Vec<(f64, &DocPage)> = PAGES
-        .iter()
-        .zip(&documents)
-        .map(|(page, document)| (score(&words, document, &documents, mean_length), page))
-        .collect();
-    ranked.retain(|(score, _)| *score > 0.0);
-    ranked.sort_by(|(left, a), (right, b)| right.total_cmp(left).then(a.id.cmp(b.id)));
-    let best = ranked.first().map_or(1.0, |(score, _)| *score);
-    // Against the best that this query could reach if every word were everywhere in one page.
-    let max_score: f64 = words.iter().map(|word| idf(word, &documents) * (K1 + 1.0)).sum();
-    let scale = max_score.max(best);
+    ranked.sort_by(|(left, a), (right, b)| right.cmp(left).then(a.id.cmp(b.id)));
     ranked
         .into_iter()
         .take(limits::DOCS_RESULTS)
-        .map(|(score, page)| page_json(page, score / scale))
+        .map(|(score, page)| page_json(page, score as f64 / max_score))
         .collect()
 }
 
 fn page_json(page: &DocPage, relevance: f64) -> Value {
-    let relevance = (relevance.clamp(0.0, 1.0) * 1_000.0).round() / 1_000.0;
+    let relevance = (relevance * 1_000.0).round() / 1_000.0;
     json!({"id": page.id, "title": page.title, "content": page.content, "relevance": relevance})
 }
 
-/// BM25's usual constants: how soon repetition stops to count, and how much long pages pay for their length.
-const K1: f64 = 1.2;
-const B: f64 = 0.75;
-
-fn score(query: &[String], document: &[String], documents: &[Vec<String>], mean_length: f64) -> f64 {
-    query
-        .iter()
-        .map(|word| {
-            let count = document.iter().filter(|term| *term == word).count() as f64;
-            let length_norm = 1.0 - B + B * document.len() as f64 / mean_length;
-            idf(word, documents) * count * (K1 + 1.0) / (count + K1 * length_norm)
-        })
-        .sum()
-}
-
-fn idf(word: &String, documents: &[Vec<String>]) -> f64 {
-    let doc_freq = documents.iter().filter(|document| document.contains(word)).count() as f64;
-    (1.0 + (documents.len() as f64 - doc_freq + 0.5) / (doc_freq + 0.5)).ln()
-}
-
-/// Lower-case words, with the endings of plurals and of gerunds cut off so that `filters` finds `filtering`.
-fn tokenize(text: &str) -> Vec<String> {
+/// The distinct lower-case words of a text, without endings such as `-s` and `-ing`, so that `filters` finds
+/// `filtering`.
+fn stems(text: &str) -> BTreeSet<String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| word.len() > 1)
         .map(|word| {

@@ -1,4 +1,4 @@
-//! Environments: where a project's tables live. Each is an isolated set of tables.
+//! Environments: isolated sets of tables within a project.
 
 use quad_core::{Result, Timestamp, typed_id};
 use quad_store::{DbError, Row, Sql, Tx, params};
@@ -17,7 +17,7 @@ typed_id!(
     "env_"
 );
 
-/// The kinds of environment.
+/// The types of environments.
 pub(crate) const KINDS: [&str; 4] = ["dev", "staging", "prod", "custom"];
 
 /// An environment.
@@ -25,37 +25,37 @@ pub(crate) const KINDS: [&str; 4] = ["dev", "staging", "prod", "custom"];
 pub struct Environment {
     /// Its id.
     pub id: EnvironmentId,
-    /// Whose project's it is.
+    /// The project.
     pub organization_id: OrganizationId,
-    /// Whose it is.
+    /// The organization.
     pub project_id: ProjectId,
-    /// Unique in the project, whatever the case.
+    /// The name, unique in the project, ignoring case.
     pub name: String,
     /// `dev`, `staging`, `prod` or `custom`.
     pub kind: String,
     /// `active`.
     pub status: String,
-    /// Taken over from the project.
+    /// Copied from the project.
     pub cloud: String,
-    /// Taken over from the project.
+    /// Copied from the project.
     pub region: String,
     /// Its name in the database.
     pub physical_name: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
-    /// How many tables it has.
+    /// The number of its tables.
     pub table_count: i64,
 }
 
-/// What a new environment is made of.
+/// A new environment.
 #[derive(Clone, Debug)]
 pub(crate) struct NewEnvironment {
     pub id: Option<EnvironmentId>,
     pub project_id: String,
     pub name: String,
-    /// One of [`KINDS`]; follows from the name if there is none.
+    /// One of [`KINDS`]; derived from the name if absent.
     pub kind: Option<String>,
 }
 
@@ -81,7 +81,7 @@ impl Environment {
         })
     }
 
-    /// Its element in a list.
+    /// The element in a list.
     pub(crate) fn summary(&self) -> Value {
         json!({
             "id": self.id.as_str(),
@@ -93,7 +93,7 @@ impl Environment {
         })
     }
 
-    /// All of it.
+    /// The complete JSON.
     pub(crate) fn detail(&self) -> Value {
         json!({
             "id": self.id.as_str(),
@@ -112,7 +112,7 @@ impl Environment {
         })
     }
 
-    /// Its address.
+    /// The address.
     pub(crate) fn uri(&self) -> String {
         routes::environment_uri(self.organization_id.as_str(), self.project_id.as_str(), self.id.as_str())
     }
@@ -123,7 +123,7 @@ impl Environment {
     }
 }
 
-/// Makes an environment. Nothing is made in the database itself until the first table.
+/// Creates an environment. The database gets nothing until the first table.
 pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewEnvironment) -> Result<Environment> {
     tx.lock(&format!("bkend:project:{}", new.project_id))?;
     let project = project::find(tx, &new.project_id)?;
@@ -159,12 +159,12 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewEnvironment) -> Result<Environmen
     };
     let mut inserted = insert_row(tx, &created);
     if matches!(inserted, Ok(0)) {
-        // Another tenant's transaction took the same physical name after we had looked. Now it can be seen.
+        // Another tenant's transaction took the same physical name after the check; now it is visible.
         created.physical_name = physical::environment_name(tx, created.id.as_str())?;
         inserted = insert_row(tx, &created);
     }
     match inserted {
-        Ok(0) => return Err(quad_core::Error::internal("an environment found no physical name")),
+        Ok(0) => return Err(quad_core::Error::internal("no free physical name for the environment")),
         Err(DbError::Unique { .. }) => {
             return Err(errors::conflict(format!("The project has an environment {} already", created.name))
                 .hint("Names differ by more than case; choose another"));
@@ -220,7 +220,7 @@ fn check_name(name: &str) -> Result<String> {
 
 /// Deletes an environment with all its tables.
 pub(crate) fn delete(tx: &mut Tx<'_>, id: &str) -> Result<Environment> {
-    // The project's lock comes first, as in every deletion: two that meet must not wait for each other.
+    // The project's lock comes first, as in every deletion, so that two deletions cannot deadlock.
     let project = find(tx, id)?.project_id;
     tx.lock(&format!("bkend:project:{project}"))?;
     let environment = find(tx, id)?;
@@ -229,7 +229,8 @@ pub(crate) fn delete(tx: &mut Tx<'_>, id: &str) -> Result<Environment> {
     Ok(environment)
 }
 
-/// Removes environments and everything in them. Tables go first, since a writer holds a table before its catalogue row.
+/// Removes environments and their contents. Tables come first, because a row write locks a table before its
+/// catalogue row.
 pub(crate) fn delete_all(tx: &mut Tx<'_>, environments: &[Environment]) -> Result<()> {
     let tenant = tx.tenant().clone();
     for environment in environments {
@@ -282,8 +283,8 @@ pub(crate) fn list_in_project(
     rows.iter().map(|row| Ok(Environment::from_row(row)?)).collect()
 }
 
-/// A page of the environments of one project or of all, and how many there are. The project's organization comes with it,
-/// since the index begins there.
+/// A page of the environments of one project or of all, and their total number. The project's organization is
+/// needed because the index starts with it.
 pub(crate) fn list_page(
     sql: &mut dyn Sql,
     parent: Option<(&str, &str)>,
@@ -308,7 +309,7 @@ pub(crate) fn list_page(
     Ok((environments, total.map_or(Ok(0), |row| row.int(0))?))
 }
 
-/// One environment, wherever it is.
+/// One environment by its id.
 pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Environment> {
     let tenant = sql.tenant().clone();
     let row = sql.query_opt(
@@ -318,7 +319,7 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Environment> {
     Ok(Environment::from_row(&row.ok_or_else(|| errors::not_found("Environment"))?)?)
 }
 
-/// One environment of this very project and organization.
+/// One environment by its id, if it belongs to this project and organization.
 pub(crate) fn find_at_path(
     sql: &mut dyn Sql,
     organization: &str,
@@ -333,7 +334,7 @@ pub(crate) fn find_at_path(
     }
 }
 
-/// One environment by its name in a project.
+/// One environment by its name in the project.
 pub(crate) fn find_by_name(sql: &mut dyn Sql, project: &str, name: &str) -> Result<Environment> {
     let tenant = sql.tenant().clone();
     let row = sql.query_opt(

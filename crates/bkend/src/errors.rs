@@ -1,20 +1,20 @@
-//! The refusals of this scheme: codes of its own vocabulary, a sentence, and what to do next.
+//! The errors of this scheme: a code, a sentence and a hint.
 
 use quad_core::{Error, Kind, closest};
 use serde_json::{Value, json};
 
-/// Something in one field of the input is wrong.
+/// An error in one field of the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
-    /// Where.
+    /// The path of the field.
     pub field: String,
-    /// A word for programs: `required`, `type`, `minLength`, ….
+    /// The rule for programs: `required`, `type`, `minLength`, ….
     pub reason: &'static str,
-    /// A sentence for people.
+    /// The sentence for people.
     pub message: String,
 }
 
-/// A well-formed name of nothing, or a path whose parts do not belong together: the same answer.
+/// The error for an unknown id and for a path whose parts do not belong together: both get the same answer.
 pub(crate) fn not_found(resource: &'static str) -> Error {
     let hint = match resource {
         "Organization" => "List them with backend_org_list or bkend://orgs",
@@ -29,29 +29,29 @@ pub(crate) fn not_found(resource: &'static str) -> Error {
     Error::new(Kind::NotFound, "NOT_FOUND", format!("{resource} not found")).hint(hint)
 }
 
-/// A parameter that the call cannot do without.
+/// A required parameter is missing.
 pub(crate) fn missing(parameter: &str) -> Error {
     Error::bad_input(format!("{parameter} is required"))
         .with_detail("details", json!([{"field": parameter, "reason": "required"}]))
 }
 
-/// A parameter outside its rules.
+/// A parameter has an invalid value.
 pub(crate) fn invalid(parameter: &str, message: impl std::fmt::Display) -> Error {
     Error::bad_input(format!("{parameter}: {message}"))
         .with_detail("details", json!([{"field": parameter, "reason": message.to_string()}]))
 }
 
-/// It fits, but not with what is there.
+/// The request is valid but conflicts with stored data.
 pub(crate) fn conflict(message: impl Into<String>) -> Error {
     Error::new(Kind::Conflict, "CONFLICT", message)
 }
 
-/// A named limit.
+/// A limit is exceeded.
 pub(crate) fn limit(code: &'static str, message: impl Into<String>) -> Error {
     Error::new(Kind::Limit, code, message)
 }
 
-/// A record that does not fit its table.
+/// A record violates rules of its table.
 pub(crate) fn record_invalid(violations: &[Violation]) -> Error {
     let details: Vec<Value> = violations
         .iter()
@@ -65,7 +65,7 @@ pub(crate) fn record_invalid(violations: &[Violation]) -> Error {
         .with_detail("details", details)
 }
 
-/// A system field where a user's field is expected.
+/// A system field was used where a user's field is expected.
 pub(crate) fn system_field(name: &str) -> Error {
     Error::new(
         Kind::BadInput,
@@ -76,7 +76,7 @@ pub(crate) fn system_field(name: &str) -> Error {
     .with_detail("details", json!([{"field": name, "reason": "system"}]))
 }
 
-/// A name out of a closed vocabulary that does not exist, with the nearest that does.
+/// A name is not in a closed list; the hint suggests the closest one.
 pub(crate) fn unknown<'a>(
     item_kind: &str,
     name: &str,
@@ -94,11 +94,8 @@ pub(crate) fn unknown<'a>(
     }
 }
 
-/// What a caller sent, cut to what a sentence can hold.
+/// Shortens a caller's value for use in a message.
 pub(crate) fn truncate_for_message(text: &str) -> String {
     const MAX_CHARS: usize = 80;
-    match text.char_indices().nth(MAX_CHARS) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
+    quad_core::text::truncate(text, MAX_CHARS)
 }

@@ -1,7 +1,7 @@
 //! Fields: the types and rules of a table's columns, and how they are shown.
 //!
-//! How callers define them is in [`crate::definition`]. Whether a field is unique is not its own: that is an
-//! [index](crate::index).
+//! [`crate::definition`] parses definitions of callers. Whether a field is unique is not part of the field: an
+//! [index](crate::index) says so.
 
 use quad_core::Result;
 use serde::{Deserialize, Serialize};
@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use crate::errors::{self, invalid};
 use crate::{limits, validate};
 
-/// What the server sets on every record. Names of user fields differ from these, whatever their case.
+/// The fields that the server sets on every record. User fields have other names, ignoring case.
 pub(crate) const SYSTEM_FIELDS: [&str; 4] = ["id", "createdBy", "createdAt", "updatedAt"];
 
-/// Names that PostgreSQL keeps for its own columns.
+/// Column names that PostgreSQL reserves.
 const RESERVED_COLUMNS: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
 
 /// The type of a field.
@@ -22,21 +22,21 @@ const RESERVED_COLUMNS: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax",
 pub enum FieldType {
     /// Text.
     String,
-    /// A whole number.
+    /// An integer of 64 bits.
     Int,
-    /// A whole number; the same 64 bits.
+    /// An integer of 64 bits, as `Int`.
     Long,
     /// A double.
     Number,
     /// True or false.
     Boolean,
-    /// An instant.
+    /// A timestamp.
     Date,
     /// A JSON object.
     Object,
     /// A JSON array.
     Array,
-    /// The id of a record, perhaps of a named table.
+    /// The id of a record, optionally of a named table.
     Reference,
     /// Any JSON value.
     Mixed,
@@ -47,7 +47,7 @@ pub(crate) const TYPE_NAMES: [&str; 10] =
     ["string", "int", "long", "number", "boolean", "date", "object", "array", "reference", "mixed"];
 
 impl FieldType {
-    /// Reads a type in any of its spellings.
+    /// Parses a type name in any of its spellings.
     pub fn parse(text: &str) -> Option<FieldType> {
         Some(match text.to_ascii_lowercase().as_str() {
             "string" => FieldType::String,
@@ -64,12 +64,12 @@ impl FieldType {
         })
     }
 
-    /// Its name in the `fields` array.
+    /// The type name in the `fields` array.
     pub fn as_str(self) -> &'static str {
         TYPE_NAMES[self as usize]
     }
 
-    /// Its name in a schema.
+    /// The type name in a schema.
     pub fn bson_type(self) -> &'static str {
         match self {
             FieldType::Number => "double",
@@ -78,7 +78,7 @@ impl FieldType {
         }
     }
 
-    /// Whether it is a number of either kind.
+    /// Whether it is a number.
     pub fn is_numeric(self) -> bool {
         matches!(self, FieldType::Int | FieldType::Long | FieldType::Number)
     }
@@ -88,7 +88,7 @@ impl FieldType {
         matches!(self, FieldType::String | FieldType::Reference)
     }
 
-    /// Whether it is stored as JSON, and so has no order that both backends agree on.
+    /// Whether it is stored as JSON. JSON columns have no order that is equal on both backends.
     pub fn is_json(self) -> bool {
         matches!(self, FieldType::Object | FieldType::Array | FieldType::Mixed)
     }
@@ -98,45 +98,45 @@ impl FieldType {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Field {
-    /// Its name, and its column's.
+    /// The name of the field and of its column.
     pub name: String,
-    /// Its type.
+    /// The type.
     #[serde(rename = "type")]
     pub kind: FieldType,
-    /// Whether every new record must have it.
+    /// Whether every new record must have a value.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
-    /// What a new record gets when it has none.
+    /// The value of a new record that has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// A regular expression that text must match somewhere.
+    /// A regular expression that must match somewhere in the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// Characters at least.
+    /// The minimum number of characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_length: Option<u64>,
-    /// Characters at most.
+    /// The maximum number of characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u64>,
-    /// The least number.
+    /// The minimum of a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimum: Option<f64>,
-    /// The greatest number.
+    /// The maximum of a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maximum: Option<f64>,
-    /// The only values.
+    /// The allowed values.
     #[serde(rename = "enum", default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<Vec<Value>>,
-    /// What an array's elements are.
+    /// The definition of an array's elements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<Box<Field>>,
-    /// What an object holds.
+    /// The properties of an object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub properties: Vec<Field>,
-    /// The table that a reference points into. Not enforced.
+    /// The table that a reference points to. Not enforced.
     #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// A sentence for people.
+    /// A description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -162,7 +162,7 @@ impl Field {
         }
     }
 
-    /// Its entry in the `properties` of a schema.
+    /// The entry in the `properties` of a schema.
     pub(crate) fn to_schema_property(&self) -> Value {
         let mut property = Map::new();
         property.insert("bsonType".into(), self.kind.bson_type().into());
@@ -170,7 +170,7 @@ impl Field {
         Value::Object(property)
     }
 
-    /// Its entry in the `fields` array.
+    /// The entry in the `fields` array.
     pub(crate) fn to_json(&self, unique: bool) -> Value {
         let mut entry = Map::new();
         entry.insert("name".into(), self.name.as_str().into());
@@ -205,7 +205,7 @@ impl Field {
     }
 }
 
-/// The full form of a schema.
+/// The complete schema.
 pub(crate) fn schema(fields: &[Field]) -> Value {
     let required: Vec<&str> =
         fields.iter().filter(|field| field.required).map(|field| field.name.as_str()).collect();
@@ -214,7 +214,7 @@ pub(crate) fn schema(fields: &[Field]) -> Value {
     json!({"bsonType": "object", "required": required, "properties": properties})
 }
 
-/// The schema reduced to names and types, for lists that would be too long.
+/// The schema reduced to names and types, for lists that would otherwise be too long.
 pub(crate) fn short_schema(fields: &[Field]) -> Value {
     let properties: Map<String, Value> = fields
         .iter()
@@ -223,12 +223,12 @@ pub(crate) fn short_schema(fields: &[Field]) -> Value {
     json!({"bsonType": "object", "properties": properties})
 }
 
-/// Whether `name` is one of the server's own, whatever its case.
+/// Whether `name` is a system field, ignoring case.
 pub(crate) fn is_system(name: &str) -> bool {
     SYSTEM_FIELDS.iter().any(|system| system.eq_ignore_ascii_case(name))
 }
 
-/// Checks the name of a field: a column of both backends.
+/// Checks the name of a field: it must be a valid column name on both backends.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     if is_system(name) {
         return Err(errors::system_field(name));
@@ -245,7 +245,7 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
         ));
     }
     if RESERVED_COLUMNS.iter().any(|reserved| reserved.eq_ignore_ascii_case(name)) {
-        return Err(invalid(name, "the database keeps this name for itself").hint("Choose another name"));
+        return Err(invalid(name, "the database reserves this name").hint("Choose another name"));
     }
     Ok(())
 }

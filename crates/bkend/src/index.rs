@@ -1,4 +1,4 @@
-//! Indexes: which fields, in which order, unique or not. A field is unique because an index says so.
+//! Indexes: fields, their order and uniqueness. A field is unique if a unique index on it exists.
 
 use quad_core::{Error, Kind, Result, canonical};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::errors::{self, invalid};
 use crate::field::{Field, SYSTEM_FIELDS};
 use crate::limits;
 
-/// What every table has of its own: the key, and the order of its lists.
+/// The system indexes of every table: the key, and the order of lists.
 pub(crate) const SYSTEM_INDEXES: [&str; 2] = ["_id_", "_created_"];
 
 /// An index of a table, as stored.
@@ -17,11 +17,11 @@ pub(crate) const SYSTEM_INDEXES: [&str; 2] = ["_id_", "_created_"];
 pub struct Index {
     /// Its name, unique within the table.
     pub name: String,
-    /// Fields in the order of the key; 1 ascends, -1 descends.
+    /// The fields in key order; 1 is ascending, -1 descending.
     pub fields: Vec<(String, i8)>,
-    /// Whether two records may share a key.
+    /// Whether the key must be unique.
     pub unique: bool,
-    /// Whether records that lack a field are left out of the uniqueness.
+    /// Whether uniqueness ignores records that lack a field.
     pub sparse: bool,
 }
 
@@ -36,7 +36,7 @@ impl Index {
         }
     }
 
-    /// Reads `{name?, fields, unique?, sparse?}`; `fields` is a list of names or a map from name to direction.
+    /// Parses `{name?, fields, unique?, sparse?}`; `fields` is a list of names or a map from name to direction.
     pub(crate) fn parse(table: &str, table_fields: &[Field], value: &Value) -> Result<Index> {
         let Value::Object(definition) = value else { return Err(invalid("index", "must be an object")) };
         const KEYS: [&str; 4] = ["name", "fields", "unique", "sparse"];
@@ -65,19 +65,19 @@ impl Index {
         Ok(Index { name, fields, unique, sparse })
     }
 
-    /// What a caller sees.
+    /// The JSON for callers.
     pub(crate) fn to_json(&self) -> Value {
         let fields: Map<String, Value> =
             self.fields.iter().map(|(field, direction)| (field.clone(), (*direction).into())).collect();
         json!({"name": self.name, "fields": fields, "unique": self.unique, "sparse": self.sparse})
     }
 
-    /// Whether it is about this field, perhaps among others.
+    /// Whether the index contains this field.
     pub(crate) fn covers(&self, field: &str) -> bool {
         self.fields.iter().any(|(covered, _)| covered == field)
     }
 
-    /// Whether it makes this very field unique.
+    /// Whether the index makes this field unique: it is unique and has no other field.
     pub(crate) fn makes_unique(&self, field: &str) -> bool {
         self.unique && self.fields.len() == 1 && self.covers(field)
     }
@@ -95,16 +95,18 @@ pub(crate) fn unique_indexes(table: &str, defined: &[FieldDefinition]) -> Result
         .collect()
 }
 
-/// A JSON column has no order on which both backends agree.
+/// Refuses JSON columns: they have no order that is equal on both backends.
 pub(crate) fn check_indexable(field: &Field) -> Result<()> {
     if field.kind.is_json() {
         let message = format!("a field of type {} cannot be unique or indexed", field.kind.as_str());
-        return Err(invalid(&field.name, message).hint("Put what you look for into a field of its own"));
+        return Err(
+            invalid(&field.name, message).hint("Store the value that you search for in a field of its own")
+        );
     }
     Ok(())
 }
 
-/// A name that no caller may touch.
+/// Refuses the name of a system index.
 pub(crate) fn check_not_system_index(name: &str, is_removal: bool) -> Result<()> {
     if !SYSTEM_INDEXES.contains(&name) {
         return Ok(());
@@ -143,7 +145,7 @@ fn parse_index_fields(table_fields: &[Field], value: Option<&Value>) -> Result<V
     }
     for (position, (name, _)) in fields.iter().enumerate() {
         if fields[..position].iter().any(|(earlier, _)| earlier == name) {
-            return Err(invalid("index.fields", format!("{name} stands there twice")));
+            return Err(invalid("index.fields", format!("{name} is listed twice")));
         }
         match table_fields.iter().find(|field| field.name == *name) {
             Some(field) => check_indexable(field)?,
@@ -172,13 +174,13 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// `idx_<table>_<fields>`, with `_unique` at its end if it is; cut with a digest where that is too long.
+/// The default name: `idx_<table>_<fields>`, plus `_unique` if unique. A name that is too long is shortened.
 fn derive_name(table: &str, fields: &[&str], unique: bool) -> String {
     let suffix = if unique { "_unique" } else { "" };
     shorten_identifier(format!("idx_{table}_{}{suffix}", fields.join("_")))
 }
 
-/// A name cut to the identifier's length, with a digest of the whole so that two long names stay two.
+/// Shortens a name to the identifier limit; a digest of the full name keeps two long names different.
 pub(crate) fn shorten_identifier(name: String) -> String {
     if name.len() <= limits::IDENTIFIER_BYTES {
         return name;

@@ -9,10 +9,10 @@
 //!               └ {tableId} · schema · schema/versions · indexes · rows
 //! ```
 //!
-//! Addresses read; tools change. One noun, one file: what an organization, a project, an environment, a table or a record is
-//! and how it is stored stands in the file of that name; `physical` alone writes SQL that differs by backend.
+//! Addresses are read, tools change. Each file holds one resource type: its fields, its SQL and its rules.
+//! Only `physical` writes SQL that differs between the backends.
 //!
-//! This crate knows no other scheme, no protocol message and no socket.
+//! This crate does not know other schemes, MCP messages or HTTP.
 #![forbid(unsafe_code)]
 
 mod alter;
@@ -52,17 +52,19 @@ use std::sync::Arc;
 use quad_core::prompt::{Message, Prompt};
 use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::tool::{ToolCall, ToolResult};
-use quad_core::{Address, Error, Kind, Principal, ReadOutput, ReadSet, Result, Route, Scheme, Tool};
+use quad_core::{
+    Address, Error, Kind, Principal, ReadOutput, ReadSet, Result, Route, Scheme, Tool, ToolTable,
+};
 use quad_store::Store;
 use serde_json::{Map, Value};
 
 pub use migrations::COMPONENT;
 pub use organization::{NewOrganization, Organization, OrganizationId};
-pub use token::{NoTokens, TokenDirectory, TokenSummary};
+pub use token::{TokenDirectory, TokenSummary};
 
 use routes::Resource;
 
-/// Every scope that this scheme knows.
+/// All scopes of this scheme.
 pub const SCOPES: &[&str] = &[
     "organization:read",
     "project:read",
@@ -92,12 +94,13 @@ const INSTRUCTIONS: &str = "bkend:// is your backend: organizations, projects, e
 pub struct Bkend {
     store: Store,
     tokens: Arc<dyn TokenDirectory>,
+    tools: ToolTable<Bkend>,
 }
 
 impl Bkend {
-    /// A backend on this store. `tokens` knows the access tokens that `bkend://access-tokens` shows.
+    /// Creates the scheme on this store. `tokens` lists the access tokens for `bkend://access-tokens`.
     pub fn new(store: Store, tokens: Arc<dyn TokenDirectory>) -> Bkend {
-        Bkend { store, tokens }
+        Bkend { store, tokens, tools: tools::table() }
     }
 }
 
@@ -116,11 +119,11 @@ impl Scheme for Bkend {
     }
 
     fn routes(&self) -> Result<Vec<Route>> {
-        Ok(routes::all())
+        routes::ROUTES.routes()
     }
 
     fn cache_key_part(&self, caller: &Principal, address: &Address) -> String {
-        // The context shows as much as the caller may see; every other address is the same for all who may read it.
+        // The context depends on the caller's scopes; every other address has the same contents for all callers.
         if address.canonical() == "bkend://context" {
             context::ContextScopes::for_caller(caller).cache_key()
         } else {
@@ -129,7 +132,7 @@ impl Scheme for Bkend {
     }
 
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
-        let resource = routes::resource_at(route)?;
+        let resource = routes::ROUTES.resource(route)?;
         let result = match resource {
             Resource::AccessTokens | Resource::AccessToken => {
                 read::read_tokens(resource, address, self.tokens.list(&caller.tenant).await?)
@@ -139,7 +142,7 @@ impl Scheme for Bkend {
                 self.store.read(&caller.tenant, move |sql| read::read_resource(sql, &request)).await
             }
         };
-        // Which part of a path does not exist is nobody's business: missing and inconsistent are one answer.
+        // A path with an unknown id and a path with ids that do not belong together get the same error.
         result.map_err(|error| match error.kind() {
             Kind::NotFound => Error::not_found(address.requested()),
             _ => error,
@@ -162,10 +165,10 @@ impl Scheme for Bkend {
         let (prefix, context_args) = (query.prefix.to_owned(), query.context.clone());
         match kind {
             completion::VariableKind::Token => {
-                let (tokens, basis) = self.tokens.list(&caller.tenant).await?;
+                let (tokens, read_set) = self.tokens.list(&caller.tenant).await?;
                 let ids = tokens.into_iter().map(|token| token.id);
                 let values: Vec<String> = ids.filter(|id| id.starts_with(&prefix)).collect();
-                Ok(Completion { total: values.len(), values, read_set: basis })
+                Ok(Completion { total: values.len(), values, read_set })
             }
             completion::VariableKind::Version => {
                 self.store
@@ -184,12 +187,12 @@ impl Scheme for Bkend {
         }
     }
 
-    fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
-        tools::all().into_iter().map(std::sync::Arc::new).collect()
+    fn tools(&self) -> Vec<Arc<Tool>> {
+        self.tools.tools()
     }
 
     async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolResult> {
-        tools::call(self, call).await
+        self.tools.call(self, call).await
     }
 
     fn prompts(&self) -> &'static [Prompt] {

@@ -6,25 +6,25 @@ pub const NAME_CHARS: usize = 100;
 /// Characters of a description: a paragraph, since every list repeats it.
 pub const DESCRIPTION_CHARS: usize = 1_000;
 
-/// Bytes of a slug at least: shorter ones collide at once.
+/// Minimum bytes of a slug: shorter ones collide too often.
 pub const SLUG_BYTES_MIN: usize = 3;
 
-/// Bytes of a slug at most: it stands in addresses that people type.
+/// Maximum bytes of a slug: people type it in addresses.
 pub const SLUG_BYTES_MAX: usize = 50;
 
-/// Bytes of a table, field or index name: PostgreSQL cuts longer identifiers silently.
+/// Bytes of a table, field or index name: PostgreSQL silently truncates longer identifiers.
 pub const IDENTIFIER_BYTES: usize = 63;
 
-/// Fields of a table: more is a document, and an `object` field holds documents.
+/// Fields of a table. More fields belong in an `object` field.
 pub const FIELDS_PER_TABLE: usize = 200;
 
 /// Columns of a physical table, removed ones included: far below what either backend allows (1,600 and 2,000).
 pub const COLUMNS_PER_TABLE: usize = 500;
 
-/// Indexes of a table: each one is paid for by every write.
+/// Indexes of a table: each one makes every write slower.
 pub const INDEXES_PER_TABLE: usize = 32;
 
-/// Fields of an index: a longer key is hardly ever narrower.
+/// Fields of an index: a longer key rarely selects fewer rows.
 pub const FIELDS_PER_INDEX: usize = 8;
 
 /// Bytes of text in one index key: PostgreSQL refuses a B-tree entry beyond 2,704 bytes.
@@ -39,10 +39,10 @@ pub const VALUE_DEPTH: usize = 32;
 /// Values of an `enum`: it is repeated in every table list.
 pub const ENUM_VALUES: usize = 500;
 
-/// Bytes of a `pattern`.
+/// Bytes of a `pattern`: the regular expression is compiled on every write.
 pub const PATTERN_BYTES: usize = 512;
 
-/// Bytes of a compiled pattern: a repeated repetition must not cost megabytes on every write.
+/// Bytes of a compiled pattern: nested repetitions must not use megabytes on every write.
 pub const PATTERN_PROGRAM_BYTES: usize = 256 << 10;
 
 /// Bytes of a record as JSON. A page of one hundred stays under the contents limit of one read (16 MiB).
@@ -54,31 +54,32 @@ pub const DEFINITION_BYTES: usize = 256 << 10;
 /// Bytes of a project's settings or a table's permissions as JSON.
 pub const SETTINGS_BYTES: usize = 16 << 10;
 
-/// Elements of a page unless the caller says otherwise.
+/// Default number of elements in a page.
 pub const PAGE_DEFAULT: usize = 20;
 
-/// Elements of a page at most.
+/// Maximum number of elements in a page.
 pub const PAGE_MAX: usize = 100;
 
-/// Physical tables in one SQLite file: every connection parses the whole catalogue when it opens, about 10 µs a table.
+/// Physical tables in one SQLite file: every connection parses the catalogue when it opens, about 10 µs per table.
 pub const SQLITE_TABLES: i64 = 2_000;
 
-/// Tables that one deletion drops: each takes an exclusive lock until the commit.
+/// Tables that one deletion may drop: each takes an exclusive lock until the commit.
 pub const CASCADE_TABLES: usize = 200;
 
-/// Environments that one deletion removes.
+/// Environments that one deletion may remove.
 pub const CASCADE_ENVIRONMENTS: usize = 200;
 
-/// Rows that a change of type converts: they are rewritten one by one in the transaction that every read waits behind.
+/// Rows that a change of type may convert: they are rewritten one by one in a transaction that all reads
+/// of the table wait for.
 pub const CONVERTED_ROWS: i64 = 2_000;
 
 /// Versions of one schema or of one table's indexes.
 pub const VERSIONS_PER_TABLE: i64 = 10_000;
 
-/// Bytes of a table list before its schemas shrink to names and types.
+/// Bytes of a table list before its schemas are reduced to names and types.
 pub const TABLE_LIST_BYTES: usize = 256 << 10;
 
-/// Projects in the context: a start for an agent, not an inventory.
+/// Projects in the context: enough for an agent to start, not a complete list.
 pub const CONTEXT_PROJECTS: usize = 100;
 
 /// Environments in the context, over all its projects.
@@ -90,7 +91,7 @@ pub const LOAD_LINES: usize = 500;
 /// Bytes of one line of a load: a record with room for its envelope, or a large definition.
 pub const LOAD_LINE_BYTES: usize = 512 << 10;
 
-/// How often a row write is tried when the table's schema changes under it. The last attempt keeps schema changes out.
+/// Attempts of a row write when the table's schema changes concurrently. The last attempt locks out schema changes.
 pub const WRITE_ATTEMPTS: usize = 3;
 
 /// Pages of documentation that a search returns.
@@ -99,7 +100,7 @@ pub const DOCS_RESULTS: usize = 5;
 /// Characters of a documentation query.
 pub const DOCS_QUERY_CHARS: usize = 500;
 
-/// Offending values or rows that a refusal shows.
+/// Invalid values or rows that an error shows.
 pub const EXAMPLES: usize = 5;
 
 /// Tables that a prompt describes in full.

@@ -1,9 +1,9 @@
-//! What `resources/list` shows: the tree, depth first, sorted by id at every level.
+//! `resources/list`: the tree in depth-first order, sorted by id at every level.
 //!
-//! An entry's key is its path of ids: none for the organizations, one for an organization's projects, two for a project's
-//! environments, three for an environment's tables. A path sorts right before everything below it, so the depth-first
-//! order is the order of paths, and a page is the merge of three sorted queries that start after the last path. However
-//! large the tree is, a page costs three queries of a page's length.
+//! The key of an entry is its path of ids: empty for the organizations, one id for an organization's projects, two for
+//! a project's environments, three for an environment's tables. A path sorts directly before all paths below it, so
+//! depth-first order is the order of paths. A page is the merge of three sorted queries that start after the last path,
+//! so it costs three queries of a page's length, whatever the size of the tree.
 
 use quad_core::scheme::{ResourceEntry, SchemePage};
 use quad_core::{Error, Principal, ReadSet, Result, id};
@@ -11,7 +11,7 @@ use quad_store::{Sql, params};
 
 use crate::{routes, tags};
 
-/// Which levels the caller may see.
+/// The levels that the caller may see.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VisibleLevels {
     organizations: bool,
@@ -31,7 +31,7 @@ impl VisibleLevels {
     }
 }
 
-/// The key of the organizations, whose path is empty.
+/// The key of the organizations: the empty path.
 const ROOT_KEY: &str = ".";
 
 /// One page.
@@ -41,9 +41,9 @@ pub(crate) fn list_page(
     after: Option<&str>,
     limit: usize,
 ) -> Result<SchemePage> {
-    let basis = ReadSet::at_version(sql.version()).with_tag(tags::listing());
+    let read_set = ReadSet::at_version(sql.version()).with_tag(tags::listing());
     let after: Option<Vec<String>> = after.map(decode_key).transpose()?;
-    // One more than asked for: it tells whether there is a next page.
+    // One more entry than requested shows whether there is a next page.
     let max_rows = limit as i64 + 1;
     let mut entries: Vec<(Vec<String>, ResourceEntry)> = Vec::new();
     if after.is_none() && levels.organizations {
@@ -64,7 +64,7 @@ pub(crate) fn list_page(
         .then(|| entries.get(limit.wrapping_sub(1)).map(|(path, _)| encode_key(path)))
         .flatten();
     entries.truncate(limit);
-    Ok(SchemePage { entries: entries.into_iter().map(|(_, entry)| entry).collect(), next, read_set: basis })
+    Ok(SchemePage { entries: entries.into_iter().map(|(_, entry)| entry).collect(), next, read_set })
 }
 
 fn encode_key(path: &[String]) -> String {
@@ -79,7 +79,7 @@ fn decode_key(key: &str) -> Result<Vec<String>> {
     if path.len() <= 3 && path.iter().all(|part| id::is_id(part)) {
         return Ok(path);
     }
-    Err(Error::bad_input("The cursor is not one that this list gave out")
+    Err(Error::bad_input("The cursor does not belong to this list")
         .with_code("INVALID_CURSOR")
         .hint("Start again without a cursor"))
 }
@@ -187,13 +187,16 @@ fn table_entries(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{ENV_URI, caller, test_envs_with_data};
+    use crate::testing::{ENV_URI, test_envs_with_data};
 
     #[tokio::test(flavor = "multi_thread")]
     async fn list_shows_only_readable_levels() {
         for test_env in test_envs_with_data().await {
             let check = async |scopes: &str, expect: &[&str]| {
-                let entries = test_env.list_as(&caller(&test_env.db.tenant, scopes)).await;
+                let entries = test_env
+                    .list_as(&quad_store::testing::agent(&test_env.test_store.tenant, "agent_1", scopes))
+                    .await
+                    .unwrap();
                 let uris: Vec<&str> = entries.iter().map(|entry| entry.uri.as_str()).collect();
                 assert_eq!(uris, expect, "{scopes}");
             };
@@ -208,7 +211,7 @@ mod tests {
             check("organization:read", &all[..1]).await;
             check("table:read", &all[3..]).await;
             check("table:data:read", &[]).await;
-            let entries = test_env.list_as(&test_env.caller).await;
+            let entries = test_env.list_as(&test_env.caller).await.unwrap();
             let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_ref()).collect();
             assert_eq!(names, ["Organizations", "Projects", "Environments", "Tables"]);
             assert_eq!(entries[3].title.as_deref(), Some("Tables in my-app / dev"));
@@ -221,7 +224,7 @@ mod tests {
         for test_env in test_envs_with_data().await {
             let mut lines = vec![r#"{"kind":"organization","id":"org_b","name":"B"}"#.to_owned()];
             for n in 0..299 {
-                // Half of them in another organization, so that pages end at every level.
+                // Half of the projects are in another organization, so that pages end at every level.
                 let organization = if n % 2 == 0 { "org_abc123" } else { "org_b" };
                 lines.push(format!(
                     r#"{{"kind":"project","id":"p{n}","organizationId":"{organization}","name":"p {n}"}}"#
@@ -231,19 +234,19 @@ mod tests {
                 ));
             }
             test_env.load(&lines.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
-            let all_entries = test_env.list_as(&test_env.caller).await;
+            let all_entries = test_env.list_as(&test_env.caller).await.unwrap();
             assert_eq!(all_entries.len(), 1 + 2 + 300 + 300);
             let mut uris: Vec<String> = all_entries.iter().map(|entry| entry.uri.clone()).collect();
             uris.sort();
             uris.dedup();
             assert_eq!(uris.len(), 603);
-            // Whatever the page's length, the walk is the same.
+            // Every page size must produce the same sequence.
             for limit in [1, 2, 7, 603, 1_000] {
                 let levels = VisibleLevels::for_caller(&test_env.caller);
                 let (mut paged_uris, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);
                 loop {
                     let start = after.clone();
-                    let page = test_env.db.store.read(&test_env.db.tenant, move |sql| {
+                    let page = test_env.test_store.store.read(&test_env.test_store.tenant, move |sql| {
                         list_page(sql, levels, start.as_deref(), limit)
                     });
                     let page = page.await.unwrap();

@@ -1,4 +1,4 @@
-//! Loading: JSON lines that keep the ids they bring. Doing it twice is doing it once.
+//! Loading of JSON lines that contain their ids. Loading is idempotent.
 //!
 //! ```text
 //! {"kind":"organization","id":"org_abc123","name":"My Organization"}
@@ -8,8 +8,8 @@
 //! {"kind":"record","id":"rec_abc123","tableId":"tbl_users","data":{…}}
 //! ```
 //!
-//! A loaded project gets no environment of its own accord: the file says which it has. A line whose id exists is skipped,
-//! so an interrupted load is simply run again.
+//! A loaded project gets no default environment: the file contains its environments. A line whose id exists is skipped,
+//! so an interrupted load can be run again.
 
 use quad_core::{Error, EventDraft, Kind, Result, Timestamp, id};
 use quad_store::{Store, Tx, WriteContext};
@@ -23,17 +23,17 @@ use crate::record::{self, NewRecord, RecordId};
 use crate::table::{self, NewTable, Table, TableId};
 use crate::{definition, limits};
 
-/// What a load did.
+/// The counts of a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadSummary {
-    /// Lines that made something.
+    /// Lines that created something.
     pub created: usize,
-    /// Lines whose id was there already.
+    /// Lines whose id existed already.
     pub skipped: usize,
 }
 
-/// Loads lines in transactions of at most [`limits::LOAD_LINES`]. A line that cannot be loaded ends it with an error that
-/// names the line; the transactions before it stay.
+/// Loads lines in transactions of at most [`limits::LOAD_LINES`]. An invalid line stops the load with an error that
+/// names the line; transactions before it stay committed.
 pub async fn load(
     store: &Store,
     writer: &WriteContext,
@@ -91,7 +91,7 @@ fn with_line_number(number: usize, error: Error) -> Error {
 
 fn load_batch(tx: &mut Tx<'_>, batch: &[(usize, Map<String, Value>)]) -> Result<LoadSummary> {
     let mut loaded = LoadSummary::default();
-    // Rows come in runs of one table; reading its definition once a run is enough, since no line changes one.
+    // Consecutive rows usually belong to one table. Its definition is read once per sequence, since no line changes it.
     let mut last_table: Option<Table> = None;
     for (number, line) in batch {
         let created =
@@ -107,7 +107,7 @@ fn load_batch(tx: &mut Tx<'_>, batch: &[(usize, Map<String, Value>)]) -> Result<
     Ok(loaded)
 }
 
-/// Loads one line; false if its id is there already.
+/// Loads one line. Returns false if its id exists.
 fn load_line(tx: &mut Tx<'_>, line: &Map<String, Value>, last_table: &mut Option<Table>) -> Result<bool> {
     let id = required_text(line, "id")?;
     if !id::is_id(&id) {
@@ -308,7 +308,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn two_tenants_can_load_same_ids() {
         for test_env in test_envs_with_data().await {
-            let other = quad_store::tenant::create(&test_env.db.store, "other").await.unwrap().id;
+            let other = quad_store::tenant::create(&test_env.test_store.store, "other").await.unwrap().id;
             let lines = crate::testing::lines(&[
                 r#"{"kind":"organization","id":"org_abc123","name":"Theirs"}"#,
                 r#"{"kind":"project","id":"proj_xyz789","organizationId":"org_abc123","name":"theirs"}"#,
@@ -316,8 +316,8 @@ mod tests {
                 r#"{"kind":"table","id":"tbl_users","environmentId":"env_dev001","name":"users","fields":{"x":"int"}}"#,
                 r#"{"kind":"record","id":"rec_abc123","tableId":"tbl_users","data":{"x":7}}"#,
             ]);
-            load(&test_env.db.store, &WriteContext::from(&other), lines).await.unwrap();
-            let other_caller = crate::testing::caller(&other, "*:*");
+            load(&test_env.test_store.store, &WriteContext::from(&other), lines).await.unwrap();
+            let other_caller = quad_store::testing::agent(&other, "agent_1", "*:*");
             let rows = format!("{}/tables/tbl_users/rows", crate::testing::ENV_URI);
             assert_eq!(test_env.read_as(&other_caller, &rows).await.unwrap()["items"][0]["x"], 7);
             assert_eq!(test_env.read(&rows).await.unwrap()["items"][0]["name"], "Ada");
@@ -344,9 +344,9 @@ mod tests {
                 test_env.load(&[&lines[0], &lines[1], &lines[2]]).await.unwrap();
             }
             let table_count = test_env
-                .db
+                .test_store
                 .store
-                .read(&test_env.db.tenant, |sql| {
+                .read(&test_env.test_store.tenant, |sql| {
                     let tenant = quad_store::Sql::tenant(sql).clone();
                     let query = "SELECT physical_schema, physical_name, environment_name FROM bkend_tables WHERE tenant_id = $1";
                     Ok(quad_store::Sql::query(sql, query, quad_store::params![tenant.as_str()])?.len())

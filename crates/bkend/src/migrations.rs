@@ -1,4 +1,4 @@
-//! The catalogue's tables. Rows of user tables live in physical tables of their own (see [`crate::physical`]).
+//! The catalogue's tables. The rows of user tables are in physical tables (see [`crate::physical`]).
 
 use quad_store::Component;
 

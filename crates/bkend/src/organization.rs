@@ -1,4 +1,4 @@
-//! Organizations: the top of the tree. Made by the command line, read by everybody.
+//! Organizations: the top of the tree. Created on the command line; callers only read them.
 
 use quad_core::{EventDraft, Result, TenantId, Timestamp, typed_id};
 use quad_store::{DbError, Row, Sql, Store, Tx, WriteContext, params};
@@ -20,36 +20,36 @@ pub struct Organization {
     pub id: OrganizationId,
     /// Its name.
     pub name: String,
-    /// Its name in addresses of other systems; never changes.
+    /// The slug; never changes.
     pub slug: String,
-    /// A name for people.
+    /// A display name for people.
     pub display_name: Option<String>,
-    /// A paragraph.
+    /// A description.
     pub description: Option<String>,
-    /// What it pays for; free-form.
+    /// The plan; free text.
     pub plan: String,
     /// `active`, `suspended` or `deleted`.
     pub status: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
 }
 
-/// What a new organization is made of.
+/// A new organization.
 #[derive(Clone, Debug, Default)]
 pub struct NewOrganization {
-    /// Its id, where an import brings one.
+    /// The id, if an import supplies one.
     pub id: Option<OrganizationId>,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its slug; derived from the name if there is none.
+    /// The slug; derived from the name if absent.
     pub slug: Option<String>,
-    /// A name for people.
+    /// A display name for people.
     pub display_name: Option<String>,
-    /// A paragraph.
+    /// A description.
     pub description: Option<String>,
-    /// Its plan; `self-hosted` if there is none.
+    /// The plan; `self-hosted` if absent.
     pub plan: Option<String>,
 }
 
@@ -70,7 +70,7 @@ impl Organization {
         })
     }
 
-    /// Its element in a list.
+    /// The element in a list.
     pub(crate) fn summary(&self) -> Value {
         json!({
             "id": self.id.as_str(),
@@ -82,7 +82,7 @@ impl Organization {
         })
     }
 
-    /// All of it.
+    /// The complete JSON.
     pub fn detail(&self) -> Value {
         json!({
             "id": self.id.as_str(),
@@ -100,7 +100,7 @@ impl Organization {
     }
 }
 
-/// Makes an organization, in a transaction of its own, on behalf of `actor`.
+/// Creates an organization in a transaction of its own, with `actor` as the author of the event.
 pub async fn create(
     store: &Store,
     writer: &WriteContext,
@@ -119,7 +119,7 @@ pub async fn list(store: &Store, tenant: &TenantId) -> Result<Vec<Organization>>
     store.read(tenant, |sql| all(sql)).await
 }
 
-/// Makes an organization inside a transaction.
+/// Creates an organization within a transaction.
 pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewOrganization) -> Result<Organization> {
     tx.lock("bkend:orgs")?;
     let tenant = tx.tenant().clone();
@@ -198,7 +198,7 @@ pub(crate) fn all(sql: &mut dyn Sql) -> Result<Vec<Organization>> {
     rows.iter().map(|row| Ok(Organization::from_row(row)?)).collect()
 }
 
-/// A page of organizations, and how many there are.
+/// A page of organizations, and their total number.
 pub(crate) fn list_page(sql: &mut dyn Sql, page: Page) -> Result<(Vec<Organization>, i64)> {
     let tenant = sql.tenant().clone();
     let rows = sql.query(
@@ -215,7 +215,7 @@ pub(crate) fn list_page(sql: &mut dyn Sql, page: Page) -> Result<(Vec<Organizati
     Ok((organizations, total.map_or(Ok(0), |row| row.int(0))?))
 }
 
-/// One organization.
+/// One organization by its id.
 pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Organization> {
     let tenant = sql.tenant().clone();
     let row = sql.query_opt(

@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 
 use crate::{errors, limits};
 
-/// Which part of a list.
+/// The requested part of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// From 1.
+    /// The number of the page, from 1.
     pub page: u64,
-    /// 1 to [`limits::PAGE_MAX`].
+    /// The number of elements, 1 to [`limits::PAGE_MAX`].
     pub limit: u64,
 }
 
@@ -18,7 +18,7 @@ impl Page {
     /// The first page.
     pub(crate) const FIRST: Page = Page { page: 1, limit: limits::PAGE_DEFAULT as u64 };
 
-    /// From the arguments of a tool.
+    /// Parses the arguments of a tool.
     pub(crate) fn from_arguments(arguments: &Map<String, Value>) -> Result<Page> {
         let number = |name: &str, default: u64| match arguments.get(name) {
             None | Some(Value::Null) => Ok(default),
@@ -30,7 +30,7 @@ impl Page {
         Page::try_new(number("page", Page::FIRST.page)?, number("limit", Page::FIRST.limit)?)
     }
 
-    /// From the query of an address.
+    /// Parses the query of an address.
     pub(crate) fn from_address(address: &Address) -> Result<Page> {
         let number = |name: &str, default: u64| match address.variable(name) {
             None => Ok(default),
@@ -49,17 +49,17 @@ impl Page {
         Ok(Page { page, limit })
     }
 
-    /// How many elements come before this page.
+    /// The number of elements before this page.
     pub(crate) fn offset(self) -> i64 {
         i64::try_from((self.page - 1).saturating_mul(self.limit)).unwrap_or(i64::MAX)
     }
 
-    /// How many elements it may hold.
+    /// The maximum number of elements on the page.
     pub(crate) fn size(self) -> i64 {
         self.limit as i64
     }
 
-    /// The envelope of a page of a list of `total`.
+    /// The envelope of a page, for a list of `total` elements.
     pub(crate) fn to_json(self, items: Vec<Value>, total: i64) -> Value {
         let pages = (total.max(0) as u64).div_ceil(self.limit);
         json!({
@@ -75,7 +75,7 @@ impl Page {
         })
     }
 
-    /// The same page of a list that is in memory.
+    /// Cuts the page out of a list that is in memory.
     pub(crate) fn slice<T>(self, all: Vec<T>) -> Vec<T> {
         let offset = usize::try_from(self.offset()).unwrap_or(usize::MAX);
         all.into_iter().skip(offset).take(self.limit as usize).collect()

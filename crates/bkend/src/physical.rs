@@ -1,7 +1,7 @@
-//! Where rows really are: one physical table for each table of the catalogue, with a column for each field.
+//! Storage of rows: each table of the catalogue has one physical table with a column per field.
 //!
-//! On PostgreSQL an environment is a schema; on SQLite its name is a prefix. Identifiers come from the catalogue, which has
-//! checked them, and are quoted all the same. This is the one file that writes SQL for one backend.
+//! On PostgreSQL an environment is a schema; on SQLite it is a name prefix. Identifiers come from the catalogue, which
+//! has checked them; they are quoted nevertheless. Only this file writes SQL for a specific backend.
 
 use quad_core::{Error, Result, canonical};
 use quad_store::{Backend, DbError, Sql, Tx, Value as SqlValue, params};
@@ -12,10 +12,10 @@ use crate::index::{self, Index};
 use crate::table::Table;
 use crate::{errors, limits, validate};
 
-/// The name of an environment in the database: its id if that is safe there and nobody has it, otherwise a shortened
-/// one with a digest. Ids are given by imports too, so two tenants may have equal ones.
+/// The name of an environment in the database: its id if that is a safe identifier and not in use, otherwise a
+/// shortened id with a digest. Imports supply ids, so two tenants may have equal ones.
 pub(crate) fn environment_name(sql: &mut dyn Sql, id: &str) -> Result<String> {
-    // `__` separates the environment from the table on SQLite; a second one would make two names one.
+    // `__` separates environment and table on SQLite; a second `__` would make the name ambiguous.
     let is_safe = id.starts_with("env_")
         && !id.contains("__")
         && !id.ends_with('_')
@@ -32,7 +32,7 @@ pub(crate) fn environment_name(sql: &mut dyn Sql, id: &str) -> Result<String> {
     Ok(format!("env_{readable}-{}", &digest[..24]))
 }
 
-/// The schema and the name of a table that is about to be made.
+/// The schema and the name of a new table.
 pub(crate) fn table_name(backend: Backend, environment: &str, table: &str) -> (String, String) {
     match backend {
         Backend::Sqlite => ("main".to_owned(), format!("{environment}__{table}")),
@@ -40,7 +40,7 @@ pub(crate) fn table_name(backend: Backend, environment: &str, table: &str) -> (S
     }
 }
 
-/// Makes the table with its columns and its indexes.
+/// Creates the table with its columns and indexes.
 pub(crate) fn create_table(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     let backend = tx.backend();
     let text = column_type(backend, FieldType::String);
@@ -73,8 +73,8 @@ pub(crate) fn create_table(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// Keeps writers of the table out until the commit; readers may go on. What a change of the table counts or converts must
-/// not grow behind its back.
+/// Locks out writers of the table until the commit; readers continue. The rows that a schema change counts or converts
+/// must not change concurrently.
 pub(crate) fn lock_table(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     if tx.backend() == Backend::Postgres {
         tx.execute_ddl(&format!("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE", qualified_name(table)))?;
@@ -82,15 +82,15 @@ pub(crate) fn lock_table(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// Drops the table with all its rows.
+/// Drops the table and its rows.
 pub(crate) fn drop_table(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     Ok(tx.execute_ddl(&format!("DROP TABLE {}", qualified_name(table)))?)
 }
 
-/// Drops what an environment has in the database beyond its tables, which are gone already.
+/// Drops the environment's schema on PostgreSQL, after its tables.
 pub(crate) fn drop_environment(tx: &mut Tx<'_>, physical: &str) -> Result<()> {
     if tx.backend() == Backend::Postgres {
-        // Without CASCADE: whatever somebody else has put there is not ours to drop.
+        // Without CASCADE: objects that were not created by this crate must not be dropped.
         tx.execute_ddl(&format!("DROP SCHEMA IF EXISTS {}", quote(physical)))?;
     }
     Ok(())
@@ -116,7 +116,7 @@ pub(crate) fn rename_column(tx: &mut Tx<'_>, table: &Table, from: &str, to: &str
     ))?)
 }
 
-/// Makes an index. Rows that are already there may stand in its way: then nothing is made, and the error shows some.
+/// Creates an index. If existing rows violate it, nothing is created and the error shows some of them.
 pub(crate) fn create_index(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()> {
     check_text_lengths(tx, table, index)?;
     if index.unique {
@@ -128,7 +128,7 @@ pub(crate) fn create_index(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Res
         .fields
         .iter()
         .map(|(field, direction)| {
-            // A missing value sorts below every other, on both backends and in every list.
+            // A missing value sorts before all others, on both backends and in every list.
             let order = match (*direction > 0, postgres) {
                 (true, false) => "ASC",
                 (false, false) => "DESC",
@@ -184,18 +184,18 @@ pub(crate) fn drop_index(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Resul
     Ok(tx.execute_ddl(&ddl)?)
 }
 
-/// Which of the table's unique indexes a database error is about.
+/// The unique index of the table that a database error refers to.
 pub(crate) fn find_index_by_constraint<'t>(table: &'t Table, constraint: &str) -> Option<&'t Index> {
     table.indexes.iter().filter(|index| index.unique).find(|index| {
         let name = index_name(table, &index.name);
-        // SQLite names the columns of a plain index, and the index itself when it is one of expressions.
+        // SQLite reports the columns of a plain index, but the name of an index on expressions.
         let columns: Vec<String> =
             index.fields.iter().map(|(field, _)| format!("{}.{field}", table.physical_name)).collect();
         constraint == name || constraint == format!("{name}.missing") || constraint == columns.join(", ")
     })
 }
 
-/// The table, quoted, with its schema where there is one.
+/// The quoted table name, with the schema on PostgreSQL.
 pub(crate) fn qualified_name(table: &Table) -> String {
     if table.physical_schema == "main" {
         quote(&table.physical_name)
@@ -204,18 +204,18 @@ pub(crate) fn qualified_name(table: &Table) -> String {
     }
 }
 
-/// An identifier, quoted.
+/// A quoted identifier.
 pub(crate) fn quote(identifier: &str) -> String {
     format!("\"{}\"", identifier.replace('"', "\"\""))
 }
 
-/// A dot, which no table or index name has, keeps these names apart from those of tables.
+/// The dot keeps these names apart from table names: no table or index name has one.
 fn index_name(table: &Table, index: &str) -> String {
     let name = format!("{}.{index}", table.physical_name);
     if table.physical_schema == "main" { name } else { index::shorten_identifier(name) }
 }
 
-/// The type of a column.
+/// The column type of a field type.
 fn column_type(backend: Backend, kind: FieldType) -> &'static str {
     match (kind, backend) {
         (FieldType::String | FieldType::Reference, Backend::Sqlite) => "TEXT",
@@ -232,7 +232,7 @@ fn column_type(backend: Backend, kind: FieldType) -> &'static str {
     }
 }
 
-/// Whether two types are stored alike, so that a change of one into the other moves nothing.
+/// Whether two types have the same column type, so that a change between them converts nothing.
 pub(crate) fn same_sql_type(left: FieldType, right: FieldType) -> bool {
     left == right || (left.is_text() && right.is_text()) || {
         let is_integer = |kind| matches!(kind, FieldType::Int | FieldType::Long);
@@ -240,7 +240,7 @@ pub(crate) fn same_sql_type(left: FieldType, right: FieldType) -> bool {
     }
 }
 
-/// A checked value on its way into a column.
+/// Converts a checked value for its column.
 pub(crate) fn to_sql(kind: FieldType, value: &Value) -> SqlValue {
     match value {
         Value::Null => SqlValue::Null,
@@ -255,7 +255,7 @@ pub(crate) fn to_sql(kind: FieldType, value: &Value) -> SqlValue {
     }
 }
 
-/// A value on its way out of a column.
+/// Converts a column's value to JSON.
 pub(crate) fn from_sql(kind: FieldType, cell: &SqlValue) -> Result<Value> {
     Ok(match cell {
         SqlValue::Null => Value::Null,
@@ -269,10 +269,10 @@ pub(crate) fn from_sql(kind: FieldType, cell: &SqlValue) -> Result<Value> {
     })
 }
 
-/// The time of an update: now, but always later than the one before, so that it can tell two states apart.
+/// The time of an update: now, but always later than the previous time, so that it identifies the state.
 pub(crate) fn monotonic_time_sql(backend: Backend, parameter: usize) -> String {
     match backend {
-        // Between the read before and this statement nobody else can write.
+        // SQLite has one writer: no other update can have happened since this transaction read the record.
         Backend::Sqlite => format!("${parameter}"),
         Backend::Postgres => {
             format!("GREATEST(${parameter}::timestamptz, \"updatedAt\" + interval '1 millisecond')")
@@ -338,7 +338,7 @@ fn check_text_lengths(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<(
     }
 }
 
-/// The text fields of an index, and how many bytes each may hold.
+/// The text fields of an index, and the maximum bytes of each.
 pub(crate) fn indexed_text_limit<'i>(fields: &[Field], index: &'i Index) -> (Vec<&'i str>, usize) {
     let texts: Vec<&str> = index
         .fields
@@ -350,7 +350,7 @@ pub(crate) fn indexed_text_limit<'i>(fields: &[Field], index: &'i Index) -> (Vec
     (texts, max_bytes)
 }
 
-/// The type of a field, system fields included.
+/// The type of a field or system field.
 pub(crate) fn field_type(fields: &[Field], name: &str) -> FieldType {
     match name {
         "createdAt" | "updatedAt" => FieldType::Date,

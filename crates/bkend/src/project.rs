@@ -1,4 +1,4 @@
-//! Projects: what an organization builds. A new one comes with an environment `dev`.
+//! Projects of an organization. A new project gets an environment `dev`.
 
 use quad_core::{Result, Timestamp, typed_id};
 use quad_store::{DbError, Row, Sql, Tx, params};
@@ -21,31 +21,31 @@ typed_id!(
 pub struct Project {
     /// Its id.
     pub id: ProjectId,
-    /// Whose it is.
+    /// The organization.
     pub organization_id: OrganizationId,
     /// Its name.
     pub name: String,
-    /// Unique in the organization; never changes.
+    /// The slug, unique in the organization; never changes.
     pub slug: String,
-    /// A paragraph.
+    /// A description.
     pub description: Option<String>,
-    /// Stored as given; nothing is provisioned.
+    /// The cloud; stored as given, nothing is provisioned.
     pub primary_cloud: String,
-    /// Stored as given.
+    /// The region; stored as given.
     pub primary_region: String,
     /// `active`.
     pub status: String,
-    /// Free-form settings.
+    /// Settings, free-form.
     pub settings: Map<String, Value>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
-    /// How many environments it has.
+    /// The number of its environments.
     pub environment_count: i64,
 }
 
-/// What a new project is made of.
+/// A new project.
 #[derive(Clone, Debug)]
 pub(crate) struct NewProject {
     pub id: Option<ProjectId>,
@@ -55,11 +55,11 @@ pub(crate) struct NewProject {
     pub description: Option<String>,
     pub primary_cloud: Option<String>,
     pub primary_region: Option<String>,
-    /// Whether it gets an environment `dev` at once. An import brings its own environments.
+    /// Whether it gets an environment `dev`. A load supplies its own environments.
     pub with_dev: bool,
 }
 
-/// What can change. `None` leaves it as it is.
+/// Changes of a project. `None` keeps a value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProjectChange {
     pub name: Option<String>,
@@ -91,7 +91,7 @@ impl Project {
         })
     }
 
-    /// Its element in a list.
+    /// The element in a list.
     pub(crate) fn summary(&self) -> Value {
         json!({
             "id": self.id.as_str(),
@@ -104,7 +104,7 @@ impl Project {
         })
     }
 
-    /// All of it.
+    /// The complete JSON.
     pub(crate) fn detail(&self) -> Value {
         json!({
             "id": self.id.as_str(),
@@ -124,13 +124,13 @@ impl Project {
         })
     }
 
-    /// Its address.
+    /// The address.
     pub(crate) fn uri(&self) -> String {
         routes::project_uri(self.organization_id.as_str(), self.id.as_str())
     }
 }
 
-/// Makes a project, and its `dev` environment if that is wanted.
+/// Creates a project, and its `dev` environment if requested.
 pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewProject) -> Result<(Project, Option<Environment>)> {
     tx.lock(&format!("bkend:org:{}", new.organization_id))?;
     let organization = organization::find(tx, &new.organization_id)?;
@@ -248,7 +248,7 @@ pub(crate) fn update(tx: &mut Tx<'_>, id: &str, change: &ProjectChange) -> Resul
     Ok(project)
 }
 
-/// Settings are free, but for their size and the list of origins, which has rules of its own.
+/// Checks settings: their size, and the list of origins.
 fn check_settings(settings: &Map<String, Value>) -> Result<()> {
     const MAX_ORIGINS: usize = 3;
     let text = Value::Object(settings.clone()).to_string();
@@ -274,7 +274,7 @@ fn check_settings(settings: &Map<String, Value>) -> Result<()> {
     Ok(())
 }
 
-/// Deletes a project with everything in it.
+/// Deletes a project and its contents.
 pub(crate) fn delete(tx: &mut Tx<'_>, id: &str) -> Result<Project> {
     tx.lock(&format!("bkend:project:{id}"))?;
     let project = find(tx, id)?;
@@ -292,7 +292,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, id: &str) -> Result<Project> {
     Ok(project)
 }
 
-/// A deletion that would hold everybody up.
+/// The error for a deletion that would hold locks for too long.
 pub(crate) fn cascade_too_large(reason: String) -> quad_core::Error {
     errors::limit("CASCADE_TOO_LARGE", format!("{reason}, too many for one deletion"))
         .hint("Delete some of its environments or tables first")
@@ -310,7 +310,7 @@ pub(crate) fn list_in_organization(sql: &mut dyn Sql, organization: &str) -> Res
     rows.iter().map(|row| Ok(Project::from_row(row)?)).collect()
 }
 
-/// A page of the projects of one organization or of all, and how many there are.
+/// A page of the projects of one organization or of all, and their total number.
 pub(crate) fn list_page(
     sql: &mut dyn Sql,
     organization: Option<&str>,
@@ -333,7 +333,7 @@ pub(crate) fn list_page(
     Ok((projects, total.map_or(Ok(0), |row| row.int(0))?))
 }
 
-/// One project, wherever it is.
+/// One project by its id.
 pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Project> {
     let tenant = sql.tenant().clone();
     let row = sql.query_opt(
@@ -343,7 +343,7 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Project> {
     Ok(Project::from_row(&row.ok_or_else(|| errors::not_found("Project"))?)?)
 }
 
-/// One project of this very organization.
+/// One project by its id, if it belongs to this organization.
 pub(crate) fn find_at_path(sql: &mut dyn Sql, organization: &str, id: &str) -> Result<Project> {
     let project = find(sql, id)?;
     if project.organization_id.as_str() == organization {

@@ -1,4 +1,4 @@
-//! Prompts: ready-made questions that carry the present state with them.
+//! Prompts: prepared questions that include the current state.
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
 use quad_core::tool::ContentBlock;
@@ -39,7 +39,7 @@ pub(crate) static PROMPTS: [Prompt; 2] = [
     },
 ];
 
-/// The messages of a prompt, and what they rest on.
+/// The messages of a prompt, and their read set.
 pub(crate) async fn build_messages(
     bkend: &Bkend,
     caller: &Principal,
@@ -77,15 +77,15 @@ fn overview(
     project: Option<&str>,
 ) -> Result<(Vec<Message>, ReadSet)> {
     let mut links = Vec::new();
-    let (state, basis) = match project {
+    let (state, read_set) = match project {
         None => {
-            let (context_json, basis) = context::read(sql, scopes)?;
+            let (context_json, read_set) = context::read(sql, scopes)?;
             links.push(("bkend://context".to_owned(), "Context".to_owned()));
-            (context::to_markdown(&context_json), basis)
+            (context::to_markdown(&context_json), read_set)
         }
         Some(id) => {
             let selected_project = project::find(sql, id)?;
-            let mut basis = ReadSet::at_version(sql.version())
+            let mut read_set = ReadSet::at_version(sql.version())
                 .with_tag(tags::project(id))
                 .with_tag(tags::environments(id));
             let mut state = format!("# Project {} (`{}`)\n", selected_project.name, selected_project.id);
@@ -93,22 +93,22 @@ fn overview(
             for environment in
                 environment::list_in_project(sql, selected_project.organization_id.as_str(), id)?
             {
-                basis = basis.with_tag(tags::tables(environment.id.as_str()));
+                read_set = read_set.with_tag(tags::tables(environment.id.as_str()));
                 let tables = table::list_in_environment(sql, environment.id.as_str())?;
                 state.push_str(&format!("\n## Environment {} (`{}`)\n", environment.name, environment.id));
-                state.push_str(&describe_tables(&tables, &mut remaining_tables, &mut basis));
+                state.push_str(&describe_tables(&tables, &mut remaining_tables, &mut read_set));
                 links.push((
                     environment.tables_uri(),
                     format!("Tables in {} / {}", selected_project.name, environment.name),
                 ));
             }
-            (state, basis)
+            (state, read_set)
         }
     };
     let task = "This is the present state of a backend. Explain in plain words what it is for, how its tables hang together, \
         and what looks odd: missing required fields, fields that should be unique or references, tables without rows. Read the \
         linked addresses where you need more.";
-    Ok((to_messages(format!("{task}\n\n{state}"), links), basis))
+    Ok((to_messages(format!("{task}\n\n{state}"), links), read_set))
 }
 
 fn design(
@@ -118,34 +118,34 @@ fn design(
     environment: Option<&str>,
 ) -> Result<(Vec<Message>, ReadSet)> {
     let mut links = Vec::new();
-    let (state, basis) = match environment {
+    let (state, read_set) = match environment {
         None => {
-            let (context_json, basis) = context::read(sql, scopes)?;
+            let (context_json, read_set) = context::read(sql, scopes)?;
             links.push(("bkend://context".to_owned(), "Context".to_owned()));
             (
                 format!(
                     "Ask which environment it is for if that is not clear.\n\n{}",
                     context::to_markdown(&context_json)
                 ),
-                basis,
+                read_set,
             )
         }
         Some(id) => {
             let selected_environment = environment::find(sql, id)?;
-            let mut basis =
+            let mut read_set =
                 ReadSet::at_version(sql.version()).with_tag(tags::environment(id)).with_tag(tags::tables(id));
             let tables = table::list_in_environment(sql, id)?;
             links.push((
                 selected_environment.tables_uri(),
                 format!("Tables in {}", selected_environment.name),
             ));
-            let table_list = describe_tables(&tables, &mut { limits::PROMPT_TABLES }, &mut basis);
+            let table_list = describe_tables(&tables, &mut { limits::PROMPT_TABLES }, &mut read_set);
             (
                 format!(
                     "The environment {} (`{id}`) has these tables:\n{table_list}",
                     selected_environment.name
                 ),
-                basis,
+                read_set,
             )
         }
     };
@@ -155,18 +155,18 @@ fn design(
          will need. Use references to tables that exist rather than copies. The fields id, createdBy, createdAt and updatedAt are \
          added by the server. Show the design first, then make it with backend_table_create.\n\n{state}"
     );
-    Ok((to_messages(task, links), basis))
+    Ok((to_messages(task, links), read_set))
 }
 
-/// Tables, one line each with their fields, as far as there is room.
-fn describe_tables(tables: &[Table], remaining: &mut usize, basis: &mut ReadSet) -> String {
+/// Tables, one line each with their fields, up to the limit.
+fn describe_tables(tables: &[Table], remaining: &mut usize, read_set: &mut ReadSet) -> String {
     if tables.is_empty() {
         return "\nno tables yet\n".to_owned();
     }
     let mut text = String::new();
     let count = tables.len().min(*remaining);
     for table in &tables[..count] {
-        table.depend_on_row_count(basis);
+        table.depend_on_row_count(read_set);
         let fields: Vec<String> = table
             .fields
             .iter()

@@ -1,4 +1,4 @@
-//! Reads: what each address holds, and what that rests on.
+//! Reads: the contents of each address and their read set.
 
 use quad_core::{Address, Content, Principal, ReadOutput, ReadSet, Result};
 use quad_store::Sql;
@@ -11,7 +11,7 @@ use crate::schema_version::{self, VersionKind};
 use crate::token::{self, TokenSummary};
 use crate::{context, environment, organization, project, record, table, tags};
 
-/// An address, taken apart into owned values that a closure can keep.
+/// A parsed address with owned values, so that a closure can own it.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadRequest {
     resource: Resource,
@@ -51,13 +51,13 @@ impl ReadRequest {
     }
 }
 
-/// Reads what an address names. Tokens are not in this database's keeping and have [`tokens`].
+/// Reads an address. Tokens are not in this database; [`read_tokens`] reads them.
 pub(crate) fn read_resource(sql: &mut dyn Sql, request: &ReadRequest) -> Result<ReadOutput> {
-    let mut basis = ReadSet::at_version(sql.version());
+    let mut read_set = ReadSet::at_version(sql.version());
     let value = match request.resource {
         Resource::Context => {
             let (value, context_basis) = context::read(sql, request.scopes)?;
-            basis = context_basis;
+            read_set = context_basis;
             value
         }
         Resource::Organizations
@@ -65,12 +65,12 @@ pub(crate) fn read_resource(sql: &mut dyn Sql, request: &ReadRequest) -> Result<
         | Resource::Projects
         | Resource::Project
         | Resource::Environments
-        | Resource::Environment => read_nested(sql, request, &mut basis)?,
+        | Resource::Environment => read_nested(sql, request, &mut read_set)?,
         Resource::Tables => {
             let environment = request.find_environment(sql)?;
-            basis = basis.with_tag(tags::tables(environment.id.as_str()));
+            read_set = read_set.with_tag(tags::tables(environment.id.as_str()));
             let tables = table::list_in_environment(sql, environment.id.as_str())?;
-            tables.iter().for_each(|table| table.depend_on_row_count(&mut basis));
+            tables.iter().for_each(|table| table.depend_on_row_count(&mut read_set));
             table::list_json(&tables)
         }
         Resource::Table
@@ -81,16 +81,16 @@ pub(crate) fn read_resource(sql: &mut dyn Sql, request: &ReadRequest) -> Result<
         | Resource::Rows
         | Resource::FlatTable
         | Resource::FlatSchemaVersions
-        | Resource::FlatIndexVersions => read_table(sql, request, &mut basis)?,
-        _ => read_flat(sql, request, &mut basis)?,
+        | Resource::FlatIndexVersions => read_table(sql, request, &mut read_set)?,
+        _ => read_flat(sql, request, &mut read_set)?,
     };
-    Ok(ReadOutput::new(Content::json(&value)?, basis))
+    Ok(ReadOutput::new(Content::json(&value)?, read_set))
 }
 
 /// The upper levels of the nested family.
-fn read_nested(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> Result<Value> {
+fn read_nested(sql: &mut dyn Sql, request: &ReadRequest, read_set: &mut ReadSet) -> Result<Value> {
     let mut depend_on = |tag| {
-        basis.tags.insert(tag);
+        read_set.tags.insert(tag);
     };
     let (organization, project) = (request.organization.as_str(), request.project.as_str());
     Ok(match request.resource {
@@ -124,14 +124,14 @@ fn read_nested(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) ->
     })
 }
 
-/// Everything about one table, in either family.
-fn read_table(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> Result<Value> {
+/// All addresses of one table, in both families.
+fn read_table(sql: &mut dyn Sql, request: &ReadRequest, read_set: &mut ReadSet) -> Result<Value> {
     let is_flat = matches!(
         request.resource,
         Resource::FlatTable | Resource::FlatSchemaVersions | Resource::FlatIndexVersions
     );
     let table = if is_flat { table::find(sql, &request.table)? } else { request.find_table(sql)? };
-    basis.tags.insert(tags::table(table.id.as_str()));
+    read_set.tags.insert(tags::table(table.id.as_str()));
     Ok(match request.resource {
         Resource::Schema => table.schema_detail(),
         Resource::SchemaVersions => {
@@ -142,14 +142,14 @@ fn read_table(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> 
             .detail(VersionKind::Schema, &table)?,
         Resource::Indexes => table.indexes_json().into(),
         Resource::Rows => {
-            basis.tags.insert(tags::rows(table.id.as_str()));
+            read_set.tags.insert(tags::rows(table.id.as_str()));
             let rows = record::list_page(sql, &table, request.page, &Sort::default())?;
             request.page.to_json(rows, table.row_count)
         }
         Resource::FlatSchemaVersions => versions_page(sql, VersionKind::Schema, &table, request.page)?,
         Resource::FlatIndexVersions => versions_page(sql, VersionKind::Indexes, &table, request.page)?,
         _ => {
-            table.depend_on_row_count(basis);
+            table.depend_on_row_count(read_set);
             table.detail()
         }
     })
@@ -167,10 +167,10 @@ pub(crate) fn versions_page(
     Ok(page.to_json(items, schema_version::count(kind, table)))
 }
 
-/// The flat family. A child's count in a parent's payload makes the list depend on the children too.
-fn read_flat(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> Result<Value> {
+/// The flat family. A parent's payload contains the number of its children, so the list also depends on the children.
+fn read_flat(sql: &mut dyn Sql, request: &ReadRequest, read_set: &mut ReadSet) -> Result<Value> {
     let mut depend_on = |tag| {
-        basis.tags.insert(tag);
+        read_set.tags.insert(tag);
     };
     let page = request.page;
     Ok(match request.resource {
@@ -201,7 +201,7 @@ fn read_flat(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> R
         Resource::FlatTables => {
             depend_on(tags::any_tables());
             let (tables, total) = table::list_page(sql, None, page)?;
-            tables.iter().for_each(|table| table.depend_on_row_count(basis));
+            tables.iter().for_each(|table| table.depend_on_row_count(read_set));
             page.to_json(tables.iter().map(table::Table::detail).collect(), total)
         }
         _ => {
@@ -212,11 +212,11 @@ fn read_flat(sql: &mut dyn Sql, request: &ReadRequest, basis: &mut ReadSet) -> R
     })
 }
 
-/// Tokens, with what whoever keeps them says that they rest on.
+/// Tokens, with the read set that their directory returns.
 pub(crate) fn read_tokens(
     resource: Resource,
     address: &Address,
-    (tokens, basis): (Vec<TokenSummary>, ReadSet),
+    (tokens, read_set): (Vec<TokenSummary>, ReadSet),
 ) -> Result<ReadOutput> {
     let value = if resource == Resource::AccessToken {
         token::find(&tokens, address.variable("accessTokenId").unwrap_or_default())?
@@ -225,7 +225,7 @@ pub(crate) fn read_tokens(
         let total = tokens.len() as i64;
         page.to_json(page.slice(tokens).iter().map(TokenSummary::detail).collect(), total)
     };
-    Ok(ReadOutput::new(Content::json(&value)?, basis))
+    Ok(ReadOutput::new(Content::json(&value)?, read_set))
 }
 
 #[cfg(test)]
@@ -233,7 +233,7 @@ mod tests {
     use quad_core::{Kind, Tag};
     use serde_json::json;
 
-    use crate::testing::{ENV_URI, caller, test_envs_with_data};
+    use crate::testing::{ENV_URI, test_envs_with_data};
 
     #[tokio::test(flavor = "multi_thread")]
     async fn list_resources_match_documented_shape() {
@@ -387,7 +387,8 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn scope_grants_only_its_own_level() {
         for test_env in test_envs_with_data().await {
-            let reader = caller(&test_env.db.tenant, "organization:read");
+            let reader =
+                quad_store::testing::agent(&test_env.test_store.tenant, "agent_1", "organization:read");
             assert!(test_env.read_as(&reader, "bkend://orgs").await.is_ok());
             for uri in [
                 &format!("{ENV_URI}/tables"),
@@ -397,7 +398,7 @@ mod tests {
             ] {
                 assert_eq!(test_env.read_as(&reader, uri).await.unwrap_err().kind(), Kind::Scope, "{uri}");
             }
-            // The context shows each caller what it may see, and no cached copy of somebody else's.
+            // The context shows each caller only what it may see; a cached copy is not shared with other scopes.
             let full = test_env.read("bkend://context").await.unwrap();
             assert_eq!(full["organization"]["id"], "org_abc123");
             assert_eq!(full["projects"][0]["environments"][0]["id"], "env_dev001");
@@ -413,10 +414,16 @@ mod tests {
         for test_env in test_envs_with_data().await {
             let rows = [Tag::new("bkend:rows:tbl_users")];
             for uri in [&format!("{ENV_URI}/tables"), "bkend://tables/tbl_users", "bkend://tables"] {
-                let basis = test_env.basis(uri).await;
-                assert!(basis.is_invalidated_by(&rows) && !basis.notifies_on(&rows), "{uri}");
+                let read_set = test_env.read_set(uri).await.unwrap();
+                assert!(read_set.is_invalidated_by(&rows) && !read_set.notifies_on(&rows), "{uri}");
             }
-            assert!(test_env.basis(&format!("{ENV_URI}/tables/tbl_users/rows")).await.notifies_on(&rows));
+            assert!(
+                test_env
+                    .read_set(&format!("{ENV_URI}/tables/tbl_users/rows"))
+                    .await
+                    .unwrap()
+                    .notifies_on(&rows)
+            );
             test_env
                 .call(
                     "backend_data_create",
@@ -430,19 +437,19 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn long_table_list_shortens_schemas() {
-        let world = test_envs_with_data().await.remove(0);
+        let test_env = test_envs_with_data().await.remove(0);
         let allowed: Vec<String> = (0..400).map(|n| format!("{n:0>250}")).collect();
         for table in ["big1", "big2", "big3"] {
             let fields = json!([{"name": "kind", "type": "string", "enum": allowed}]);
             let arguments = json!({"environmentId": "env_dev001", "name": table, "fields": fields});
-            world.call("backend_table_create", arguments).await.unwrap();
+            test_env.call("backend_table_create", arguments).await.unwrap();
         }
-        let tables = world.read(&format!("{ENV_URI}/tables")).await.unwrap();
+        let tables = test_env.read(&format!("{ENV_URI}/tables")).await.unwrap();
         assert!(tables.to_string().len() < crate::limits::TABLE_LIST_BYTES);
         let tables = tables.as_array().unwrap();
         assert_eq!(tables.len(), 4);
         for table in tables {
-            let full_schema = world.read(table["schemaUri"].as_str().unwrap()).await.unwrap();
+            let full_schema = test_env.read(table["schemaUri"].as_str().unwrap()).await.unwrap();
             for (name, kind) in table["schema"]["properties"].as_object().unwrap() {
                 assert_eq!(full_schema["schema"]["properties"][name]["bsonType"], kind["bsonType"]);
             }

@@ -1,7 +1,7 @@
 //! Records: the rows of a table.
 //!
-//! A write reads the table's definition inside its own transaction and says at its end which schema it assumed; if that
-//! has changed meanwhile, nothing is written and the caller starts again (see [`is_outdated`]).
+//! A write reads the table's definition in its own transaction. Its last statement checks that the schema version is
+//! still the same. If not, the transaction fails and the caller tries again (see [`is_schema_changed`]).
 
 use quad_core::{Error, Kind, Result, Timestamp, typed_id};
 use quad_store::{Backend, DbError, Row, Sql, Tx, Value as SqlValue, params};
@@ -21,18 +21,18 @@ typed_id!(
     "rec_"
 );
 
-/// The code of a write that met another schema than it had read.
+/// The code of a write that found another schema version than it had read.
 const SCHEMA_CHANGED: &str = "SCHEMA_CHANGED";
 
-/// What a new record is made of.
+/// A new record.
 #[derive(Clone, Debug)]
 pub(crate) struct NewRecord {
     pub id: Option<RecordId>,
     pub data: Map<String, Value>,
     pub created_by: String,
-    /// When it was made, where an import says so.
+    /// The creation time, if an import supplies one.
     pub created_at: Option<Timestamp>,
-    /// When it was last changed, where an import says so.
+    /// The time of the last change, if an import supplies one.
     pub updated_at: Option<Timestamp>,
 }
 
@@ -50,7 +50,7 @@ impl Default for Sort {
 }
 
 impl Sort {
-    /// Reads `sortBy` and `sortDirection`.
+    /// Parses `sortBy` and `sortDirection`.
     pub(crate) fn parse(table: &Table, sort_by: Option<&str>, direction: Option<&str>) -> Result<Sort> {
         let descending = match direction.map(str::to_ascii_lowercase).as_deref() {
             None | Some("desc") => true,
@@ -69,7 +69,7 @@ impl Sort {
         Ok(Sort { column: column.to_owned(), descending })
     }
 
-    /// Missing values sort below all others, on both backends. The id makes the order total, so that pages are stable.
+    /// Missing values sort before all others on both backends. The id makes the order total, so that pages are stable.
     fn order_by_sql(&self) -> String {
         let direction = if self.descending { "DESC" } else { "ASC" };
         let nulls = match (SYSTEM_FIELDS.contains(&self.column.as_str()), self.descending) {
@@ -81,7 +81,7 @@ impl Sort {
     }
 }
 
-/// One page of records. The table says how many there are in all.
+/// One page of records. The table's row count is the total.
 pub(crate) fn list_page(sql: &mut dyn Sql, table: &Table, page: Page, sort: &Sort) -> Result<Vec<Value>> {
     if page.offset() >= table.row_count {
         return Ok(Vec::new());
@@ -98,7 +98,7 @@ pub(crate) fn list_page(sql: &mut dyn Sql, table: &Table, page: Page, sort: &Sor
     rows.iter().map(|row| from_row(table, row).map(Value::Object)).collect()
 }
 
-/// One record.
+/// One record by its id.
 pub(crate) fn find(sql: &mut dyn Sql, table: &Table, id: &str) -> Result<Map<String, Value>> {
     let row = sql.query_opt(
         &format!("SELECT {} FROM {} WHERE \"id\" = $1", columns(table), qualified_name(table)),
@@ -107,14 +107,14 @@ pub(crate) fn find(sql: &mut dyn Sql, table: &Table, id: &str) -> Result<Map<Str
     from_row(table, &row.ok_or_else(|| errors::not_found("Record"))?)
 }
 
-/// Whether a record is there.
+/// Whether a record exists.
 pub(crate) fn exists(sql: &mut dyn Sql, table: &Table, id: &str) -> Result<bool> {
     let row =
         sql.query_opt(&format!("SELECT 1 FROM {} WHERE \"id\" = $1", qualified_name(table)), params![id])?;
     Ok(row.is_some())
 }
 
-/// Makes a record.
+/// Creates a record.
 pub(crate) fn insert(tx: &mut Tx<'_>, table: &Table, new: &NewRecord) -> Result<Map<String, Value>> {
     let cells = validate::validate_record(&table.fields, &new.data, WriteMode::Create)?;
     check_indexed_text(table, &cells)?;
@@ -159,7 +159,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, table: &Table, new: &NewRecord) -> Result<
     Ok(record)
 }
 
-/// Changes a record: only the fields that are sent.
+/// Changes a record: only the fields that were sent.
 pub(crate) fn update(
     tx: &mut Tx<'_>,
     table: &Table,
@@ -233,7 +233,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, table: &Table, id: &str) -> Result<()> {
     update_row_count(tx, table, -1)
 }
 
-/// Whether a write failed only because the table's schema changed under it. Doing it again helps.
+/// Whether a write failed only because the table's schema changed concurrently. Then it can be repeated.
 pub(crate) fn is_schema_changed(error: &Error) -> bool {
     error.code() == SCHEMA_CHANGED
 }
@@ -243,7 +243,7 @@ fn schema_changed_error() -> Error {
         .hint("Try again")
 }
 
-/// On SQLite nobody else writes meanwhile.
+/// On SQLite there is no concurrent write.
 fn check_schema_unchanged(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     if tx.backend() == Backend::Sqlite {
         return Ok(());
@@ -256,7 +256,7 @@ fn check_schema_unchanged(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     row.map(|_| ()).ok_or_else(schema_changed_error)
 }
 
-/// The last statement of a write, so that writers of one table wait for each other as briefly as can be.
+/// The last statement of a write. It locks the catalogue row, so it comes last to keep that lock short.
 fn update_row_count(tx: &mut Tx<'_>, table: &Table, difference: i64) -> Result<()> {
     let tenant = tx.tenant().clone();
     let updated = tx.execute(
@@ -270,7 +270,7 @@ fn touch_rows(tx: &mut Tx<'_>, table: &Table) {
     tx.invalidate(tags::rows(table.id.as_str()));
 }
 
-/// Every column by name, the system's first.
+/// Every column by name, system fields first.
 fn columns(table: &Table) -> String {
     let mut columns = String::from("\"id\", \"createdBy\", \"createdAt\", \"updatedAt\"");
     for field in &table.fields {
@@ -280,7 +280,7 @@ fn columns(table: &Table) -> String {
     columns
 }
 
-/// A record shows what it has; a missing value is a missing key.
+/// The JSON of a record. A missing value is a missing key.
 fn from_row(table: &Table, row: &Row) -> Result<Map<String, Value>> {
     let mut record = Map::from_iter([("id".to_owned(), Value::from(row.text(0)?))]);
     for (position, field) in table.fields.iter().enumerate() {
@@ -318,7 +318,7 @@ fn check_record_size(record: &Map<String, Value>) -> Result<()> {
         .with_detail("limit_bytes", limits::RECORD_BYTES))
 }
 
-/// Text in an index has a limit of its own; PostgreSQL would refuse the row with less to say about it.
+/// Checks the limit of text in an index; PostgreSQL's own error would not name the field.
 fn check_indexed_text(table: &Table, cells: &[Cell<'_>]) -> Result<()> {
     let mut violations = Vec::new();
     for index in &table.indexes {

@@ -1,11 +1,11 @@
-//! The addresses of this scheme: their templates, and how each is spelt.
+//! The addresses of this scheme: the route table, and functions that build addresses.
 //!
-//! Two families. The nested one (`bkend://orgs/…`) is canonical and what `resources/list` shows; the flat one
-//! (`bkend://projects`, `bkend://tables/{tableId}`) serves clients that know it.
+//! There are two families. The nested one (`bkend://orgs/…`) is canonical; `resources/list` shows it. The flat one
+//! (`bkend://projects`, `bkend://tables/{tableId}`) is for clients that know ids without their parents.
 
-use quad_core::{Error, Grammar, Result, Route, RouteSpec, ScopeRequirement};
+use quad_core::{Grammar, RouteDef, RouteTable, ScopeRequirement};
 
-/// What an address names.
+/// The resource that an address names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resource {
     Organizations,
@@ -36,16 +36,6 @@ pub(crate) enum Resource {
     AccessToken,
 }
 
-/// One line of the table of routes.
-struct RouteDef {
-    resource: Resource,
-    template: &'static str,
-    name: &'static str,
-    title: &'static str,
-    description: &'static str,
-    need: ScopeRequirement,
-}
-
 pub(crate) const ORGANIZATION_READ: ScopeRequirement = ScopeRequirement(&["organization:read"]);
 pub(crate) const PROJECT_READ: ScopeRequirement = ScopeRequirement(&["project:read"]);
 pub(crate) const ENVIRONMENT_READ: ScopeRequirement = ScopeRequirement(&["environment:read"]);
@@ -53,270 +43,44 @@ pub(crate) const TABLE_READ: ScopeRequirement = ScopeRequirement(&["table:read"]
 pub(crate) const ROWS_READ: ScopeRequirement = ScopeRequirement(&["table:data:read"]);
 pub(crate) const TOKEN_READ: ScopeRequirement = ScopeRequirement(&["access-token:read"]);
 
-macro_rules! route {
-    ($resource:ident, $template:expr, $name:literal, $title:literal, $description:literal, $need:ident) => {
-        RouteDef {
-            resource: Resource::$resource,
-            template: $template,
-            name: $name,
-            title: $title,
-            description: $description,
-            need: $need,
-        }
-    };
-}
-
 macro_rules! nested {
     ($rest:literal) => {
         concat!("bkend://orgs/{orgId}/projects/{projectId}/environments/{envId}", $rest)
     };
 }
 
-const ROUTES: [RouteDef; 26] = [
-    route!(
-        Organizations,
-        "bkend://orgs",
-        "Organizations",
-        "Organizations",
-        "The organizations that you can see.",
-        ORGANIZATION_READ
-    ),
-    route!(
-        Organization,
-        "bkend://orgs/{orgId}",
-        "Organization",
-        "One organization",
-        "An organization with its plan and status.",
-        ORGANIZATION_READ
-    ),
-    route!(
-        Projects,
-        "bkend://orgs/{orgId}/projects",
-        "Projects",
-        "Projects of an organization",
-        "The projects of an organization, each with the number of its environments.",
-        PROJECT_READ
-    ),
-    route!(
-        Project,
-        "bkend://orgs/{orgId}/projects/{projectId}",
-        "Project",
-        "One project",
-        "A project with its settings.",
-        PROJECT_READ
-    ),
-    route!(
-        Environments,
-        "bkend://orgs/{orgId}/projects/{projectId}/environments",
-        "Environments",
-        "Environments of a project",
-        "The environments of a project, each with the number of its tables.",
-        ENVIRONMENT_READ
-    ),
-    route!(
-        Environment,
-        nested!(""),
-        "Environment",
-        "One environment",
-        "An environment with its type and status.",
-        ENVIRONMENT_READ
-    ),
-    route!(
-        Tables,
-        nested!("/tables"),
-        "Tables",
-        "Tables of an environment",
-        "The tables of an environment with their schemas, fields and indexes. Read this before you write rows.",
-        TABLE_READ
-    ),
-    route!(
-        Table,
-        nested!("/tables/{tableId}"),
-        "Table",
-        "One table",
-        "A table with its schema, fields, indexes and permissions.",
-        TABLE_READ
-    ),
-    route!(
-        Schema,
-        nested!("/tables/{tableId}/schema"),
-        "Schema",
-        "Schema of a table",
-        "A table's present schema, whole.",
-        TABLE_READ
-    ),
-    route!(
-        SchemaVersions,
-        nested!("/tables/{tableId}/schema/versions"),
-        "SchemaVersions",
-        "Schema versions of a table",
-        "Every schema that a table has had, the newest first.",
-        TABLE_READ
-    ),
-    route!(
-        SchemaVersion,
-        nested!("/tables/{tableId}/schema/versions/{n}"),
-        "SchemaVersion",
-        "One schema version",
-        "A schema that a table has or had, by its number.",
-        TABLE_READ
-    ),
-    route!(
-        Indexes,
-        nested!("/tables/{tableId}/indexes"),
-        "Indexes",
-        "Indexes of a table",
-        "A table's present indexes.",
-        TABLE_READ
-    ),
-    route!(
-        Rows,
-        nested!("/tables/{tableId}/rows{?page,limit}"),
-        "Rows",
-        "Rows of a table",
-        "A page of a table's rows, the newest first; at most 100 a page.",
-        ROWS_READ
-    ),
-    route!(
-        Context,
-        "bkend://context",
-        "Context",
-        "Where you are",
-        "The organization with its projects and environments, in one document.",
-        ORGANIZATION_READ
-    ),
-    route!(
-        FlatOrganizations,
-        "bkend://organizations{?page,limit}",
-        "Organization",
-        "All organizations, in pages",
-        "A page of the organizations that you can see.",
-        ORGANIZATION_READ
-    ),
-    route!(
-        FlatOrganization,
-        "bkend://organizations/{organizationId}",
-        "Organization",
-        "One organization, by id",
-        "The same as bkend://orgs/{orgId}.",
-        ORGANIZATION_READ
-    ),
-    route!(
-        FlatProjects,
-        "bkend://projects{?page,limit}",
-        "Project",
-        "All projects, in pages",
-        "A page of all projects.",
-        PROJECT_READ
-    ),
-    route!(
-        FlatProject,
-        "bkend://projects/{projectId}",
-        "Project",
-        "One project, by id",
-        "A project, wherever it is.",
-        PROJECT_READ
-    ),
-    route!(
-        FlatEnvironments,
-        "bkend://environments{?page,limit}",
-        "Environment",
-        "All environments, in pages",
-        "A page of all environments.",
-        ENVIRONMENT_READ
-    ),
-    route!(
-        FlatEnvironment,
-        "bkend://environments/{environmentId}",
-        "Environment",
-        "One environment, by id",
-        "An environment, wherever it is.",
-        ENVIRONMENT_READ
-    ),
-    route!(
-        FlatTables,
-        "bkend://tables{?page,limit}",
-        "Table",
-        "All tables, in pages",
-        "A page of all tables, with their schemas.",
-        TABLE_READ
-    ),
-    route!(
-        FlatTable,
-        "bkend://tables/{tableId}",
-        "Table",
-        "One table, by id",
-        "A table, wherever it is.",
-        TABLE_READ
-    ),
-    route!(
-        FlatSchemaVersions,
-        "bkend://tables/{tableId}/schema/versions{?page,limit}",
-        "SchemaVersion",
-        "Schema versions of a table, in pages",
-        "A page of a table's schemas, the newest first.",
-        TABLE_READ
-    ),
-    route!(
-        FlatIndexVersions,
-        "bkend://tables/{tableId}/indexes/versions{?page,limit}",
-        "IndexVersion",
-        "Index versions of a table, in pages",
-        "A page of a table's sets of indexes, the newest first.",
-        TABLE_READ
-    ),
-    route!(
-        AccessTokens,
-        "bkend://access-tokens{?page,limit}",
-        "AccessToken",
-        "Access tokens, in pages",
-        "A page of the tokens that may use this server, masked.",
-        TOKEN_READ
-    ),
-    route!(
-        AccessToken,
-        "bkend://access-tokens/{accessTokenId}",
-        "AccessToken",
-        "One access token",
-        "A token's name, scopes and status; never its secret.",
-        TOKEN_READ
-    ),
-];
-
-/// All routes, in the order of [`noun`].
-pub(crate) fn all() -> Vec<Route> {
-    ROUTES.iter().filter_map(|def| parse_spec(def).map(|spec| to_route(def, spec)).ok()).collect()
-}
-
-fn parse_spec(def: &RouteDef) -> Result<RouteSpec> {
-    let mut spec = RouteSpec::parse(def.template).map_err(|error| Error::internal(error.to_string()))?;
-    for variable in ["n", "page", "limit"] {
-        if spec.template.variables().any(|name| name == variable) {
-            spec = spec.with_grammar(variable, Grammar::Integer);
-        }
-    }
-    Ok(spec)
-}
-
-fn to_route(def: &RouteDef, spec: RouteSpec) -> Route {
-    Route {
-        spec,
-        name: def.name,
-        title: def.title,
-        description: def.description,
-        mime_type: Some("application/json"),
-        required_scope: def.need,
-        advertised: true,
-    }
-}
-
-/// What route number so-and-so names.
-pub(crate) fn resource_at(index: usize) -> Result<Resource> {
-    ROUTES
-        .get(index)
-        .map(|def| def.resource)
-        .ok_or_else(|| Error::internal(format!("there is no route {index}")))
-}
+/// All routes, in the order of lists.
+pub(crate) const ROUTES: RouteTable<Resource> = RouteTable {
+    rows: &[
+        RouteDef::json(Resource::Organizations, "bkend://orgs", "Organizations", "The organizations that you can see.", ORGANIZATION_READ),
+        RouteDef::json(Resource::Organization, "bkend://orgs/{orgId}", "Organization", "An organization with its plan and status.", ORGANIZATION_READ).title("One organization"),
+        RouteDef::json(Resource::Projects, "bkend://orgs/{orgId}/projects", "Projects", "The projects of an organization, each with the number of its environments.", PROJECT_READ).title("Projects of an organization"),
+        RouteDef::json(Resource::Project, "bkend://orgs/{orgId}/projects/{projectId}", "Project", "A project with its settings.", PROJECT_READ).title("One project"),
+        RouteDef::json(Resource::Environments, "bkend://orgs/{orgId}/projects/{projectId}/environments", "Environments", "The environments of a project, each with the number of its tables.", ENVIRONMENT_READ).title("Environments of a project"),
+        RouteDef::json(Resource::Environment, nested!(""), "Environment", "An environment with its type and status.", ENVIRONMENT_READ).title("One environment"),
+        RouteDef::json(Resource::Tables, nested!("/tables"), "Tables", "The tables of an environment with their schemas, fields and indexes. Read this before you write rows.", TABLE_READ).title("Tables of an environment"),
+        RouteDef::json(Resource::Table, nested!("/tables/{tableId}"), "Table", "A table with its schema, fields, indexes and permissions.", TABLE_READ).title("One table"),
+        RouteDef::json(Resource::Schema, nested!("/tables/{tableId}/schema"), "Schema", "A table's complete current schema.", TABLE_READ).title("Schema of a table"),
+        RouteDef::json(Resource::SchemaVersions, nested!("/tables/{tableId}/schema/versions"), "SchemaVersions", "Every schema that a table has had, the newest first.", TABLE_READ).title("Schema versions of a table"),
+        RouteDef::json(Resource::SchemaVersion, nested!("/tables/{tableId}/schema/versions/{n}"), "SchemaVersion", "A schema that a table has or had, by its number.", TABLE_READ).title("One schema version"),
+        RouteDef::json(Resource::Indexes, nested!("/tables/{tableId}/indexes"), "Indexes", "A table's current indexes.", TABLE_READ).title("Indexes of a table"),
+        RouteDef::json(Resource::Rows, nested!("/tables/{tableId}/rows{?page,limit}"), "Rows", "A page of a table's rows, the newest first; at most 100 a page.", ROWS_READ).title("Rows of a table"),
+        RouteDef::json(Resource::Context, "bkend://context", "Context", "The organization with its projects and environments, in one document.", ORGANIZATION_READ).title("Where you are"),
+        RouteDef::json(Resource::FlatOrganizations, "bkend://organizations{?page,limit}", "Organization", "A page of the organizations that you can see.", ORGANIZATION_READ).title("All organizations, in pages"),
+        RouteDef::json(Resource::FlatOrganization, "bkend://organizations/{organizationId}", "Organization", "The same as bkend://orgs/{orgId}.", ORGANIZATION_READ).title("One organization, by id"),
+        RouteDef::json(Resource::FlatProjects, "bkend://projects{?page,limit}", "Project", "A page of all projects.", PROJECT_READ).title("All projects, in pages"),
+        RouteDef::json(Resource::FlatProject, "bkend://projects/{projectId}", "Project", "A project of any organization.", PROJECT_READ).title("One project, by id"),
+        RouteDef::json(Resource::FlatEnvironments, "bkend://environments{?page,limit}", "Environment", "A page of all environments.", ENVIRONMENT_READ).title("All environments, in pages"),
+        RouteDef::json(Resource::FlatEnvironment, "bkend://environments/{environmentId}", "Environment", "An environment of any project.", ENVIRONMENT_READ).title("One environment, by id"),
+        RouteDef::json(Resource::FlatTables, "bkend://tables{?page,limit}", "Table", "A page of all tables, with their schemas.", TABLE_READ).title("All tables, in pages"),
+        RouteDef::json(Resource::FlatTable, "bkend://tables/{tableId}", "Table", "A table of any environment.", TABLE_READ).title("One table, by id"),
+        RouteDef::json(Resource::FlatSchemaVersions, "bkend://tables/{tableId}/schema/versions{?page,limit}", "SchemaVersion", "A page of a table's schemas, the newest first.", TABLE_READ).title("Schema versions of a table, in pages"),
+        RouteDef::json(Resource::FlatIndexVersions, "bkend://tables/{tableId}/indexes/versions{?page,limit}", "IndexVersion", "A page of a table's sets of indexes, the newest first.", TABLE_READ).title("Index versions of a table, in pages"),
+        RouteDef::json(Resource::AccessTokens, "bkend://access-tokens{?page,limit}", "AccessToken", "A page of the tokens that may use this server, masked.", TOKEN_READ).title("Access tokens, in pages"),
+        RouteDef::json(Resource::AccessToken, "bkend://access-tokens/{accessTokenId}", "AccessToken", "A token's name, scopes and status; never its secret.", TOKEN_READ).title("One access token"),
+    ],
+    grammars: &[("n", Grammar::Integer), ("page", Grammar::Integer), ("limit", Grammar::Integer)],
+};
 
 /// The address of an organization.
 pub(crate) fn organization_uri(organization: &str) -> String {
@@ -358,7 +122,7 @@ pub(crate) fn schema_uri(table_uri: &str) -> String {
     format!("{table_uri}/schema")
 }
 
-/// The address of one of a table's schemas.
+/// The address of one schema version of a table.
 pub(crate) fn schema_version_uri(table_uri: &str, version: i64) -> String {
     format!("{table_uri}/schema/versions/{version}")
 }
@@ -380,13 +144,12 @@ mod tests {
     #[test]
     fn templates_parse_and_route_uniquely() {
         let mut router = quad_address::Router::new();
-        assert_eq!(all().len(), ROUTES.len());
-        for (index, route) in all().into_iter().enumerate() {
+        for (index, route) in ROUTES.routes().unwrap().into_iter().enumerate() {
             router.add(route.spec, index).unwrap();
         }
         let check = |uri: &str, expected: Resource| {
             let (_, index) = router.route(uri).unwrap();
-            assert_eq!(resource_at(*index).unwrap(), expected, "{uri}");
+            assert_eq!(ROUTES.resource(*index).unwrap(), expected, "{uri}");
         };
         check("bkend://orgs", Resource::Organizations);
         check(&projects_uri("org_1"), Resource::Projects);

@@ -1,4 +1,4 @@
-//! Versions: every schema and every set of indexes that a table has had, numbered from 1. None is ever changed.
+//! Versions: every schema and every set of indexes that a table has had, numbered from 1. Versions are immutable.
 
 use quad_core::{Error, Result, Timestamp, typed_id};
 use quad_store::{Row, Sql, Tx, params};
@@ -16,7 +16,7 @@ typed_id!(
     "ver_"
 );
 
-/// Schema or indexes: two series of numbers, alike in all else.
+/// The series of a version: schema or indexes. Both have their own numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VersionKind {
     /// The fields.
@@ -69,7 +69,7 @@ impl Version {
         })
     }
 
-    /// Its element in a list that leaves the bodies out.
+    /// The element in a list without bodies.
     pub(crate) fn summary(&self, kind: VersionKind, table: &Table) -> Value {
         let mut entry = self.base_json(kind, table);
         if kind == VersionKind::Schema {
@@ -78,7 +78,7 @@ impl Version {
         Value::Object(entry)
     }
 
-    /// All of it.
+    /// The complete JSON.
     pub(crate) fn detail(&self, kind: VersionKind, table: &Table) -> Result<Value> {
         let mut entry = self.base_json(kind, table);
         match kind {
@@ -105,12 +105,12 @@ impl Version {
     }
 }
 
-/// Writes the table's present schema down.
+/// Appends the table's current schema as a version.
 pub(crate) fn write_schema(tx: &mut Tx<'_>, table: &Table, actor: &str) -> Result<()> {
     write(tx, VersionKind::Schema, table, table::definition_json(&table.fields)?, actor)
 }
 
-/// Writes the table's present indexes down.
+/// Appends the table's current indexes as a version.
 pub(crate) fn write_indexes(tx: &mut Tx<'_>, table: &Table, actor: &str) -> Result<()> {
     write(tx, VersionKind::Indexes, table, table::definition_json(&table.indexes)?, actor)
 }
@@ -144,12 +144,12 @@ fn write(tx: &mut Tx<'_>, kind: VersionKind, table: &Table, body: String, actor:
     Ok(())
 }
 
-/// All versions, the newest first.
+/// All versions, newest first.
 pub(crate) fn all(sql: &mut dyn Sql, kind: VersionKind, table: &Table) -> Result<Vec<Version>> {
     list_page(sql, kind, table, Page { page: 1, limit: limits::VERSIONS_PER_TABLE as u64 })
 }
 
-/// A page of versions, the newest first. There are as many as the newest one's number says.
+/// A page of versions, newest first. Their total is the newest number.
 pub(crate) fn list_page(
     sql: &mut dyn Sql,
     kind: VersionKind,
@@ -169,12 +169,12 @@ pub(crate) fn list_page(
     rows.iter().map(Version::from_row).collect()
 }
 
-/// How many versions there are: they are numbered without gaps.
+/// The number of versions: the numbers have no gaps.
 pub(crate) fn count(kind: VersionKind, table: &Table) -> i64 {
     kind.current_version(table)
 }
 
-/// One version, by its number or its id.
+/// One version, by its number or id.
 pub(crate) fn find(sql: &mut dyn Sql, kind: VersionKind, table: &Table, version: &str) -> Result<Version> {
     let tenant = sql.tenant().clone();
     let number = version.parse::<i64>().unwrap_or(0);

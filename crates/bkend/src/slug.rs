@@ -5,7 +5,7 @@ use quad_core::{Error, Result};
 use crate::errors::invalid;
 use crate::limits;
 
-/// A name that fits a line.
+/// Checks a name: it must fit on one line.
 pub(crate) fn check_name(parameter: &str, name: &str) -> Result<String> {
     let name = name.trim();
     if name.is_empty() {
@@ -20,7 +20,7 @@ pub(crate) fn check_name(parameter: &str, name: &str) -> Result<String> {
     Ok(name.to_owned())
 }
 
-/// A description that fits a paragraph.
+/// Checks a description.
 pub(crate) fn check_description(text: &str) -> Result<String> {
     if text.chars().count() > limits::DESCRIPTION_CHARS || text.contains('\0') {
         return Err(invalid(
@@ -31,7 +31,7 @@ pub(crate) fn check_description(text: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// A slug that a caller chose.
+/// Checks a slug that a caller chose.
 pub(crate) fn check(slug: &str) -> Result<String> {
     let fits = (limits::SLUG_BYTES_MIN..=limits::SLUG_BYTES_MAX).contains(&slug.len());
     if !fits || !slug.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-') {
@@ -45,7 +45,7 @@ pub(crate) fn check(slug: &str) -> Result<String> {
     Ok(slug.to_owned())
 }
 
-/// A slug out of a name. `is_taken` decides; a taken one gets `-2`, `-3`, ….
+/// Derives a slug from a name. If `is_taken` reports it as taken, `-2`, `-3`, … is appended.
 pub(crate) fn derive(
     name: &str,
     fallback: &str,
@@ -78,7 +78,7 @@ pub(crate) fn derive(
     Err(invalid("slug", "every derived slug is taken").hint("Choose a slug yourself"))
 }
 
-/// Equal names that get slugs of their own; beyond that, the caller should choose.
+/// Suffixes to try. With more equal names, the caller must choose a slug.
 const MAX_SUFFIX: usize = 1_000;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Tables: a definition in the catalogue, and a physical table with the rows.
 //!
-//! This file holds what a table is and how it is made, described and dropped. How its fields and indexes change is in
-//! [`crate::alter`], its rows are in [`crate::record`].
+//! This file creates, describes and drops tables. [`crate::alter`] changes their fields and indexes, [`crate::record`]
+//! has their rows.
 
 use quad_core::{Error, Kind, ReadSet, Result, Timestamp, typed_id};
 use quad_store::{Backend, DbError, Row, Sql, Tx, params};
@@ -24,12 +24,12 @@ typed_id!(
     "tbl_"
 );
 
-/// A field that was removed. Its column stays, so that going back to an older schema brings its values back.
+/// A removed field. Its column stays, so that returning to an older schema restores the values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RemovedField {
-    /// What it was.
+    /// The field.
     pub field: Field,
-    /// Where its values are.
+    /// The column with its values.
     pub column: String,
 }
 
@@ -38,47 +38,47 @@ pub struct RemovedField {
 pub struct Table {
     /// Its id.
     pub id: TableId,
-    /// Whose project's environment's it is.
+    /// The organization.
     pub organization_id: OrganizationId,
-    /// Whose environment's it is.
+    /// The project.
     pub project_id: ProjectId,
-    /// Whose it is.
+    /// The environment.
     pub environment_id: EnvironmentId,
     /// The environment's name.
     pub environment_name: String,
-    /// Unique in the environment, whatever the case; never changes.
+    /// The name, unique in the environment, ignoring case; never changes.
     pub name: String,
-    /// A name for people.
+    /// A display name for people.
     pub display_name: Option<String>,
-    /// A paragraph.
+    /// A description.
     pub description: Option<String>,
-    /// Its fields, without the system's.
+    /// The fields, without system fields.
     pub fields: Vec<Field>,
-    /// Fields that it had.
+    /// The removed fields.
     pub removed: Vec<RemovedField>,
-    /// Its indexes, without the system's.
+    /// The indexes, without system indexes.
     pub indexes: Vec<Index>,
-    /// Who may do what to its rows; stored as given.
+    /// Permissions on rows; stored as given.
     pub permissions: Option<Value>,
-    /// The number of its present schema.
+    /// The current schema version.
     pub schema_version: i64,
-    /// The number of its present set of indexes.
+    /// The current index version.
     pub index_version: i64,
-    /// How many rows it has, exactly.
+    /// The exact number of rows.
     pub row_count: i64,
-    /// The database schema that holds it; `main` on SQLite.
+    /// The database schema of the physical table; `main` on SQLite.
     pub physical_schema: String,
-    /// Its name there.
+    /// The name of the physical table.
     pub physical_name: String,
-    /// Who made it.
+    /// The creator.
     pub created_by: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
     /// When its definition last changed.
     pub updated_at: Timestamp,
 }
 
-/// What a new table is made of.
+/// A new table.
 #[derive(Clone, Debug)]
 pub(crate) struct NewTable {
     pub id: Option<TableId>,
@@ -87,7 +87,7 @@ pub(crate) struct NewTable {
     pub display_name: Option<String>,
     pub description: Option<String>,
     pub fields: Vec<FieldDefinition>,
-    /// Definitions of indexes beyond those that unique fields bring.
+    /// Index definitions in addition to those of unique fields.
     pub indexes: Vec<Value>,
     pub created_by: String,
 }
@@ -128,12 +128,12 @@ impl Table {
         })
     }
 
-    /// Its fields as callers see them.
+    /// The fields as callers see them.
     pub(crate) fn fields_json(&self) -> Vec<Value> {
         self.fields.iter().map(|field| field.to_json(self.is_unique(&field.name))).collect()
     }
 
-    /// Its indexes as callers see them.
+    /// The indexes as callers see them.
     pub(crate) fn indexes_json(&self) -> Vec<Value> {
         self.indexes.iter().map(Index::to_json).collect()
     }
@@ -143,7 +143,7 @@ impl Table {
         self.indexes.iter().any(|index| index.makes_unique(field))
     }
 
-    /// Its element in a list.
+    /// The element in a list.
     pub(crate) fn summary(&self) -> Value {
         json!({
             "id": self.id.as_str(),
@@ -164,7 +164,7 @@ impl Table {
         })
     }
 
-    /// Its element in a list that would otherwise be too long.
+    /// The element in a list that would otherwise be too long.
     fn short_summary(&self) -> Value {
         json!({
             "id": self.id.as_str(),
@@ -183,7 +183,7 @@ impl Table {
         })
     }
 
-    /// All of it.
+    /// The complete JSON.
     pub(crate) fn detail(&self) -> Value {
         let uri = self.uri();
         json!({
@@ -216,7 +216,7 @@ impl Table {
         })
     }
 
-    /// Its schema, as an address of its own.
+    /// The contents of the schema address.
     pub(crate) fn schema_detail(&self) -> Value {
         json!({
             "tableId": self.id.as_str(),
@@ -227,7 +227,7 @@ impl Table {
         })
     }
 
-    /// Its address.
+    /// The address.
     pub(crate) fn uri(&self) -> String {
         routes::table_uri(
             self.organization_id.as_str(),
@@ -237,9 +237,9 @@ impl Table {
         )
     }
 
-    /// Adds to a basis what a payload with this table's row count rests on.
-    pub(crate) fn depend_on_row_count(&self, basis: &mut ReadSet) {
-        basis.silent_tags.insert(tags::rows(self.id.as_str()));
+    /// Adds to a read set the tags of a payload that contains this table's row count.
+    pub(crate) fn depend_on_row_count(&self, read_set: &mut ReadSet) {
+        read_set.silent_tags.insert(tags::rows(self.id.as_str()));
     }
 }
 
@@ -248,7 +248,7 @@ pub(crate) fn lock_name(environment: &str) -> String {
     format!("bkend:env:{environment}")
 }
 
-/// A table list: with whole schemas, or with names and types where whole ones would be too long.
+/// A table list with complete schemas, or with names and types if complete ones would be too long.
 pub(crate) fn list_json(tables: &[Table]) -> Value {
     let full: Vec<Value> = tables.iter().map(Table::summary).collect();
     let full_json = Value::from(full);
@@ -258,7 +258,7 @@ pub(crate) fn list_json(tables: &[Table]) -> Value {
     tables.iter().map(Table::short_summary).collect()
 }
 
-/// Makes a table, its columns and its indexes.
+/// Creates a table, its columns and its indexes.
 pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
     check_name(&new.name)?;
     tx.lock(&lock_name(&new.environment_id))?;
@@ -267,22 +267,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
     let (physical_schema, physical_name) =
         physical::table_name(tx.backend(), &environment.physical_name, &new.name);
     let fields: Vec<Field> = new.fields.iter().map(|defined| defined.field.clone()).collect();
-    let mut indexes = index::unique_indexes(&new.name, &new.fields)?;
-    for definition in &new.indexes {
-        let index = Index::parse(&new.name, &fields, definition)?;
-        if let Some(existing) =
-            indexes.iter().find(|candidate| candidate.name.eq_ignore_ascii_case(&index.name))
-        {
-            if *existing == index {
-                continue;
-            }
-            return Err(invalid("indexes", format!("two indexes are named {}", index.name)));
-        }
-        indexes.push(index);
-    }
-    if indexes.len() > limits::INDEXES_PER_TABLE {
-        return Err(too_many_indexes());
-    }
+    let indexes = indexes_of(new, &fields)?;
     let taken = tx.query_opt(
         "SELECT name FROM bkend_table WHERE tenant_id = $1 AND environment_id = $2 AND name_key = $3",
         params![tenant.as_str(), environment.id.as_str(), new.name.to_ascii_lowercase()],
@@ -362,7 +347,28 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
     Ok(created)
 }
 
-/// A part of a definition as stored.
+/// The indexes of a new table: those of its unique fields, then those that are defined separately.
+fn indexes_of(new: &NewTable, fields: &[Field]) -> Result<Vec<Index>> {
+    let mut indexes = index::unique_indexes(&new.name, &new.fields)?;
+    for definition in &new.indexes {
+        let index = Index::parse(&new.name, fields, definition)?;
+        if let Some(existing) =
+            indexes.iter().find(|candidate| candidate.name.eq_ignore_ascii_case(&index.name))
+        {
+            if *existing == index {
+                continue;
+            }
+            return Err(invalid("indexes", format!("two indexes are named {}", index.name)));
+        }
+        indexes.push(index);
+    }
+    if indexes.len() > limits::INDEXES_PER_TABLE {
+        return Err(too_many_indexes());
+    }
+    Ok(indexes)
+}
+
+/// A part of a definition as stored, checked against the size limit.
 pub(crate) fn definition_json(part: &impl Serialize) -> Result<String> {
     let text = serde_json::to_string(part).map_err(Error::internal)?;
     if text.len() > limits::DEFINITION_BYTES {
@@ -373,7 +379,7 @@ pub(crate) fn definition_json(part: &impl Serialize) -> Result<String> {
     Ok(text)
 }
 
-/// More indexes than a table may have.
+/// The error for too many indexes.
 pub(crate) fn too_many_indexes() -> Error {
     errors::limit(
         "table/too-many-indexes",
@@ -382,7 +388,7 @@ pub(crate) fn too_many_indexes() -> Error {
     .hint("Remove an index first")
 }
 
-/// A table's name: an identifier on both backends.
+/// Checks a table's name: it must be a valid identifier on both backends.
 fn check_name(name: &str) -> Result<()> {
     let has_valid_chars =
         name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
@@ -396,7 +402,7 @@ fn check_name(name: &str) -> Result<()> {
     }
     let folded = name.to_ascii_lowercase();
     if folded.starts_with("sqlite_") || folded.starts_with("pg_") {
-        return Err(invalid("name", "the database keeps names that begin with sqlite_ or pg_ for itself")
+        return Err(invalid("name", "the database reserves names that begin with sqlite_ or pg_")
             .hint("Choose another name"));
     }
     Ok(())
@@ -406,19 +412,19 @@ fn check_sqlite_table_limit(tx: &mut Tx<'_>) -> Result<()> {
     if tx.backend() == Backend::Postgres {
         return Ok(());
     }
-    // Over all tenants: the limit is the file's.
+    // Counts all tenants: the limit is per file.
     let row = tx.query_opt("SELECT COUNT(*) FROM bkend_table", &[])?;
     if row.map_or(Ok(0), |row| row.int(0))? >= limits::SQLITE_TABLES {
         return Err(errors::limit(
             "table/limit-reached",
             format!("One SQLite file holds at most {} tables", limits::SQLITE_TABLES),
         )
-        .hint("Delete tables that nobody uses, or run on PostgreSQL"));
+        .hint("Delete unused tables, or run on PostgreSQL"));
     }
     Ok(())
 }
 
-/// What can change of a table besides its fields and indexes. `None` leaves it as it is.
+/// Changes of a table other than fields and indexes. `None` keeps a value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TableChange {
     /// `Some(None)` clears it.
@@ -427,7 +433,7 @@ pub(crate) struct TableChange {
     pub permissions: Option<Option<Value>>,
 }
 
-/// Changes what people read about a table. Also returns the permission groups that a replacement dropped.
+/// Changes descriptions and permissions. Also returns the permission groups that the new permissions dropped.
 pub(crate) fn update(tx: &mut Tx<'_>, table: &Table, change: &TableChange) -> Result<(Table, Vec<String>)> {
     tx.lock(&lock_name(table.environment_id.as_str()))?;
     let mut table = find(tx, table.id.as_str())?;
@@ -467,7 +473,7 @@ pub(crate) fn update(tx: &mut Tx<'_>, table: &Table, change: &TableChange) -> Re
     Ok((table, dropped))
 }
 
-/// `{group: {operation: bool}}`.
+/// Checks permissions of the form `{group: {operation: bool}}`.
 fn check_permissions(permissions: &Value) -> Result<&Map<String, Value>> {
     const GROUPS: [&str; 4] = ["admin", "user", "guest", "self"];
     const OPERATIONS: [&str; 5] = ["create", "read", "update", "delete", "list"];
@@ -490,7 +496,7 @@ fn check_permissions(permissions: &Value) -> Result<&Map<String, Value>> {
     Ok(groups)
 }
 
-/// Drops a table with its rows and its versions.
+/// Drops a table with its rows and versions.
 pub(crate) fn delete(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     tx.lock(&lock_name(table.environment_id.as_str()))?;
     let table = find(tx, table.id.as_str())?;
@@ -499,7 +505,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     delete_catalog_rows(tx, &table)
 }
 
-/// Removes a table from the catalogue; its physical table is gone already.
+/// Removes a table from the catalogue after its physical table.
 pub(crate) fn delete_catalog_rows(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
     let tenant = tx.tenant().clone();
     for statement in [
@@ -525,7 +531,7 @@ pub(crate) fn list_in_environment(sql: &mut dyn Sql, environment: &str) -> Resul
     rows.iter().map(Table::from_row).collect()
 }
 
-/// A page of the tables of one environment or of all, and how many there are.
+/// A page of the tables of one environment or of all, and their total number.
 pub(crate) fn list_page(
     sql: &mut dyn Sql,
     environment: Option<&str>,
@@ -548,7 +554,7 @@ pub(crate) fn list_page(
     Ok((tables, total.map_or(Ok(0), |row| row.int(0))?))
 }
 
-/// One table, wherever it is.
+/// One table by its id.
 pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Table> {
     let tenant = sql.tenant().clone();
     let row = sql.query_opt(
@@ -570,7 +576,7 @@ pub(crate) fn find_by_name(sql: &mut dyn Sql, environment: &str, name: &str) -> 
     Table::from_row(&row.ok_or_else(|| errors::not_found("Table"))?)
 }
 
-/// One table of this very environment, project and organization.
+/// One table by its id, if it belongs to this environment, project and organization.
 pub(crate) fn find_at_path(
     sql: &mut dyn Sql,
     organization: &str,

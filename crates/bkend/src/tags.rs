@@ -1,8 +1,8 @@
-//! Tags: what the readings of this scheme depend on and what its writes touch.
+//! Tags: what reads of this scheme depend on and what its writes touch.
 //!
-//! A list has its own tag, so that a subscriber of one environment's tables sleeps through another's. The tags without
-//! an id (`any_…`) belong to the flat lists over the whole tenant. Counts live in their parents' payloads
-//! (`environmentCount`, `tableCount`), so a child's creation and removal also touches the parent.
+//! Each list has its own tag, so a subscriber of one environment's tables is not notified about another's. The tags
+//! without an id (`any_…`) belong to the flat lists over the whole tenant. A parent's payload contains the number of
+//! its children (`environmentCount`, `tableCount`), so creating or removing a child also touches the parent.
 
 use quad_core::Tag;
 
@@ -10,7 +10,7 @@ use crate::environment::Environment;
 use crate::project::Project;
 use crate::table::Table;
 
-/// What `resources/list` shows.
+/// `resources/list`.
 pub(crate) fn listing() -> Tag {
     Tag::resource_list("bkend")
 }
@@ -75,17 +75,17 @@ pub(crate) fn rows(table: &str) -> Tag {
     Tag::new(format!("bkend:rows:{table}"))
 }
 
-/// Touched when an organization appears or changes.
+/// Touched when an organization is created or changed.
 pub(crate) fn for_organization_change(id: &str) -> Vec<Tag> {
     vec![organizations(), organization(id), listing()]
 }
 
-/// Touched when a project appears, changes or goes.
+/// Touched when a project is created, changed or deleted.
 pub(crate) fn for_project_change(changed: &Project) -> Vec<Tag> {
     vec![projects(changed.organization_id.as_str()), any_projects(), project(changed.id.as_str()), listing()]
 }
 
-/// Touched when an environment appears or goes: its project counts it.
+/// Touched when an environment is created or deleted; includes the project, which has its count.
 pub(crate) fn for_environment_change(changed: &Environment) -> Vec<Tag> {
     vec![
         environments(changed.project_id.as_str()),
@@ -102,7 +102,7 @@ pub(crate) fn for_table_change(changed: &Table) -> Vec<Tag> {
     vec![tables(changed.environment_id.as_str()), any_tables(), table(changed.id.as_str())]
 }
 
-/// Touched when a table appears or goes: its environment counts it.
+/// Touched when a table is created or deleted; includes the environment, which has its count.
 pub(crate) fn for_table_set_change(changed: &Table) -> Vec<Tag> {
     let mut touched = for_table_change(changed);
     touched.push(environment(changed.environment_id.as_str()));

@@ -1,18 +1,13 @@
-//! The world of this crate's tests: the scheme behind a real resolver on every backend that this machine offers, with one
+//! The test environment of this crate: the scheme behind a resolver on every backend of this machine, with one
 //! organization, project, environment, table and record.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use quad_core::prompt::Message;
-use quad_core::resolver::View;
-use quad_core::scheme::{CompletionQuery, CompletionTarget, ResourceEntry};
-use quad_core::tool::NoProgress;
-use quad_core::{
-    Principal, PrincipalKind, ReadSet, Resolver, Result, Scheme, ScopeSet, TenantId, Timestamp, ToolOutput,
-};
+use quad_core::{ReadSet, Result, TenantId, Timestamp};
 use quad_store::WriteContext;
-use quad_store::testing::{TestStore, stores};
-use serde_json::{Map, Value};
+use quad_store::testing::{self, TestStore, stores};
+use serde_json::Value;
 
 use crate::{Bkend, COMPONENT, TokenDirectory, TokenSummary, load};
 
@@ -30,13 +25,24 @@ const FIXTURE: [&str; 5] = [
         "data":{"name":"Ada","email":"ada@example.org","role":"admin","age":36}}"#,
 ];
 
-/// One backend, filled.
-pub(crate) struct TestEnv {
-    pub db: TestStore,
-    pub resolver: Resolver,
-    pub caller: Principal,
+/// The scheme on one backend, with what only this scheme has: loading, and error codes of tools.
+pub(crate) struct TestEnv(testing::TestEnv<Bkend>);
+
+impl Deref for TestEnv {
+    type Target = testing::TestEnv<Bkend>;
+
+    fn deref(&self) -> &testing::TestEnv<Bkend> {
+        &self.0
+    }
 }
 
+impl DerefMut for TestEnv {
+    fn deref_mut(&mut self) -> &mut testing::TestEnv<Bkend> {
+        &mut self.0
+    }
+}
+
+/// A directory with one token.
 struct FixedTokens;
 
 #[async_trait::async_trait]
@@ -55,37 +61,21 @@ impl TokenDirectory for FixedTokens {
     }
 }
 
-/// Lines as a load takes them.
+/// The lines as the reader that a load expects.
 pub(crate) fn lines(lines: &[&str]) -> Vec<std::io::Result<String>> {
     lines.iter().map(|line| Ok((*line).to_owned())).collect()
 }
 
-/// A caller with these scopes.
-pub(crate) fn caller(tenant: &TenantId, scopes: &str) -> Principal {
-    Principal {
-        tenant: tenant.clone(),
-        subject: "agent_1".into(),
-        kind: PrincipalKind::Agent,
-        scopes: ScopeSet::parse(scopes),
-        credential_read_set: None,
-        expires_at: None,
-    }
-}
-
-/// A world without the fixture, on each backend.
+/// An empty scheme on each backend.
 pub(crate) async fn test_envs() -> Vec<TestEnv> {
-    let mut envs = Vec::new();
-    for db in stores(&[COMPONENT]).await.unwrap() {
-        let scheme = Arc::new(Bkend::new(db.store.clone(), Arc::new(FixedTokens)));
-        let store = Arc::new(db.store.clone());
-        let resolver = Resolver::new(vec![scheme as Arc<dyn Scheme>], store.clone(), store).unwrap();
-        let caller = caller(&db.tenant, "*:*");
-        envs.push(TestEnv { db, resolver, caller });
-    }
-    envs
+    let new = |store: TestStore| {
+        let scheme = Bkend::new(store.store.clone(), Arc::new(FixedTokens));
+        TestEnv(testing::TestEnv::new(store, scheme).unwrap())
+    };
+    stores(&[COMPONENT]).await.unwrap().into_iter().map(new).collect()
 }
 
-/// A world with the fixture, on each backend.
+/// The scheme with the fixture on each backend.
 pub(crate) async fn test_envs_with_data() -> Vec<TestEnv> {
     let envs = test_envs().await;
     for test_env in &envs {
@@ -96,71 +86,12 @@ pub(crate) async fn test_envs_with_data() -> Vec<TestEnv> {
 
 impl TestEnv {
     pub(crate) async fn load(&self, text: &[&str]) -> Result<load::LoadSummary> {
-        load::load(&self.db.store, &WriteContext::from(&self.db.tenant), lines(text)).await
+        let writer = WriteContext::from(&self.test_store.tenant);
+        load::load(&self.test_store.store, &writer, lines(text)).await
     }
 
-    pub(crate) async fn read_as(&self, caller: &Principal, uri: &str) -> Result<Value> {
-        let response = self.resolver.read(caller, View::All, uri).await?;
-        Ok(serde_json::from_slice(response.read.contents[0].bytes()).unwrap())
-    }
-
-    pub(crate) async fn read(&self, uri: &str) -> Result<Value> {
-        self.read_as(&self.caller, uri).await
-    }
-
-    /// What a read rests on.
-    pub(crate) async fn basis(&self, uri: &str) -> ReadSet {
-        let response = self.resolver.read(&self.caller, View::All, uri).await.unwrap();
-        response.read.read_set.as_ref().clone()
-    }
-
-    pub(crate) async fn call_output(&self, tool: &str, arguments: Value) -> Result<ToolOutput> {
-        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        self.resolver.call_tool(&self.caller, View::All, tool, arguments, &NoProgress).await
-    }
-
-    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
-        Ok(self.call_output(tool, arguments).await?.structured_value().unwrap())
-    }
-
-    /// The code with which a call is refused.
+    /// The error code of a call that is refused.
     pub(crate) async fn error_code(&self, tool: &str, arguments: Value) -> String {
         self.call(tool, arguments).await.unwrap_err().code().to_owned()
-    }
-
-    pub(crate) async fn list_as(&self, caller: &Principal) -> Vec<ResourceEntry> {
-        let (mut entries, mut cursor) = (Vec::new(), None);
-        loop {
-            let page = self.resolver.list(caller, View::All, cursor.as_deref()).await.unwrap();
-            entries.extend(page.entries);
-            cursor = page.next_cursor;
-            if cursor.is_none() {
-                return entries;
-            }
-        }
-    }
-
-    pub(crate) async fn complete(
-        &self,
-        template: &str,
-        variable: &str,
-        prefix: &str,
-        context_args: Value,
-    ) -> Vec<String> {
-        let query = CompletionQuery {
-            target: CompletionTarget::Template(template),
-            variable,
-            prefix,
-            context: context_args.as_object().unwrap(),
-        };
-        self.resolver.complete(&self.caller, View::All, query).await.unwrap().values
-    }
-
-    pub(crate) async fn prompt(&self, name: &str, arguments: Value) -> Result<Vec<Message>> {
-        let arguments: Map<String, Value> = arguments.as_object().unwrap().clone();
-        self.resolver
-            .get_prompt(&self.caller, View::All, name, &arguments)
-            .await
-            .map(|(_, messages)| messages)
     }
 }

@@ -1,51 +1,40 @@
-//! Access tokens, as far as this scheme shows them: names, scopes and status, never a secret.
+//! Access tokens as this scheme shows them: names, scopes and status, never a secret.
 //!
-//! Who keeps the tokens is not known here; the binary hands in a [`TokenDirectory`].
+//! This crate does not store tokens; the binary passes a [`TokenDirectory`].
 
 use quad_core::{ReadSet, Result, TenantId, Timestamp};
 use serde_json::{Value, json};
 
 use crate::errors;
 
-/// What can be told of a token.
+/// The public facts about a token.
 #[derive(Clone, Debug)]
 pub struct TokenSummary {
-    /// Its id. Not a secret.
+    /// The id; not a secret.
     pub id: String,
-    /// What its owner calls it.
+    /// The name that its owner chose.
     pub name: String,
     /// `agent` or `user`.
     pub kind: String,
-    /// What it grants.
+    /// The granted scopes.
     pub scopes: Vec<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Option<Timestamp>,
     /// `active`, `revoked` or `expired`.
     pub status: String,
 }
 
-/// Somebody who knows the tokens of a tenant.
+/// Lists the tokens of a tenant.
 #[async_trait::async_trait]
 pub trait TokenDirectory: Send + Sync {
-    /// All of them, in a stable order, and what the list rests on.
+    /// All tokens in a stable order, and the read set of the list.
     async fn list(&self, tenant: &TenantId) -> Result<(Vec<TokenSummary>, ReadSet)>;
 }
 
-/// A directory without tokens, for a server that has none.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoTokens;
-
-#[async_trait::async_trait]
-impl TokenDirectory for NoTokens {
-    async fn list(&self, _: &TenantId) -> Result<(Vec<TokenSummary>, ReadSet)> {
-        Ok((Vec::new(), ReadSet::default()))
-    }
-}
-
 impl TokenSummary {
-    /// What a caller sees.
+    /// The JSON for callers.
     pub(crate) fn detail(&self) -> Value {
         const VISIBLE_CHARS: usize = 9;
         let prefix: String = self.id.chars().take(VISIBLE_CHARS).collect();
@@ -64,7 +53,7 @@ impl TokenSummary {
     }
 }
 
-/// One token of a list.
+/// The element in a list.
 pub(crate) fn find(tokens: &[TokenSummary], id: &str) -> Result<Value> {
     let token = tokens.iter().find(|token| token.id == id);
     token.map(TokenSummary::detail).ok_or_else(|| errors::not_found("Access token"))

@@ -1,6 +1,6 @@
-//! The write pipeline of a record: system fields go, values are coerced, defaults fill in, and then the rules speak.
+//! Validation of a record that is written: system fields are removed, values coerced, defaults applied, rules checked.
 //!
-//! Uniqueness is not decided here: only the database can, in the transaction that writes.
+//! Uniqueness is not checked here: only the database can, in the writing transaction.
 
 use quad_core::{Result, Timestamp, closest};
 use regex::{Regex, RegexBuilder};
@@ -10,19 +10,19 @@ use crate::errors::{self, Violation};
 use crate::field::{Field, FieldType, is_system};
 use crate::limits;
 
-/// What the values are for.
+/// The purpose of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteMode {
-    /// A new record: defaults apply, and every required field must be there.
+    /// A new record: defaults apply, and every required field must have a value.
     Create,
-    /// A change: only what was sent is looked at.
+    /// An update: only the sent fields are checked.
     Update,
 }
 
-/// A value for a field of the table; `Null` is no value.
+/// A value for a field of the table; `Null` means that it is missing.
 pub(crate) type Cell<'f> = (&'f Field, Value);
 
-/// Runs the pipeline. The cells come in the order of the table's fields.
+/// Validates a record. The cells have the order of the table's fields.
 pub(crate) fn validate_record<'f>(
     fields: &'f [Field],
     data: &Map<String, Value>,
@@ -62,12 +62,12 @@ pub(crate) fn validate_record<'f>(
     if violations.is_empty() { Ok(cells) } else { Err(errors::record_invalid(&violations)) }
 }
 
-/// Only the exact spelling is stripped: `ID` is a mistake that the caller should hear of.
+/// Removes system fields with exact spelling only: `ID` is a mistake that the caller should be told.
 fn is_system_exactly(name: &str) -> bool {
     is_system(name) && crate::field::SYSTEM_FIELDS.contains(&name)
 }
 
-/// The value as the type spells it, or the original when it cannot be: the type check then says so.
+/// Converts a value to the field's type, or returns the original if it cannot be; the type check then reports it.
 pub(crate) fn coerce(kind: FieldType, value: &Value) -> Value {
     let coerced = match (kind, value) {
         (FieldType::Int | FieldType::Long, Value::String(text)) => {
@@ -93,7 +93,7 @@ pub(crate) fn coerce(kind: FieldType, value: &Value) -> Value {
     coerced.unwrap_or_else(|| value.clone())
 }
 
-/// Checks a value that is not null against the type, and then against the rules.
+/// Checks a non-null value against the type, then against the rules.
 pub(crate) fn check(field: &Field, value: &Value, path: &str, violations: &mut Vec<Violation>) {
     let mut add_violation = |reason: &'static str, problem: String| {
         violations.push(Violation { field: path.to_owned(), reason, message: format!("{path} {problem}") });
@@ -189,7 +189,7 @@ fn type_description(kind: FieldType) -> &'static str {
     }
 }
 
-/// A pattern, or why it is none. The engine takes time linear in the text, so no pattern can hang a write.
+/// Compiles a pattern, or says why it is invalid. The engine is linear in the text, so no pattern can block a write.
 pub(crate) fn compile_pattern(pattern: &str) -> Result<Regex, String> {
     if pattern.len() > limits::PATTERN_BYTES {
         return Err(format!("has at most {} bytes", limits::PATTERN_BYTES));
@@ -203,7 +203,7 @@ pub(crate) fn compile_pattern(pattern: &str) -> Result<Regex, String> {
     )
 }
 
-/// A number without a fraction is a whole number in JSON, so that 41 does not come back as 41.0.
+/// A number without a fraction becomes an integer, so that 41 is not returned as 41.0.
 pub(crate) fn json_number(number: f64) -> Value {
     match as_integer(number) {
         Some(integer) if integer.unsigned_abs() <= 1 << 53 => Value::from(integer),
@@ -212,7 +212,7 @@ pub(crate) fn json_number(number: f64) -> Value {
 }
 
 fn as_integer(number: f64) -> Option<i64> {
-    // The bounds are exact powers of two; the upper one is the first double that no longer fits.
+    // The bounds are exact powers of two; the upper one is the first double that does not fit into `i64`.
     (number.fract() == 0.0 && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number))
         .then_some(number as i64)
 }
@@ -227,7 +227,7 @@ fn is_exact_double(value: &Value) -> bool {
     }
 }
 
-/// Equal as the column would see it: 1 and 1.0 are one number.
+/// Compares as the column does: 1 and 1.0 are equal.
 fn json_eq(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(a), Value::Number(b)) if a.is_f64() || b.is_f64() => a.as_f64() == b.as_f64(),
@@ -235,7 +235,7 @@ fn json_eq(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// An instant that both backends can hold and print with a year of four digits.
+/// Parses a timestamp that both backends can store and print with a four-digit year.
 fn parse_instant(text: &str) -> Option<Timestamp> {
     const FIRST_MS: i64 = -62_135_596_800_000;
     const LAST_MS: i64 = 253_402_300_799_999;

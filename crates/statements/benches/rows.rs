@@ -1,6 +1,6 @@
-//! How many rows a second are read: `cargo bench -p quad-statements -- [ROWS]` (1,000,000 unless given).
+//! Measures the rows that are parsed per second: `cargo bench -p quad-statements -- [ROWS]` (default 1,000,000).
 //!
-//! One core; reading and fingerprints together, as an import needs them. Prints figures; asserts nothing.
+//! Runs on one core: parsing and fingerprints together, as an import needs them. Prints figures, asserts nothing.
 
 // A failed expectation ends the measurement.
 #![allow(clippy::unwrap_used)]
@@ -81,7 +81,7 @@ fn journal(rows: usize) -> String {
     text
 }
 
-/// Peak memory of the process so far, in MiB, where the kernel says it.
+/// Peak memory of the process in MiB, if the kernel reports it.
 fn peak_mib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM"))?;

@@ -1,7 +1,7 @@
 //! Amounts of money: an exact decimal of whole units and billionths, never a float.
 //!
-//! An amount knows no currency; whoever adds two has to know that both are of the same one. Sums that leave the range
-//! are `None`, never wrapped and never rounded.
+//! An amount has no currency; the caller must only add amounts of one currency. A sum outside the range is `None`,
+//! never wrapped or rounded.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,16 +10,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Currency;
 
-/// Billionths in a unit: nine decimals, which hold every currency's minor unit and most on-chain tokens.
+/// Billionths per unit. Nine decimals are enough for every currency's minor unit and most on-chain tokens.
 const NANOS_PER_UNIT: i128 = 1_000_000_000;
 
-/// Decimals that an amount can hold.
+/// Maximum decimals of an amount.
 pub const DECIMALS_MAX: usize = 9;
 
 /// A signed, exact amount of `units` and billionths of a unit.
 ///
 /// Both parts have the same sign and `nanos` is smaller than a unit, so every amount has one representation and the
-/// derived order is the numeric order. The two parts can be summed apart, in columns of a database.
+/// derived order is the numeric order. The two parts can be summed separately, in columns of a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Amount {
     units: i64,
@@ -29,13 +29,13 @@ pub struct Amount {
 /// Why a text is not an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
-    /// Nothing to read.
+    /// The text is empty.
     #[error("an amount is empty")]
     Empty,
-    /// Something that is neither a digit, nor the leading minus, nor the one decimal point between digits.
+    /// A character other than a digit, a leading minus or one decimal point between digits.
     #[error("an amount is an optional minus, digits and at most one decimal point between them")]
     Malformed,
-    /// More decimals than an amount holds.
+    /// More decimals than an amount can have.
     #[error("an amount has at most nine decimals")]
     TooPrecise,
     /// Outside the range of 64-bit units.
@@ -44,10 +44,10 @@ pub enum AmountError {
 }
 
 impl Amount {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Amount = Amount { units: 0, nanos: 0 };
 
-    /// An amount from its two parts; `None` unless both have the same sign and `nanos` is less than a unit.
+    /// Creates an amount from its parts; `None` unless both have the same sign and `nanos` is less than a unit.
     pub const fn new(units: i64, nanos: i32) -> Option<Amount> {
         if nanos.unsigned_abs() as i128 >= NANOS_PER_UNIT {
             return None;
@@ -58,36 +58,36 @@ impl Amount {
         Some(Amount { units, nanos })
     }
 
-    /// So many of a currency's smallest units, of which `decimals` digits stand behind the point: `(1999, 2)` is 19.99.
+    /// Creates an amount from a number of smallest units of a currency with `decimals` decimals: `(1999, 2)` is 19.99.
     pub fn from_minor(minor: i64, decimals: u32) -> Option<Amount> {
         let scale = 10i128.checked_pow((DECIMALS_MAX as u32).checked_sub(decimals)?)?;
         Amount::from_nanos(i128::from(minor) * scale)
     }
 
-    /// An amount from billionths; `None` outside the range.
+    /// Creates an amount from billionths; `None` outside the range.
     pub fn from_nanos(total: i128) -> Option<Amount> {
         let units = i64::try_from(total / NANOS_PER_UNIT).ok()?;
-        // The remainder has the sign of the total and is smaller than a unit, which always fits.
+        // The remainder has the sign of the total and is less than a unit, so it always fits.
         let nanos = i32::try_from(total % NANOS_PER_UNIT).ok()?;
         Some(Amount { units, nanos })
     }
 
-    /// All of it in billionths.
+    /// The amount in billionths.
     pub fn total_nanos(self) -> i128 {
         i128::from(self.units) * NANOS_PER_UNIT + i128::from(self.nanos)
     }
 
-    /// The whole units, towards zero.
+    /// The whole units, rounded towards zero.
     pub const fn units(self) -> i64 {
         self.units
     }
 
-    /// The billionths beyond the whole units, with the same sign.
+    /// The billionths after the whole units, with the same sign.
     pub const fn nanos(self) -> i32 {
         self.nanos
     }
 
-    /// Reads a plain decimal as it stands on the wire: an optional minus, digits, at most nine decimals.
+    /// Parses a plain decimal: an optional minus, digits, at most nine decimals.
     pub fn parse(text: &str) -> Result<Amount, AmountError> {
         let (negative, magnitude) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -111,8 +111,8 @@ impl Amount {
         Amount::from_digits(negative, whole.as_bytes(), fraction.as_bytes()).ok_or(AmountError::OutOfRange)
     }
 
-    /// An amount from the digits before and behind the point; both hold nothing but ASCII digits, the fraction at most
-    /// nine of them. `None` outside the range.
+    /// Creates an amount from the digits before and after the point. Both must be ASCII digits; the fraction has at
+    /// most nine. `None` outside the range.
     pub(crate) fn from_digits(negative: bool, whole: &[u8], fraction: &[u8]) -> Option<Amount> {
         let mut units: u64 = 0;
         for digit in whole {
@@ -129,42 +129,42 @@ impl Amount {
         })
     }
 
-    /// The sum, unless it leaves the range.
+    /// The sum; `None` outside the range.
     pub fn checked_add(self, other: Amount) -> Option<Amount> {
         Amount::from_nanos(self.total_nanos() + other.total_nanos())
     }
 
-    /// The difference, unless it leaves the range.
+    /// The difference; `None` outside the range.
     pub fn checked_sub(self, other: Amount) -> Option<Amount> {
         Amount::from_nanos(self.total_nanos() - other.total_nanos())
     }
 
-    /// The amount with the other sign; only the smallest amounts have none.
+    /// The negated amount; `None` for the minimum.
     pub fn checked_neg(self) -> Option<Amount> {
         Amount::from_nanos(-self.total_nanos())
     }
 
-    /// The amount without its sign; only the smallest amounts have none.
+    /// The absolute amount; `None` for the minimum.
     pub fn checked_abs(self) -> Option<Amount> {
         if self.is_negative() { self.checked_neg() } else { Some(self) }
     }
 
-    /// So many times this amount, unless it leaves the range.
+    /// The product with an integer; `None` outside the range.
     pub fn checked_mul_int(self, times: i64) -> Option<Amount> {
         Amount::from_nanos(self.total_nanos().checked_mul(i128::from(times))?)
     }
 
-    /// Whether it is less than nothing.
+    /// Whether it is less than zero.
     pub const fn is_negative(self) -> bool {
         self.units < 0 || self.nanos < 0
     }
 
-    /// Whether it is nothing.
+    /// Whether it is zero.
     pub const fn is_zero(self) -> bool {
         self.units == 0 && self.nanos == 0
     }
 
-    /// Decimals of its shortest spelling.
+    /// The number of decimals in its shortest form.
     pub fn decimals(self) -> usize {
         let mut nanos = self.nanos;
         let mut decimals = DECIMALS_MAX;
@@ -175,12 +175,12 @@ impl Amount {
         decimals
     }
 
-    /// Its spelling with at least the decimals of a currency: `12.5` euros are `12.50`. Nothing is rounded away.
+    /// The text with at least the decimals of a currency: `12.5` euros are `12.50`. Nothing is rounded.
     pub fn in_currency(self, currency: Currency) -> impl fmt::Display {
         Padded { amount: self, decimals_min: currency.minor_digits() }
     }
 
-    /// Its spelling with at least so many decimals, of at most nine.
+    /// The text with at least this many decimals, of at most nine.
     pub fn with_decimals(self, decimals_min: usize) -> impl fmt::Display {
         Padded { amount: self, decimals_min }
     }
@@ -200,14 +200,14 @@ impl fmt::Display for Padded {
         if decimals == 0 {
             return write!(f, "{sign}{units}");
         }
-        // Each digit that is cut off is a zero: `decimals` is at least what the amount needs.
+        // Each removed digit is a zero: `decimals` is at least what the amount needs.
         let divisor = 10u32.pow((DECIMALS_MAX - decimals) as u32);
         let fraction = amount.nanos.unsigned_abs() / divisor;
         write!(f, "{sign}{units}.{fraction:0decimals$}")
     }
 }
 
-/// The shortest plain decimal: `-12.5`, `3`, `0.000000001`.
+/// Writes the shortest plain decimal: `-12.5`, `3`, `0.000000001`.
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Padded { amount: *self, decimals_min: 0 }.fmt(f)
@@ -328,7 +328,7 @@ mod tests {
         })
     }
 
-    /// The reference: billionths in 128 bits, with the range written out.
+    /// The model: billionths in 128 bits, with an explicit range check.
     fn in_range(total: i128) -> Option<i128> {
         let limit = (1i128 << 63) * 1_000_000_000;
         (total > -limit - 1_000_000_000 && total < limit).then_some(total)

@@ -1,4 +1,4 @@
-//! Currencies: a code of three to five capital letters, and how many decimals people write with it.
+//! Currencies: a code of three to five capital letters, and the number of decimals in common use.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,14 +7,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The code of a currency or token: `EUR`, `USD`, `USDC`.
 ///
-/// Any code of three to five letters passes, known or not: new ones appear, and a statement in one is not wrong.
+/// Every code of three to five letters is valid, also an unknown one: new currencies appear.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency {
-    // Padded with zeros, so that the order of the bytes is the order of the codes.
+    // Padded with zeros, so that byte order is the order of the codes.
     code: [u8; 5],
 }
 
-/// A text that is no currency code.
+/// The text is not a currency code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a currency is a code of three to five capital letters, such as EUR or USDC")]
 pub struct CurrencyError;
@@ -22,10 +22,10 @@ pub struct CurrencyError;
 impl Currency {
     /// The euro.
     pub const EUR: Currency = Currency { code: *b"EUR\0\0" };
-    /// The dollar of the United States.
+    /// The US dollar.
     pub const USD: Currency = Currency { code: *b"USD\0\0" };
 
-    /// Reads a code exactly as it is stored: capitals only.
+    /// Parses a code as it is stored: capitals only.
     pub fn parse(text: &str) -> Result<Currency, CurrencyError> {
         let bytes = text.as_bytes();
         if !(3..=5).contains(&bytes.len()) || !bytes.iter().all(u8::is_ascii_uppercase) {
@@ -38,12 +38,13 @@ impl Currency {
         Ok(Currency { code })
     }
 
-    /// Reads what people and banks write: a code of three letters in any case, or a symbol that stands for one currency in most places.
+    /// Parses what people and banks write: a code of three letters in any case, or a symbol that means one currency in
+    /// most places.
     pub fn from_code_or_symbol(text: &str) -> Option<Currency> {
         let text = text.trim();
         let code = match text {
             "€" => "EUR",
-            // A bare dollar sign has twenty owners; whoever means another one writes its letters.
+            // About twenty currencies use the dollar sign; those other than the US dollar are written with letters.
             "$" | "US$" => "USD",
             "£" => "GBP",
             "¥" | "￥" => "JPY",
@@ -67,7 +68,7 @@ impl Currency {
             "HK$" => "HKD",
             "S$" => "SGD",
             _ => {
-                // Longer words in small letters are more often words than codes.
+                // Longer lower-case words are more often words than codes.
                 return match text.len() {
                     3 => Currency::parse(&text.to_ascii_uppercase()).ok(),
                     _ => Currency::parse(text).ok(),
@@ -80,11 +81,11 @@ impl Currency {
     /// The code.
     pub fn as_str(&self) -> &str {
         let length = self.code.iter().position(|byte| *byte == 0).unwrap_or(self.code.len());
-        // Only capitals ever get in; an empty text is unreachable and harmless.
+        // Only capitals are stored; the empty text is unreachable and harmless.
         std::str::from_utf8(self.code.get(..length).unwrap_or_default()).unwrap_or_default()
     }
 
-    /// Decimals that people write with it: two unless ISO 4217 says otherwise. A stablecoin is written like its dollar.
+    /// The decimals in common use: two unless ISO 4217 differs. A stablecoin has those of its currency.
     pub fn minor_digits(&self) -> usize {
         match self.as_str() {
             "BIF" | "CLP" | "DJF" | "GNF" | "ISK" | "JPY" | "KMF" | "KRW" | "PYG" | "RWF" | "UGX" | "UYI"

@@ -1,7 +1,7 @@
 //! Dates as banks and people write them: `2024-03-05`, `05.03.24`, `3/5/2024`, `5 mars 2024`, `20240305`.
 //!
-//! `03/05/2024` alone could be March or May. [`Evidence`] looks at all dates of a file first; [`read`] then reads each
-//! with the order that was decided on.
+//! `03/05/2024` alone may be in March or in May. [`DateOrderInference`] first looks at all dates of a file;
+//! [`parse_date`] then parses each date with the inferred order.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::BankTime;
 
-/// The order of day and month where all parts are numbers and the year does not come first.
+/// The order of day and month if all parts are numbers and the year is not first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DateOrder {
@@ -19,20 +19,20 @@ pub enum DateOrder {
     Dmy,
     /// `12/31/2024`
     Mdy,
-    /// `24-12-31`: two digits of a year first. Years of four digits need no order.
+    /// `24-12-31`: a year of two digits first. Years of four digits need no order.
     Ymd,
 }
 
-/// The parts of a date before anybody decided what they mean.
+/// The parts of a date before their meaning is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parts {
     /// Year, month, day.
     Unambiguous(i16, i8, i8),
-    /// Three numbers as they stand; the last one is the year unless the order says otherwise.
+    /// Three numbers as written; the last is the year unless the order says otherwise.
     Numbers { first: i16, second: i16, third: i16, dots: bool },
 }
 
-/// Splits a date from what stands behind it, a time of day or nothing.
+/// Splits a date from the text after it, which is a time of day or empty.
 pub(crate) fn split_date(text: &str) -> Option<(Parts, &str)> {
     let text = text.trim();
     let bytes = text.as_bytes();
@@ -130,7 +130,7 @@ fn month_name(text: &str) -> Option<(i8, &str)> {
     let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
     // The longest name has ten letters, some of two bytes.
     let word = text.get(..end).filter(|word| (3..=20).contains(&word.len()))?.to_lowercase();
-    // Every word of every cell may be asked for while columns are guessed.
+    // This must be fast: while columns are inferred it is called for every word of every cell.
     static MONTHS: LazyLock<HashMap<&'static str, i8>> = LazyLock::new(|| {
         let months = NAMES.iter().zip(1..);
         months.flat_map(|(names, month)| names.split(' ').map(move |name| (name, month))).collect()
@@ -138,7 +138,7 @@ fn month_name(text: &str) -> Option<(i8, &str)> {
     Some((*MONTHS.get(word.as_str())?, text.get(end..)?))
 }
 
-/// The number that a text begins with, and its length; at most eight digits.
+/// The number at the start of a text, and its length; at most eight digits.
 fn digits(bytes: &[u8]) -> Option<(u32, usize)> {
     let length = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if length > 8 {
@@ -156,7 +156,7 @@ fn full_year(year: i16, digits: usize) -> i16 {
 }
 
 impl Parts {
-    /// The day, in the order that was decided on; `None` if the calendar has no such day.
+    /// The day in the given order; `None` if the calendar does not have it.
     pub fn date(self, order: DateOrder) -> Option<Date> {
         let (year, month, day) = match self {
             Parts::Unambiguous(year, month, day) => (year, month, day),
@@ -169,12 +169,12 @@ impl Parts {
                 (year, i8::try_from(month).ok()?, i8::try_from(day).ok()?)
             }
         };
-        // Nobody has statements from before there were banks, and a year of five digits is a slip.
+        // Earlier years predate banks, and a year of five digits is a typing error.
         (1900..=2199).contains(&year).then(|| Date::new(year, month, day).ok())?
     }
 }
 
-/// Reads a date; whatever stands behind it must be empty or a time of day.
+/// Parses a date; the text after it must be empty or a time of day.
 pub(crate) fn parse_date(text: &str, order: DateOrder) -> Option<(Date, &str)> {
     let (parts, rest) = split_date(text)?;
     let rest = rest.trim_start_matches(['T', ' ', ',', ';']).trim_end();
@@ -187,7 +187,7 @@ pub(crate) fn parse_date(text: &str, order: DateOrder) -> Option<(Date, &str)> {
     Some((parts.date(order)?, rest))
 }
 
-/// Reads a time of day with an offset, such as `10:15:00+02:00` or `10:15Z`, and puts it on its day.
+/// Parses a time of day with an offset, such as `10:15:00+02:00` or `10:15Z`, on a given day.
 pub(crate) fn parse_bank_time(date: Date, time: &str) -> Option<BankTime> {
     let time = time.trim();
     let index = time.find(['Z', 'z', '+', '-'])?;
@@ -222,7 +222,7 @@ pub(crate) fn parse_bank_time(date: Date, time: &str) -> Option<BankTime> {
     bank_time_at_offset(date, [hours, minutes, seconds], milliseconds, offset_minutes)
 }
 
-/// A moment from a day and a time of day at an offset, unless the offset is further than any place on Earth.
+/// A timestamp from a day and a time of day with an offset; `None` if no time zone has such an offset.
 pub(crate) fn bank_time_at_offset(
     date: Date,
     clock: [i16; 3],
@@ -244,26 +244,26 @@ fn parse_two_digits(text: &str) -> Option<i16> {
     plain.then(|| text.parse().ok())?
 }
 
-/// What the dates of a file say about their order.
+/// Statistics about the dates of a file that decide their order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DateOrderInference {
-    /// Dates whose first number can only be a day, and the line of the first of them.
+    /// Dates whose first number can only be a day, and the line of the first one.
     pub day_first: usize,
     /// Dates whose second number can only be a day.
     pub month_first: usize,
     /// Dates whose first number can only be a year.
     pub year_first: usize,
-    /// Dates that both orders can read, to different days.
+    /// Dates that are valid in both orders, as different days.
     pub unclear: usize,
-    /// Of these, with dots between, which nobody writes month first.
+    /// The number of these with dots, which are never written month first.
     pub dots: usize,
-    /// Steps backwards in time from one row to the next, for each order; and forwards.
+    /// Backward and forward steps in time from row to row, for each order.
     steps: [[usize; 2]; 2],
     last: [Option<Date>; 2],
 }
 
 impl DateOrderInference {
-    /// Looks at one date.
+    /// Adds one date.
     pub fn observe(&mut self, text: &str) {
         let Some((Parts::Numbers { first, second, third, dots }, _)) = split_date(text) else { return };
         let parts = Parts::Numbers { first, second, third, dots };
@@ -290,7 +290,7 @@ impl DateOrderInference {
         }
     }
 
-    /// The order, and how it was found.
+    /// The order, and how it was decided.
     pub fn infer(&self) -> (DateOrder, InferredBy) {
         let DateOrderInference { day_first, month_first, year_first, unclear, dots, steps, .. } = *self;
         if year_first > day_first + month_first {
@@ -306,7 +306,7 @@ impl DateOrderInference {
         if dots > 0 {
             return (DateOrder::Dmy, InferredBy::Convention);
         }
-        // Statements run in one direction: the order in which they do is the better reading.
+        // Statements are sorted by time: the order in which the dates are sorted is more likely.
         let direction_changes = |[backward, forward]: [usize; 2]| backward.min(forward);
         let [dmy, mdy] = steps;
         match direction_changes(dmy).cmp(&direction_changes(mdy)) {
@@ -317,16 +317,16 @@ impl DateOrderInference {
     }
 }
 
-/// What the order of a file's dates was decided by.
+/// How the order of a file's dates was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InferredBy {
-    /// Some dates can be read in one order only, or all mean the same in both.
+    /// Some dates are valid in one order only, or all mean the same in both.
     Unambiguous,
-    /// Dots between the numbers.
+    /// The numbers are separated by dots.
     Convention,
-    /// Only in this order do the rows run in one direction.
+    /// Only in this order are the rows sorted by time.
     Sequence,
-    /// Nothing.
+    /// Nothing decided it.
     Guess,
 }
 

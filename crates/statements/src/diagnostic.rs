@@ -1,4 +1,4 @@
-//! Findings: what a reader noticed about a file, each with its line, and the collector that bounds how many are kept.
+//! Diagnostics: what the parser noticed, each with its line, and a collector that limits their number.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use serde::Serialize;
 
 use crate::limits;
 
-/// How much a finding matters to whoever imports the file.
+/// The severity of a diagnostic for the importer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// How the file was read; nothing is wrong.
+    /// Information about how the file was parsed; nothing is wrong.
     Notice,
-    /// Everything was read, but something deserves a look: an ambiguous date, a balance that does not add up.
+    /// Everything was parsed, but a person should check something: an ambiguous date, a balance that does not add up.
     Warning,
-    /// Something could not be read and is missing from the statements.
+    /// Something could not be parsed and is missing from the statements.
     Error,
 }
 
-/// One thing noticed about a file.
+/// One diagnostic.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
     /// The line, from one; absent if it concerns the whole file.
@@ -27,7 +27,7 @@ pub struct Diagnostic {
     /// The column of a table, from one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
     /// One sentence for a person.
     pub message: String,
@@ -49,7 +49,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Collects findings; keeps the first [`limits::DIAGNOSTICS`] and counts the rest.
+/// Collects diagnostics; keeps the first [`limits::DIAGNOSTICS`] and counts the rest.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
     items: Vec<Diagnostic>,
@@ -73,12 +73,12 @@ impl Diagnostics {
         self.items.push(Diagnostic { line, column, severity, message: message.into() });
     }
 
-    /// Of the whole file.
+    /// Adds a diagnostic about the whole file.
     pub fn info(&mut self, message: impl Into<String>) {
         self.push(None, None, Severity::Notice, message);
     }
 
-    /// Of the whole file.
+    /// Adds a diagnostic about the whole file.
     pub fn warning(&mut self, message: impl Into<String>) {
         self.push(None, None, Severity::Warning, message);
     }
@@ -95,12 +95,13 @@ impl Diagnostics {
         self.push(Some(line), None, Severity::Error, message);
     }
 
-    /// Whether something could not be read.
+    /// Whether something could not be parsed.
     pub fn has_errors(&self) -> bool {
         self.omitted_errors > 0 || self.items.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// All of them, those of the whole file first, then by line, with one more that counts what was left out.
+    /// All diagnostics: those of the whole file first, then by line, plus one with the number of those that were
+    /// dropped.
     pub fn into_vec(mut self) -> Vec<Diagnostic> {
         self.items.sort_by_key(|diagnostic| diagnostic.line);
         if self.omitted > 0 {
@@ -115,7 +116,7 @@ impl Diagnostics {
     }
 }
 
-/// A part of the file within a message: in quotes, cut to a length that fits a line, without control characters.
+/// Quotes a part of the file for a message: shortened to fit on a line, without control characters.
 pub(crate) fn quote(text: &str) -> String {
     const MAX_CHARS: usize = 40;
     let mut excerpt: String =

@@ -1,4 +1,4 @@
-//! What a file says, in one shape for all formats: a document of statements, each of one account in one currency.
+//! The result of parsing, in one shape for all formats: a document of statements, each of one account in one currency.
 
 use std::borrow::Cow;
 
@@ -8,46 +8,46 @@ use serde::Serialize;
 use crate::csv::Mapping;
 use crate::{Amount, Currency, Diagnostic, Entry, Format, Severity};
 
-/// One file, read.
+/// A parsed file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Document {
-    /// What kind of file it was.
+    /// The format.
     pub format: Format,
-    /// Its statements, in the file's order.
+    /// The statements, in the order of the file.
     pub statements: Vec<Statement>,
-    /// What was noticed while reading, those of the whole file first, then by line.
+    /// The diagnostics, those of the whole file first, then by line.
     pub findings: Vec<Diagnostic>,
-    /// How the columns of a table were understood; a caller shows it, overrides it and remembers it.
+    /// The mapping of a table's columns. A caller shows it, overrides it and stores it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapping: Option<Mapping>,
 }
 
 impl Document {
-    /// Whether something of the file could not be read.
+    /// Whether something in the file could not be parsed.
     pub fn has_errors(&self) -> bool {
         self.findings.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Entries of all statements.
+    /// The number of entries in all statements.
     pub fn entry_count(&self) -> usize {
         self.statements.iter().map(|statement| statement.entries.len()).sum()
     }
 }
 
-/// What a file says of one account in one currency.
+/// The statement of one account in one currency.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Statement {
-    /// Whose it is, as far as the file says.
+    /// What the file says about the account.
     pub account: AccountHint,
-    /// The currency of all its entries and balances.
+    /// The currency of all entries and balances.
     pub currency: Currency,
     /// The bank's number or id of this statement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<Box<str>>,
-    /// The first day it covers, by its own word or by its first entry.
+    /// The first day, as stated or else that of the first entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Date>,
-    /// The last day it covers.
+    /// The last day.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Date>,
     /// The booked balance before the first entry.
@@ -56,44 +56,44 @@ pub struct Statement {
     /// The booked balance after the last entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closing: Option<Balance>,
-    /// What could be spent, with pending entries and credit lines.
+    /// The available balance, with pending entries and credit lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub available: Option<Balance>,
-    /// What moved, in the file's order.
+    /// The entries, in the order of the file.
     pub entries: Vec<Entry>,
 }
 
 /// A balance at the end of a day, or before the first entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Balance {
-    /// How much; negative is owed.
+    /// The amount; negative is owed.
     pub amount: Amount,
-    /// At the end of which day, where the file says.
+    /// The day at whose end it applies, if the file says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Date>,
 }
 
-/// What a file says about the account it is of. Everything may be missing: a CSV file often names none.
+/// What a file says about its account. Every field may be missing: a CSV file often names no account.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct AccountHint {
     /// The IBAN, without spaces, in capitals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iban: Option<Box<str>>,
-    /// Any other account or card number, as written.
+    /// Another account or card number, as written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<Box<str>>,
     /// The bank: BIC, routing number, sort code or name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bank: Option<Box<str>>,
-    /// What people call it: the account's name in a journal, a product's name, or the owner's.
+    /// A name: the account's name in a journal, the name of a product, or the owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Box<str>>,
-    /// What kind of account it is.
+    /// The kind of the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<AccountKind>,
 }
 
-/// Kinds of accounts that formats tell apart.
+/// The kinds of accounts that formats distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountKind {
@@ -107,13 +107,13 @@ pub enum AccountKind {
     Loan,
     /// A line of credit.
     CreditLine,
-    /// Cash, or an asset of another kind.
+    /// Cash, or another kind of asset.
     Asset,
 }
 
 impl AccountHint {
-    /// A key that is equal wherever the same account is named in the same way, for [`Entry::fingerprint`]; empty if
-    /// the file names none. A caller that knows the account better passes its own key.
+    /// A key for [`Entry::fingerprint`] that is equal in all files that describe the account equally; empty if the file
+    /// names no account. A caller with its own id for the account passes that instead.
     pub fn key(&self) -> Cow<'_, str> {
         match self {
             AccountHint { iban: Some(iban), .. } => Cow::Borrowed(iban),
@@ -126,14 +126,14 @@ impl AccountHint {
         }
     }
 
-    /// Whether the file says nothing that tells accounts apart.
+    /// Whether nothing identifies the account.
     pub fn is_empty(&self) -> bool {
         self.iban.is_none() && self.number.is_none() && self.name.is_none()
     }
 }
 
 impl Statement {
-    /// A statement of an account without anything in it.
+    /// An empty statement of an account.
     pub(crate) fn new(account: AccountHint, currency: Currency) -> Statement {
         Statement {
             account,

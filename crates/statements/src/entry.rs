@@ -1,4 +1,4 @@
-//! Entries: one movement on one account, with whatever the bank said about it.
+//! Entries: one movement on one account, with everything that the bank said about it.
 
 use jiff::civil::Date;
 use serde::Serialize;
@@ -9,46 +9,46 @@ use crate::{Amount, Currency};
 /// One movement on an account.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
-    /// The line it begins on, from one.
+    /// The line on which it starts, from one.
     pub line: u32,
-    /// The day it was booked: the calendar day that the bank wrote, whatever its time zone.
+    /// The booking day: the calendar day that the bank wrote, in the bank's time zone.
     pub booked: Date,
-    /// The day from which it bears interest, if another one was named.
+    /// The value date, if it was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_date: Option<Date>,
-    /// When exactly, if the file says so with a time zone.
+    /// The exact time, if the file has it with a time zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moment: Option<BankTime>,
-    /// How much, from the account's view: negative is money out.
+    /// The amount from the account's view: negative is money out.
     pub amount: Amount,
-    /// In which currency: that of the statement.
+    /// The currency, which is that of the statement.
     pub currency: Currency,
-    /// The amount before it was converted, if it was in another currency.
+    /// The amount before conversion, if it was in another currency.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original: Option<Money>,
-    /// The account's balance after it, where each row has one.
+    /// The account's balance after it, if each row has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub balance: Option<Amount>,
-    /// Whether it is booked already.
+    /// Whether it is booked or pending.
     pub status: Status,
-    /// Whether the bank takes back an earlier entry with it.
+    /// Whether it reverses an earlier entry.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reversal: bool,
-    /// From or to whom.
+    /// The payer or payee.
     #[serde(skip_serializing_if = "Counterparty::is_empty")]
     pub counterparty: Counterparty,
-    /// What it is for, on one line.
+    /// The description, on one line.
     pub description: Box<str>,
-    /// Ids and numbers that others gave it.
+    /// Ids and numbers from other parties.
     #[serde(skip_serializing_if = "References::is_empty")]
     pub references: References,
-    /// What kind of movement it seems to be.
+    /// The likely kind of movement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// A category that the file names; in a journal, the account on the other side.
+    /// A category in the file; in a journal, the account on the other side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<Box<str>>,
-    /// Its parts, if it has several; they add up to the amount unless a finding says otherwise.
+    /// Its parts, if it has several. They add up to the amount unless a diagnostic says otherwise.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub splits: Vec<Split>,
     #[serde(skip)]
@@ -56,7 +56,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// An entry that says nothing but when and how much.
+    /// An entry with only a date and an amount.
     pub(crate) fn new(line: u32, booked: Date, amount: Amount, currency: Currency) -> Entry {
         Entry {
             line,
@@ -79,15 +79,15 @@ impl Entry {
         }
     }
 
-    /// What tells this entry from all others of the account, the same in every file that holds it.
+    /// Identifies this entry among all entries of the account; equal in every file that contains it.
     ///
-    /// `account` is any key that stands for the account: [`AccountHint::key`](crate::AccountHint::key), or the
-    /// caller's own id of it, which also holds for files that name no account.
+    /// `account` is any key of the account: [`AccountHint::key`](crate::AccountHint::key), or the caller's own id, which
+    /// also works for files that name no account.
     pub fn fingerprint(&self, account: &str) -> Fingerprint {
         Fingerprint::compute(self, account)
     }
 
-    /// Whether the fingerprint rests on the bank's own id rather than on date, amount and text.
+    /// Whether the fingerprint uses the bank's own id instead of date, amount and text.
     pub fn has_trusted_bank_id(&self) -> bool {
         self.identity.by_bank_id
     }
@@ -96,9 +96,9 @@ impl Entry {
 /// An amount in a currency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Money {
-    /// How much.
+    /// The amount.
     pub amount: Amount,
-    /// Of what.
+    /// The currency.
     pub currency: Currency,
 }
 
@@ -111,23 +111,23 @@ pub struct BankTime {
     pub offset_minutes: i16,
 }
 
-/// Whether an entry stands.
+/// Whether an entry is booked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// Part of the booked balance.
     Booked,
-    /// Announced; it may change or vanish, and is not part of the booked balance.
+    /// Announced: it may change or disappear, and is not part of the booked balance.
     Pending,
 }
 
-/// Who is on the other side.
+/// The counterparty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counterparty {
     /// The name, as written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Box<str>>,
-    /// The account: an IBAN without spaces, or whatever else the bank wrote.
+    /// The account: an IBAN without spaces, or the number as the bank wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<Box<str>>,
     /// The bank of that account.
@@ -136,7 +136,7 @@ pub struct Counterparty {
 }
 
 impl Counterparty {
-    /// Whether nothing is known.
+    /// Whether all fields are empty.
     pub fn is_empty(&self) -> bool {
         self.name.is_none() && self.account.is_none() && self.bank.is_none()
     }
@@ -145,10 +145,10 @@ impl Counterparty {
 /// Ids and numbers of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct References {
-    /// The id that the account's bank gave it: `FITID`, `AcctSvcrRef`, a transaction id.
+    /// The id from the account's bank: `FITID`, `AcctSvcrRef`, a transaction id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bank_id: Option<Box<str>>,
-    /// The id that the payer gave it and that travels to the payee.
+    /// The id from the payer that is transmitted to the payee.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_to_end: Option<Box<str>>,
     /// The mandate of a direct debit.
@@ -163,7 +163,7 @@ pub struct References {
 }
 
 impl References {
-    /// Whether there are none.
+    /// Whether all fields are empty.
     pub fn is_empty(&self) -> bool {
         *self == References::default()
     }
@@ -172,35 +172,35 @@ impl References {
 /// One part of an entry.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Split {
-    /// How much of it, from the account's view.
+    /// The amount of the part, from the account's view.
     pub amount: Amount,
-    /// In which currency.
+    /// The currency.
     pub currency: Currency,
-    /// From or to whom.
+    /// The payer or payee.
     #[serde(skip_serializing_if = "Counterparty::is_empty")]
     pub counterparty: Counterparty,
-    /// What for.
+    /// The description.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub description: Box<str>,
     /// Its own ids.
     #[serde(skip_serializing_if = "References::is_empty")]
     pub references: References,
-    /// Its category; in a journal, the account that was posted to.
+    /// The category; in a journal, the account that was posted to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<Box<str>>,
 }
 
-/// What kind of movement an entry seems to be: a hint from the bank's codes and words, never a fact.
+/// The likely kind of movement: a hint from the bank's codes and words, never a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A purchase with a card.
     Card,
-    /// Cash drawn or paid in.
+    /// Cash that was withdrawn or deposited.
     Cash,
     /// A cheque.
     Check,
-    /// A credit transfer from or to somebody.
+    /// A credit transfer.
     Payment,
     /// A direct debit.
     DirectDebit,
@@ -208,9 +208,9 @@ pub enum Kind {
     StandingOrder,
     /// Between accounts of the same owner.
     Transfer,
-    /// Money back: a returned purchase, a returned payment, a chargeback.
+    /// A refund: a returned purchase, a returned payment, a chargeback.
     Refund,
-    /// What the bank charges.
+    /// A fee of the bank.
     Fee,
     /// Interest, earned or paid.
     Interest,
@@ -220,6 +220,6 @@ pub enum Kind {
     Tax,
     /// A salary or pension.
     Salary,
-    /// One currency for another.
+    /// A currency exchange.
     Exchange,
 }

@@ -1,74 +1,74 @@
-//! Refusals: why a file gives no statements at all. What concerns one line is a finding, never a refusal.
+//! Errors of a file that gives no statements at all. A problem in one line is a diagnostic, not an error.
 
 use crate::limits;
 
-/// Why nothing of a file was read. The message says what is wrong with the file; [`ParseError::hint`] what to do.
+/// Why a file was not parsed. The message says what is wrong with it; [`ParseError::hint`] says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// No bytes, or nothing but white space.
+    /// The file has no bytes, or only white space.
     #[error("the file is empty")]
     Empty,
     /// More bytes than [`limits::FILE_BYTES`].
-    #[error("the file has {bytes} bytes, more than the {} that are read at once", limits::FILE_BYTES)]
+    #[error("the file has {bytes} bytes, more than the limit of {}", limits::FILE_BYTES)]
     TooLarge {
-        /// Its size.
+        /// The size.
         bytes: usize,
     },
-    /// A format that is known by its content and not read.
-    #[error("the file is {what}")]
+    /// A format that is recognised but not supported.
+    #[error("the file is {description}")]
     Unsupported {
-        /// What it is, with its article.
-        what: &'static str,
-        /// What to ask the bank for instead.
+        /// The format, with its article.
+        description: &'static str,
+        /// The format to ask the bank for instead.
         hint: &'static str,
     },
-    /// None of the formats.
+    /// No known format.
     #[error("the file is neither a CSV table nor OFX, camt or an hledger journal")]
     Unrecognised,
-    /// A table without a column that a statement cannot do without.
+    /// A table without a required column.
     #[error("no column of the table could be recognised as {role}; its columns are {columns}")]
     ColumnMissing {
-        /// The role that nothing fills.
+        /// The missing role.
         role: &'static str,
         /// The names of the columns.
         columns: String,
     },
-    /// An override names a column that is not there.
+    /// An override names a column that does not exist.
     #[error("the table has no column {column}; its columns are {columns}")]
     NoSuchColumn {
-        /// What was asked for.
+        /// The requested column.
         column: String,
         /// The names of the columns.
         columns: String,
     },
-    /// An override that cannot be understood.
-    #[error("{text} is not a mapping: {why}")]
+    /// An override with invalid syntax.
+    #[error("{text} is not a mapping: {reason}")]
     BadOverride {
-        /// What was given.
+        /// The override.
         text: String,
-        /// What is wrong with it.
-        why: String,
+        /// The reason.
+        reason: String,
     },
-    /// Neither the file nor the caller says in which currency the amounts are.
-    #[error("the file does not say in which currency its amounts are")]
+    /// Neither the file nor the caller gives the currency of the amounts.
+    #[error("the file does not state the currency of its amounts")]
     CurrencyUnknown,
-    /// XML or SGML that breaks off before the first statement.
-    #[error("line {line}: the file is damaged: {why}")]
+    /// XML or SGML that ends before the first statement.
+    #[error("line {line}: the file is damaged: {reason}")]
     Corrupt {
-        /// Where.
+        /// The line.
         line: u32,
-        /// What the parser says.
-        why: String,
+        /// The parser's message.
+        reason: String,
     },
 }
 
 impl ParseError {
-    /// What to do next.
+    /// What the caller can do.
     pub fn hint(&self) -> &str {
         match self {
             ParseError::Empty => "download it again: a statement has at least a header",
             ParseError::TooLarge { .. } => {
-                "export shorter periods and import them one after the other; overlaps do no harm"
+                "export shorter periods and import them one after the other; overlaps add nothing twice"
             }
             ParseError::Unsupported { hint, .. } => hint,
             ParseError::Unrecognised => "export it as CSV, OFX or camt.053 from the bank's site",
@@ -78,7 +78,7 @@ impl ParseError {
             ParseError::BadOverride { .. } => {
                 "write role=column, several columns joined by +, or order=dmy, decimal=comma, sign=inverted"
             }
-            ParseError::CurrencyUnknown => "say it, for example currency=EUR",
+            ParseError::CurrencyUnknown => "set it, for example currency=EUR",
             ParseError::Corrupt { .. } => {
                 "download it again; a file that was cut or edited by hand cannot be read"
             }

@@ -1,9 +1,9 @@
-//! Fingerprints: what makes an entry the same entry in every statement that holds it, so that overlaps add nothing
+//! Fingerprints identify an entry in every statement that contains it, so that overlapping statements add nothing
 //! twice.
 //!
-//! Where the bank's own id can be trusted it decides, together with day and amount, since some banks give a purchase
-//! and its fee the same id. Everywhere else it is day, amount, currency, the text without its spelling, and which of
-//! several such entries of the day it is: two equal coffees are two, and the same two in the next statement.
+//! A trustworthy id of the bank decides, together with day and amount, because some banks give a purchase and its fee
+//! the same id. Otherwise the fingerprint contains day, amount, currency, the normalized text and the number of equal
+//! entries before it on that day: two equal purchases are two entries, and the same two in the next statement.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use ring::digest;
 use crate::diagnostic::Diagnostics;
 use crate::{Amount, Currency, Entry};
 
-/// What an entry is recognised by in another file: 128 bits of a SHA-256.
+/// The fingerprint: 128 bits of a SHA-256.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub [u8; 16]);
 
@@ -30,12 +30,12 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// What an entry's fingerprint rests on.
+/// What an entry's fingerprint is computed from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IdentitySource {
-    /// The bank's own id is one of this entry alone.
+    /// The bank's own id, which no other entry has.
     pub by_bank_id: bool,
-    /// How many entries like it stand before it on its day.
+    /// The number of equal entries before it on its day.
     pub occurrence: u32,
 }
 
@@ -64,7 +64,7 @@ impl Fingerprint {
     }
 }
 
-/// Length first, so that no two lists of texts give the same bytes.
+/// Writes the length first, so that different lists of texts never give the same bytes.
 fn push_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend((text.len() as u64).to_be_bytes());
     bytes.extend(text.as_bytes());
@@ -79,8 +79,7 @@ fn push_fields(bytes: &mut Vec<u8>, entry: &Entry) {
     push_text(bytes, currency.as_str());
 }
 
-/// The letters and digits of what the bank says about an entry: the same whatever the spaces, case and punctuation,
-/// which differ between one export and the next.
+/// The letters and digits of an entry's texts. Spaces, case and punctuation differ between exports and are left out.
 fn push_normalized_texts(bytes: &mut Vec<u8>, entry: &Entry) {
     let references = &entry.references;
     let texts = [&entry.counterparty.name, &references.end_to_end, &references.check];
@@ -100,8 +99,8 @@ fn push_normalized(bytes: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Whether the bank's id can be one of a single entry: the words for "none", and bare counters, are not. A counter
-/// starts again in the next file and would name another entry there.
+/// Whether the bank's id can identify a single entry. Words for "none" and bare counters cannot: a counter starts again
+/// in the next file and would identify another entry there.
 pub(crate) fn is_meaningful_id(id: &str) -> bool {
     let mut normalized = Vec::with_capacity(id.len());
     push_normalized(&mut normalized, id);
@@ -122,10 +121,10 @@ pub(crate) fn is_meaningful_id(id: &str) -> bool {
     !counter && !zeros && !placeholders.contains(&normalized.as_slice())
 }
 
-/// Settles what each entry of a statement is recognised by. `ids_trusted`: whether the format promises that a bank's
-/// id is unique within the account.
+/// Decides for each entry of a statement how its fingerprint is computed. `ids_trusted`: whether the format guarantees
+/// that a bank's id is unique within the account.
 pub(crate) fn assign_occurrences(entries: &mut [Entry], ids_trusted: bool, diagnostics: &mut Diagnostics) {
-    // Likenesses are compared by a keyless 128-bit prefix rather than kept as text: a million entries stay small.
+    // Texts are compared by an unkeyed 128-bit hash, not kept, so that a million entries need little memory.
     let mut occurrences: HashMap<[u8; 16], u32> = HashMap::with_capacity(entries.len());
     let mut lines_by_id: HashMap<(Box<str>, Date, Amount, Currency), u32> = HashMap::new();
     let mut bytes = Vec::with_capacity(160);
@@ -136,7 +135,7 @@ pub(crate) fn assign_occurrences(entries: &mut [Entry], ids_trusted: bool, diagn
             if let Some(line) = lines_by_id.insert(key, entry.line) {
                 let id = crate::diagnostic::quote(id);
                 let message =
-                    format!("the same id {id}, day and amount as on line {line}: taken as one entry");
+                    format!("the same id {id}, day and amount as on line {line}: treated as one entry");
                 diagnostics.warning_at(entry.line, message);
             }
             continue;

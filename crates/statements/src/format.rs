@@ -1,16 +1,16 @@
-//! Formats, told apart by what a file holds. A file's name is never asked: banks name everything `export.csv`.
+//! Detection of the format by content. File names are ignored: banks name everything `export.csv`.
 
 use serde::Serialize;
 
 use crate::{ParseError, csv, hledger, limits};
 
-/// What kind of file it is.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// A delimited table.
     Csv,
-    /// Open Financial Exchange, 1.x as SGML or 2.x as XML; QFX is the same with a name in it.
+    /// Open Financial Exchange, 1.x as SGML or 2.x as XML; QFX is the same format.
     Ofx,
     /// ISO 20022: camt.053 statements, camt.052 reports, camt.054 notifications.
     Camt,
@@ -19,7 +19,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Its name.
+    /// The name.
     pub fn name(self) -> &'static str {
         match self {
             Format::Csv => "csv",
@@ -29,14 +29,14 @@ impl Format {
         }
     }
 
-    /// A format by its name.
+    /// Parses a format's name.
     pub fn parse(name: &str) -> Option<Format> {
         [Format::Csv, Format::Ofx, Format::Camt, Format::Hledger]
             .into_iter()
             .find(|format| format.name() == name)
     }
 
-    /// The format of a text.
+    /// Detects the format of a text.
     pub fn detect(text: &str) -> Result<Format, ParseError> {
         let end = (0..=text.len().min(limits::DETECTION_BYTES)).rev().find(|end| text.is_char_boundary(*end));
         let start = text
@@ -75,8 +75,8 @@ impl Format {
 
 /// Binary formats that people take for statements, by their first bytes.
 pub(crate) fn unsupported_binary(bytes: &[u8]) -> Option<ParseError> {
-    let (what, hint) = if bytes.starts_with(b"%PDF") {
-        ("a PDF document", "a PDF is made for eyes: ask the bank's site for CSV, OFX or camt.053")
+    let (description, hint) = if bytes.starts_with(b"%PDF") {
+        ("a PDF document", "a PDF has no structured data: ask the bank's site for CSV, OFX or camt.053")
     } else if bytes.starts_with(b"PK\x03\x04") {
         ("an archive or an Excel workbook", "unpack it, or save the sheet as CSV")
     } else if bytes.starts_with(b"\xd0\xcf\x11\xe0") {
@@ -86,32 +86,32 @@ pub(crate) fn unsupported_binary(bytes: &[u8]) -> Option<ParseError> {
     } else {
         return None;
     };
-    Some(ParseError::Unsupported { what, hint })
+    Some(ParseError::Unsupported { description, hint })
 }
 
 fn unsupported_markup(start: &str) -> ParseError {
     let lowercase_start: String = start.chars().take(2_000).flat_map(char::to_lowercase).collect();
     if lowercase_start.contains("<html") || lowercase_start.contains("<!doctype html") {
         return ParseError::Unsupported {
-            what: "a web page",
-            hint: "the bank's site probably asked to log in again: download the statement anew",
+            description: "a web page",
+            hint: "the bank's site probably asked to log in again: download the statement again",
         };
     }
     if lowercase_start.contains("pain.00") {
         return ParseError::Unsupported {
-            what: "a payment order (pain), not a statement",
-            hint: "ask the bank for camt.053, which says what was booked",
+            description: "a payment order (pain), not a statement",
+            hint: "ask the bank for camt.053, which contains the booked entries",
         };
     }
     ParseError::Unsupported {
-        what: "XML of another kind than OFX or camt",
+        description: "XML of another kind than OFX or camt",
         hint: "ask the bank for camt.053, OFX or CSV",
     }
 }
 
 fn unsupported_text(start: &str) -> Option<ParseError> {
     let line = start.lines().next().unwrap_or_default().trim_end();
-    let (what, hint) = if line.starts_with("!Type:")
+    let (description, hint) = if line.starts_with("!Type:")
         || line.starts_with("!Account")
         || line.starts_with("!Option:")
     {
@@ -120,16 +120,13 @@ fn unsupported_text(start: &str) -> Option<ParseError> {
             "QIF has no ids and no currency: ask for OFX (sometimes called Money or QuickBooks), camt.053 or CSV",
         )
     } else if line.starts_with(":20:") || line.starts_with("{1:") {
-        (
-            "an MT940 message",
-            "its successor camt.053 says the same and more: ask the bank for that, or for CSV",
-        )
+        ("an MT940 message", "ask the bank for its successor camt.053, or for CSV")
     } else if start.starts_with(['{', '[']) {
         ("JSON", "export it as CSV, OFX or camt.053")
     } else {
         return None;
     };
-    Some(ParseError::Unsupported { what, hint })
+    Some(ParseError::Unsupported { description, hint })
 }
 
 #[cfg(test)]

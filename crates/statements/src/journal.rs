@@ -1,6 +1,6 @@
-//! Writes hledger journals: what an export hands to other programs of plain text accounting.
+//! Writes hledger journals, for export to other programs of plain text accounting.
 //!
-//! Whatever the texts hold, the journal stays one: characters with a meaning of their own are replaced by ones without.
+//! The output is a valid journal for every text: characters with a special meaning are replaced.
 
 use std::fmt::{self, Write};
 
@@ -11,21 +11,21 @@ use crate::{Amount, Status};
 /// One transaction of a journal.
 #[derive(Clone, Debug)]
 pub struct JournalTransaction<'a> {
-    /// Its day.
+    /// The day.
     pub date: Date,
-    /// A second day, such as that of the value.
+    /// A second day, such as the value date.
     pub second_date: Option<Date>,
     /// Booked is written as cleared (`*`), pending as `!`.
     pub status: Status,
     /// A number or id, in parentheses; empty for none.
     pub code: &'a str,
-    /// From or to whom; empty for none.
+    /// The payer or payee; empty for none.
     pub payee: &'a str,
-    /// What for; empty for none.
+    /// The description; empty for none.
     pub note: &'a str,
-    /// Tags, in the comment behind it.
+    /// Tags, in the comment after it.
     pub tags: &'a [(&'a str, &'a str)],
-    /// Two or more.
+    /// Two or more postings.
     pub postings: &'a [JournalPosting<'a>],
 }
 
@@ -34,15 +34,15 @@ pub struct JournalTransaction<'a> {
 pub struct JournalPosting<'a> {
     /// The account, with colons between its levels.
     pub account: &'a str,
-    /// How much; one posting of a transaction may leave it out.
+    /// The amount; one posting of a transaction may omit it.
     pub amount: Option<(Amount, &'a str)>,
-    /// The balance that the account must have after it.
+    /// The asserted balance of the account after it.
     pub assertion: Option<(Amount, &'a str)>,
 }
 
-/// Writes the declarations of the accounts and commodities that are used, then the transactions.
+/// Writes the declarations of the used accounts and commodities, then the transactions.
 ///
-/// Commodities are declared with a decimal point, so that no reader takes a point for a separator of thousands.
+/// Commodities are declared with a decimal point, so that no parser takes a point for a thousands separator.
 pub fn write_journal<'a>(
     out: &mut impl Write,
     transactions: impl IntoIterator<Item = JournalTransaction<'a>>,
@@ -52,7 +52,7 @@ pub fn write_journal<'a>(
     writeln!(out, "decimal-mark .")?;
     for commodity in commodities {
         let decimals = crate::Currency::parse(commodity).map_or(2, |currency| currency.minor_digits());
-        // A format needs a mark, even where nobody writes decimals.
+        // A declared format needs a mark, also for currencies without decimals.
         let zeros = "0".repeat(decimals);
         writeln!(out, "commodity 1000.{zeros} {}", Commodity(commodity))?;
     }
@@ -76,7 +76,7 @@ fn write_transaction(out: &mut impl Write, transaction: &JournalTransaction<'_>)
         (Sanitized(transaction.payee, ";|").to_string(), Sanitized(transaction.note, ";|").to_string());
     match (payee.is_empty(), note.is_empty() || note == payee) {
         (true, _) if note.is_empty() => {}
-        // Without a code before it, a text in parentheses would be taken for one.
+        // Without a code before it, a text in parentheses would be parsed as one.
         (true, _) => write!(out, " | {note}")?,
         (false, true) => write!(out, " {}", escape_payee(&payee))?,
         (false, false) => write!(out, " {} | {note}", escape_payee(&payee))?,
@@ -107,7 +107,7 @@ fn escape_payee(payee: &str) -> String {
     }
 }
 
-/// A text on one line with single spaces, without control characters; those of the list become commas.
+/// A text on one line with single spaces, without control characters; the given characters become commas.
 struct Sanitized<'a>(&'a str, &'static str);
 
 impl fmt::Display for Sanitized<'_> {
@@ -128,7 +128,7 @@ impl fmt::Display for Sanitized<'_> {
     }
 }
 
-/// An account's name: single spaces, no empty level, nothing that makes it virtual or a comment.
+/// An account's name: single spaces, no empty level, nothing that would make it virtual or a comment.
 struct Account<'a>(&'a str);
 
 impl fmt::Display for Account<'_> {
@@ -151,7 +151,7 @@ impl fmt::Display for Account<'_> {
     }
 }
 
-/// A commodity, in quotes unless it is letters or one symbol alone.
+/// A commodity, in quotes unless it is only letters or a single symbol.
 struct Commodity<'a>(&'a str);
 
 impl fmt::Display for Commodity<'_> {
@@ -169,7 +169,7 @@ impl fmt::Display for Commodity<'_> {
     }
 }
 
-/// An amount with at least the decimals of its currency, and the commodity behind it.
+/// An amount with at least the decimals of its currency, followed by the commodity.
 struct Quantity<'a>(Amount, &'a str);
 
 impl fmt::Display for Quantity<'_> {

@@ -1,14 +1,14 @@
-//! Kinds of movements by the words that banks use for them. Hints for a person or a rule, never facts.
+//! The kind of a movement by the words that banks use. A hint for a person or a rule, never a fact.
 
 use crate::Kind;
 
-/// The first word of a text that names a kind.
+/// The first word of a text that indicates a kind.
 pub(crate) fn from_text(text: &str) -> Option<Kind> {
     let mut word = String::new();
     let mut previous = String::new();
     let mut first_kind = None;
     for part in text.split(|c: char| !c.is_alphanumeric()) {
-        // The shortest of these words has three letters, the longest some thirty.
+        // The shortest of these words has three letters, the longest about thirty.
         if !(3..=40).contains(&part.len()) {
             continue;
         }
@@ -21,7 +21,7 @@ pub(crate) fn from_text(text: &str) -> Option<Kind> {
             word.extend(part.chars().flat_map(char::to_lowercase));
         }
         match from_bigram(&previous, &word).or_else(|| from_word(&word)) {
-            // `Refund of card payment` is a refund: money back outranks the means.
+            // `Refund of card payment` is a refund: that word takes precedence over the means of payment.
             Some(Kind::Refund) => return Some(Kind::Refund),
             kind => first_kind = first_kind.or(kind),
         }

@@ -9,15 +9,15 @@
 //! let document = parse(file.as_bytes(), &Options::default())?;
 //! let entries = &document.statements[0].entries;
 //! assert_eq!(entries[0].amount.to_string(), "-4.2");
-//! // Two equal purchases of one day are two, and the same two in the next statement.
+//! // Two equal purchases of one day are two entries, and the same two in the next statement.
 //! assert_ne!(entries[0].fingerprint("giro"), entries[1].fingerprint("giro"));
-//! # Ok::<(), quad_statements::Refusal>(())
+//! # Ok::<(), quad_statements::ParseError>(())
 //! ```
 //!
-//! [`parse`] tells the format by its content ([`Format`]), reads CSV tables, OFX, ISO 20022 camt and hledger journals into
-//! one [`Document`], and reports everything it could not read as a [`Diagnostic`] with its line; what surrounds such a line
-//! is not lost. Nothing here does I/O, asks a clock or uses a float. It must not know where entries go: accounts, tenants
-//! and tables are others' nouns.
+//! [`parse`] detects the format by content ([`Format`]) and parses CSV tables, OFX, ISO 20022 camt and hledger journals
+//! into one [`Document`]. Everything that cannot be parsed is reported as a [`Diagnostic`] with its line; the lines
+//! around it are kept. This crate does no I/O, reads no clock and uses no floats. It does not know where entries are
+//! stored: accounts, tenants and tables belong to the caller.
 
 pub mod amount;
 pub mod csv;
@@ -54,20 +54,20 @@ pub use number::DecimalMark;
 
 use diagnostic::Diagnostics;
 
-/// What a caller knows about a file beforehand.
+/// What a caller knows about a file in advance.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The format, where detection is not wanted.
+    /// The format; detected if absent.
     pub format: Option<Format>,
-    /// How the last table of the same account was understood.
+    /// The mapping of the previous table of the same account.
     pub mapping: Option<csv::Mapping>,
-    /// What a person says about the columns of a table.
+    /// The user's settings for the columns of a table.
     pub overrides: csv::Overrides,
-    /// The account's currency, for files that name none.
+    /// The account's currency, for files without one.
     pub currency: Option<Currency>,
 }
 
-/// Reads a file.
+/// Parses a file.
 pub fn parse(bytes: &[u8], options: &Options) -> Result<Document, ParseError> {
     if bytes.len() > limits::FILE_BYTES {
         return Err(ParseError::TooLarge { bytes: bytes.len() });
@@ -81,7 +81,7 @@ pub fn parse(bytes: &[u8], options: &Options) -> Result<Document, ParseError> {
         diagnostics.info(format!("read as {encoding}"));
     }
     if decoded.had_errors {
-        diagnostics.warning("some bytes mean nothing in the file's encoding and were replaced");
+        diagnostics.warning("some bytes are invalid in the file's encoding and were replaced");
     }
     let text = &*decoded.text;
     match options.format.map_or_else(|| Format::detect(text), Ok)? {

@@ -1,14 +1,14 @@
 //! Amounts as banks and people write them: `1.234,56-`, `(1,234.56)`, `CHF 1'234.50`, `−12 €`, `5,00 S`.
 //!
-//! Which mark is the decimal one cannot be said of `1.234` alone. [`Evidence`] looks at all amounts of a file first;
-//! [`read`] then reads each of them with the mark that was decided on.
+//! `1.234` alone is ambiguous: its mark may separate decimals or thousands. [`DecimalMarkInference`] first looks at all
+//! amounts of a file; [`parse_amount`] then parses each amount with the inferred mark.
 
 use serde::{Deserialize, Serialize};
 
 use crate::amount::DECIMALS_MAX;
 use crate::{Amount, Currency};
 
-/// The mark between the whole and its decimals.
+/// The mark between whole units and decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DecimalMark {
@@ -27,17 +27,17 @@ impl DecimalMark {
     }
 }
 
-/// What one amount says besides its value.
+/// What one amount says in addition to its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ParsedAmount {
     pub amount: Amount,
-    /// The currency that stands beside it.
+    /// The currency next to it.
     pub currency: Option<Currency>,
-    /// Whether a word or letter beside it says the side (`S`/`H`, `DR`/`CR`), which the sign then already has.
+    /// Whether a word or letter next to it gives the side (`S`/`H`, `DR`/`CR`), which the sign then includes.
     pub has_side: bool,
 }
 
-/// The digits and marks of an amount, without all that stands around them.
+/// The digits and marks of an amount, without the text around them.
 #[derive(Debug, Default)]
 struct Stripped<'a> {
     digits: &'a str,
@@ -55,11 +55,11 @@ fn is_minus(c: char) -> bool {
     matches!(c, '-' | '\u{2212}' | '\u{2013}' | '\u{2010}' | '\u{2011}')
 }
 
-/// Takes off signs, parentheses, currencies and sides until only digits and marks are left.
+/// Removes signs, parentheses, currencies and sides until only digits and marks are left.
 fn strip(text: &str) -> Option<Stripped<'_>> {
     let mut stripped = Stripped { digits: text.trim_matches(is_space), ..Stripped::default() };
     let mut signs = 0;
-    // Each round takes at least one character off; six rounds are more than any bank writes.
+    // Each round removes at least one character. No known notation needs more than six rounds.
     for _ in 0..6 {
         let text = stripped.digits;
         let (Some(first), Some(last)) = (text.chars().next(), text.chars().next_back()) else { return None };
@@ -82,7 +82,7 @@ fn strip(text: &str) -> Option<Stripped<'_>> {
             text.get(..text.len() - last.len_utf8())?
         } else if !first.is_ascii_digit() && !matches!(first, '.' | ',') {
             let end = text.find(|c: char| c.is_ascii_digit() || is_space(c) || is_minus(c) || c == '(')?;
-            // `Fr.5` and `Rs.5` have a point of their own, `$.50` has the amount's.
+            // `Fr.5` and `Rs.5` have a point of their own; that of `$.50` belongs to the amount.
             let mut word = text.get(..end)?;
             if let Some(symbol) =
                 word.strip_suffix(['.', ',']).filter(|symbol| !symbol.ends_with(char::is_alphabetic))
@@ -103,7 +103,7 @@ fn strip(text: &str) -> Option<Stripped<'_>> {
 }
 
 impl Stripped<'_> {
-    /// A currency or a side.
+    /// Parses a currency or a side.
     fn apply_word(&mut self, word: &str, signs: &mut i32) -> Option<()> {
         let side = match word.trim_end_matches('.') {
             "S" | "D" | "DR" | "Dr" | "dr" | "DB" | "DBIT" | "Soll" => Some(true),
@@ -129,8 +129,8 @@ impl Stripped<'_> {
     }
 }
 
-/// Reads an amount with a decimal mark that is known. Separators of thousands must stand where thousands end, or
-/// lakhs; `None` for everything that is not an amount.
+/// Parses an amount with a known decimal mark. Thousands separators must separate thousands or lakhs; `None` if the
+/// text is not an amount.
 pub(crate) fn parse_amount(text: &str, mark: DecimalMark) -> Option<ParsedAmount> {
     if let Some(amount) = parse_plain(text.as_bytes(), mark) {
         return Some(ParsedAmount { amount, currency: None, has_side: false });
@@ -153,7 +153,7 @@ pub(crate) fn parse_amount(text: &str, mark: DecimalMark) -> Option<ParsedAmount
     Some(ParsedAmount { amount, currency: stripped.currency, has_side: stripped.has_side })
 }
 
-/// The common case, an optional minus, digits, the mark and at most nine digits, without looking for anything else.
+/// Fast path: an optional minus, digits, the mark and at most nine digits.
 fn parse_plain(text: &[u8], mark: DecimalMark) -> Option<Amount> {
     let (negative, digits) = match text.split_first() {
         Some((b'-', rest)) => (true, rest),
@@ -171,7 +171,7 @@ fn parse_plain(text: &[u8], mark: DecimalMark) -> Option<Amount> {
     plain.then(|| Amount::from_digits(negative, whole, fraction))?
 }
 
-/// The digits of a whole number without the separators of its groups.
+/// The digits of a whole number without group separators.
 fn strip_groups(whole: &str, group_separator: char) -> Option<String> {
     if whole.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some(whole.into());
@@ -193,7 +193,7 @@ fn strip_groups(whole: &str, group_separator: char) -> Option<String> {
     fits.then(|| groups.concat())
 }
 
-/// What the amounts of a file say about its decimal mark.
+/// Statistics about the amounts of a file that decide their decimal mark.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DecimalMarkInference {
     pub point: usize,
@@ -204,7 +204,7 @@ pub(crate) struct DecimalMarkInference {
 }
 
 impl DecimalMarkInference {
-    /// Looks at one amount.
+    /// Adds one amount.
     pub fn observe(&mut self, text: &str) {
         let points = memchr::memchr_iter(b'.', text.as_bytes()).count();
         let commas = memchr::memchr_iter(b',', text.as_bytes()).count();
@@ -219,10 +219,10 @@ impl DecimalMarkInference {
         let is_point = text.as_bytes().get(last) == Some(&b'.');
         match (points, commas) {
             (1.., 1..) => *if is_point { &mut self.point } else { &mut self.comma } += 1,
-            // Several of one kind can only be separators of thousands.
+            // A mark that occurs several times can only be a thousands separator.
             (2.., 0) => self.comma += 1,
             (0, 2..) => self.point += 1,
-            // Three digits, but `0.125` and `1234.567` have no thousands.
+            // Three digits, but `0.125` and `1234.567` have no thousands group.
             _ if decimals == 3 && !text.get(..last).is_some_and(is_not_thousands) => {
                 *if is_point { &mut self.point_unclear } else { &mut self.comma_unclear } += 1;
             }
@@ -230,31 +230,31 @@ impl DecimalMarkInference {
         }
     }
 
-    /// The mark, and whether that is certain.
+    /// The mark, and whether it is certain.
     pub fn infer(&self) -> (DecimalMark, bool) {
         let DecimalMarkInference { point, comma, point_unclear, comma_unclear } = *self;
         match point.cmp(&comma) {
             std::cmp::Ordering::Greater => (DecimalMark::Point, true),
             std::cmp::Ordering::Less => (DecimalMark::Comma, true),
-            // Nothing but whole amounts: either mark reads them alike.
+            // Only whole amounts: both marks give the same values.
             std::cmp::Ordering::Equal if point + point_unclear + comma_unclear == 0 => {
                 (DecimalMark::Point, true)
             }
-            // Money has two decimals far more often than three: what stands before three digits parts thousands.
+            // Money has two decimals far more often than three: a mark before three digits separates thousands.
             std::cmp::Ordering::Equal if point_unclear > comma_unclear => (DecimalMark::Comma, false),
             std::cmp::Ordering::Equal => (DecimalMark::Point, false),
         }
     }
 }
 
-/// Whether the digits before a mark cannot be the first group of thousands: `0`, or four and more of them.
+/// Whether the digits before a mark cannot be the first group of thousands: `0`, or four or more digits.
 fn is_not_thousands(before: &str) -> bool {
     let digits = before.trim_start_matches(|c: char| !c.is_ascii_digit());
     digits.len() > 3 || digits.starts_with('0')
 }
 
-/// Reads one amount without the rest of its file, as OFX and journals need it: the last of two marks is the decimal
-/// one, a lone mark is decimal too. The flag says that a lone comma or point stands before exactly three digits.
+/// Parses one amount without context, as OFX and journals need it: the last of two marks is the decimal mark, and so is
+/// a single mark. The flag says that a single comma or point is followed by exactly three digits.
 pub(crate) fn parse_standalone(text: &str) -> Option<(ParsedAmount, bool)> {
     let mut inference = DecimalMarkInference::default();
     inference.observe(text);
@@ -267,7 +267,7 @@ pub(crate) fn parse_standalone(text: &str) -> Option<(ParsedAmount, bool)> {
     Some((parse_amount(text, mark)?, unclear))
 }
 
-/// Whether a text could be an amount in either style.
+/// Whether a text could be an amount in either notation.
 pub(crate) fn is_amount(text: &str) -> bool {
     parse_amount(text, DecimalMark::Point).is_some() || parse_amount(text, DecimalMark::Comma).is_some()
 }

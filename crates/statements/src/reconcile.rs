@@ -1,4 +1,4 @@
-//! Whether a statement adds up: opening balance + booked entries = closing balance.
+//! Checks that a statement adds up: opening balance + booked entries = closing balance.
 
 use crate::diagnostic::Diagnostics;
 use crate::{Amount, Statement, Status};
@@ -12,7 +12,7 @@ pub(crate) fn booked_sum(statement: &Statement) -> Option<Amount> {
         .try_fold(Amount::ZERO, |sum, entry| sum.checked_add(entry.amount))
 }
 
-/// Fills in the period from the entries where the file does not say it, and reports a statement that does not add up.
+/// Fills in the period from the entries if the file does not state it, and reports a statement that does not add up.
 pub(crate) fn check_balances(statement: &mut Statement, diagnostics: &mut Diagnostics) {
     let days = || statement.entries.iter().map(|entry| entry.booked);
     statement.from = statement.from.or_else(|| days().min());

@@ -1,4 +1,4 @@
-//! From bytes to text: which encoding a file is in, and the small repairs that every text of it gets.
+//! From bytes to text: detection of the encoding, and the normalization of every text.
 
 use std::borrow::Cow;
 
@@ -12,12 +12,12 @@ pub(crate) struct DecodedText<'a> {
     pub text: Cow<'a, str>,
     /// The encoding's name, unless it is UTF-8.
     pub non_utf8: Option<&'static str>,
-    /// Whether some bytes meant nothing in that encoding.
+    /// Whether some bytes were invalid in that encoding.
     pub had_errors: bool,
 }
 
-/// Decodes a file: by its byte order mark, else as UTF-16 if every other byte is zero, else by the encoding that an
-/// XML declaration names, else as UTF-8 if it is valid, else as Windows-1252, in which every byte means something.
+/// Decodes a file: by its byte order mark; else as UTF-16 if every other byte is zero; else by the encoding in the XML
+/// declaration; else as UTF-8 if valid; else as Windows-1252, in which every byte is valid.
 pub(crate) fn decode(bytes: &[u8]) -> DecodedText<'_> {
     let (encoding, bytes) = match Encoding::for_bom(bytes) {
         Some((encoding, mark)) => (Some(encoding), bytes.get(mark..).unwrap_or_default()),
@@ -31,7 +31,7 @@ pub(crate) fn decode(bytes: &[u8]) -> DecodedText<'_> {
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => DecodedText { text: Cow::Borrowed(text), non_utf8: None, had_errors: false },
-        // A file that says it is UTF-8 by its mark and is not was cut or joined: what is wrong is replaced and reported.
+        // A file with a UTF-8 mark that is not UTF-8 was cut or joined: invalid bytes are replaced and reported.
         Err(_) if encoding == Some(UTF_8) => {
             DecodedText { text: String::from_utf8_lossy(bytes), non_utf8: None, had_errors: true }
         }
@@ -64,12 +64,12 @@ fn xml_declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
     let value = value.trim_start().strip_prefix('=')?.trim_start();
     let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let label = value.get(1..)?.split(quote).next()?;
-    // A text that is being read byte by byte cannot be UTF-16, whatever it declares.
+    // A text whose declaration is readable byte by byte cannot be UTF-16, even if it declares that.
     Encoding::for_label(label.as_bytes()).filter(|encoding| *encoding != UTF_16LE && *encoding != UTF_16BE)
 }
 
-/// A text on one line: runs of white space and control characters become one space, the ends are trimmed, and what is
-/// beyond [`limits::TEXT_BYTES`] is cut at a letter.
+/// A text on one line: white space and control characters become one space, the ends are trimmed, and the text is cut
+/// to [`limits::TEXT_BYTES`] at a character boundary.
 pub(crate) fn collapse_whitespace(text: &str) -> Box<str> {
     let text = text.trim();
     let is_collapsed = text.len() <= limits::TEXT_BYTES
@@ -83,7 +83,7 @@ pub(crate) fn collapse_whitespace(text: &str) -> Box<str> {
     line.into()
 }
 
-/// Adds a text to a line, with one space between.
+/// Appends a text to a line, after one space.
 pub(crate) fn push_collapsed(line: &mut String, text: &str) {
     for word in text.split(|c: char| c.is_whitespace() || c.is_control() || c == '\u{feff}') {
         if word.is_empty() {
@@ -100,13 +100,13 @@ pub(crate) fn push_collapsed(line: &mut String, text: &str) {
     }
 }
 
-/// A text on one line, or nothing if nothing is left of it.
+/// A text on one line; `None` if it is empty.
 pub(crate) fn non_empty_line(text: &str) -> Option<Box<str>> {
     let line = collapse_whitespace(text);
     (!line.is_empty()).then_some(line)
 }
 
-/// An IBAN without spaces, in capitals, if this is one: country, check digits and their rule are checked.
+/// An IBAN without spaces, in capitals, if the text is one: country, check digits and checksum are verified.
 pub(crate) fn parse_iban(text: &str) -> Option<Box<str>> {
     if text.len() > 64 {
         return None;

@@ -1,162 +1,182 @@
 //! `backend_data_*`.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{Error, Kind, ReadSet, Result, ScopeRequirement, Timestamp, Tool, ToolOutput};
-use quad_store::{Backend, Tx, WriteContext};
+use quad_core::tool_schema::{object, string};
+use quad_core::{
+    Error, EventDraft, Kind, Principal, ReadSet, Result, ScopeRequirement, Timestamp, Tool, ToolEntry,
+    ToolOutput,
+};
+use quad_store::{Backend, Sql, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
-use super::{
-    Arguments, delete_output, input_schema, json_output, lookup, page_properties, read, string_schema,
-    table_path, unimplemented_tool,
-};
+use super::{Arguments, delete_output, lookup, page_properties, read, table_path};
 use crate::errors::{self, invalid};
 use crate::page::Page;
 use crate::record::{self, NewRecord, Sort};
 use crate::table::{self, Table};
 use crate::{Bkend, limits, routes, tags};
 
-/// What other servers of this kind take and this one does not.
+/// Parameters of similar servers that this server does not support.
 const UNSUPPORTED_PARAMETERS: [&str; 5] = ["andFilters", "orFilters", "search", "searchType", "select"];
 
-pub(super) fn tools() -> Vec<Tool> {
-    let record_id = || ("recordId", string_schema("Record id (rec_…)"));
+pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
+    let record_id = || ("recordId", string("Record id (rec_…)"));
     let data = |description: &str| ("data", json!({"type": "object", "description": description}));
-    let mut list = input_schema(
+    let mut list_schema = object(
         &[
             &table_path()[..],
             &page_properties(),
             &[
-                ("sortBy", string_schema("A field; createdAt unless said otherwise")),
+                ("sortBy", string("A field; default createdAt")),
                 ("sortDirection", json!({"type": "string", "enum": ["asc", "desc"], "default": "desc"})),
             ],
         ]
         .concat(),
         &["tableId"],
     );
-    if let Some(list) = list.as_object_mut() {
-        // The tool itself refuses what it does not know, and can say more about it than a schema.
-        list.remove("additionalProperties");
+    if let Some(schema) = list_schema.as_object_mut() {
+        // Unknown parameters are refused by the tool, whose error is more specific than that of a schema.
+        schema.remove("additionalProperties");
     }
     vec![
-        Tool::new(
-            "backend_data_list",
-            "List rows",
-            "Lists a table's rows in pages, the newest first unless sorted otherwise.",
-            list,
-            routes::ROWS_READ,
-            ToolEffect::Reads,
-        ),
-        Tool::new(
-            "backend_data_get",
-            "Get a row",
-            "Shows one row of a table.",
-            input_schema(&[&table_path()[..], &[record_id()]].concat(), &["tableId", "recordId"]),
-            routes::ROWS_READ,
-            ToolEffect::Reads,
-        ),
-        Tool::new(
-            "backend_data_create",
-            "Create a row",
-            "Adds a row to a table. Values are checked against the table's fields; id and times are set by the server.",
-            input_schema(
-                &[&table_path()[..], &[data("Values by field name")]].concat(),
-                &["tableId", "data"],
+        ToolEntry::new(
+            Tool::new(
+                "backend_data_list",
+                "List rows",
+                "Lists a table's rows in pages, the newest first unless sorted otherwise.",
+                list_schema,
+                routes::ROWS_READ,
+                ToolEffect::Reads,
             ),
-            ScopeRequirement(&["table:data:create"]),
-            ToolEffect::Creates,
+            |bkend, call| Box::pin(list(bkend, call)),
         ),
-        Tool::new(
-            "backend_data_update",
-            "Update a row",
-            "Changes the fields that you send and leaves the others. null clears a field.",
-            input_schema(
-                &[
-                    &table_path()[..],
+        ToolEntry::new(
+            Tool::new(
+                "backend_data_get",
+                "Get a row",
+                "Shows one row of a table.",
+                object(&[&table_path()[..], &[record_id()]].concat(), &["tableId", "recordId"]),
+                routes::ROWS_READ,
+                ToolEffect::Reads,
+            ),
+            |bkend, call| Box::pin(get(bkend, call)),
+        ),
+        ToolEntry::new(
+            Tool::new(
+                "backend_data_create",
+                "Create a row",
+                "Adds a row to a table. Values are checked against the table's fields; id and times are set by the server.",
+                object(&[&table_path()[..], &[data("Values by field name")]].concat(), &["tableId", "data"]),
+                ScopeRequirement(&["table:data:create"]),
+                ToolEffect::Creates,
+            ),
+            |bkend, call| Box::pin(create(bkend, call)),
+        ),
+        ToolEntry::new(
+            Tool::new(
+                "backend_data_update",
+                "Update a row",
+                "Changes the fields that you send and leaves the others. null clears a field.",
+                object(
                     &[
-                        record_id(),
-                        data("Only what changes"),
-                        ("ifUpdatedAt", string_schema("Only if the row's updatedAt is still this")),
-                    ],
-                ]
-                .concat(),
-                &["tableId", "recordId", "data"],
+                        &table_path()[..],
+                        &[
+                            record_id(),
+                            data("Only what changes"),
+                            ("ifUpdatedAt", string("Only if the row's updatedAt is still this")),
+                        ],
+                    ]
+                    .concat(),
+                    &["tableId", "recordId", "data"],
+                ),
+                ScopeRequirement(&["table:data:update"]),
+                ToolEffect::Updates,
             ),
-            ScopeRequirement(&["table:data:update"]),
-            ToolEffect::Updates,
+            |bkend, call| Box::pin(update(bkend, call)),
         ),
-        Tool::new(
-            "backend_data_delete",
-            "Delete a row",
-            "Deletes one row. This cannot be undone.",
-            input_schema(&[&table_path()[..], &[record_id()]].concat(), &["tableId", "recordId"]),
-            ScopeRequirement(&["table:data:delete"]),
-            ToolEffect::Deletes,
+        ToolEntry::new(
+            Tool::new(
+                "backend_data_delete",
+                "Delete a row",
+                "Deletes one row. This cannot be undone.",
+                object(&[&table_path()[..], &[record_id()]].concat(), &["tableId", "recordId"]),
+                ScopeRequirement(&["table:data:delete"]),
+                ToolEffect::Deletes,
+            ),
+            |bkend, call| Box::pin(delete(bkend, call)),
         ),
     ]
 }
 
-pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments.clone())?;
-    match call.tool.name {
-        "backend_data_list" => list(bkend, call, arguments).await,
-        "backend_data_get" => {
-            read(bkend, call.caller, move |sql| {
-                let table = lookup::table(sql, &arguments)?;
-                let basis = ReadSet::at_version(sql.version())
-                    .with_tag(tags::table(table.id.as_str()))
-                    .with_tag(tags::rows(table.id.as_str()));
-                let found_record = record::find(sql, &table, arguments.required_id("recordId")?)?;
-                Ok((record_output(&table, found_record), basis))
-            })
-            .await
-        }
-        "backend_data_create" => {
-            let new = NewRecord {
-                id: None,
-                data: data_argument(&arguments)?,
-                created_by: call.caller.subject.to_string(),
-                created_at: None,
-                updated_at: None,
-            };
-            write_rows(bkend, call, arguments, move |tx, table, _| {
-                let created = record::insert(tx, table, &new)?;
-                Ok(record_output(table, created))
-            })
-            .await
-        }
-        "backend_data_update" => {
-            let changes = data_argument(&arguments)?;
-            let if_updated_at = match arguments.id("ifUpdatedAt")? {
-                None => None,
-                Some(text) => Some(
-                    Timestamp::parse(text)
-                        .ok_or_else(|| invalid("ifUpdatedAt", "must be an updatedAt as you read it"))?,
-                ),
-            };
-            write_rows(bkend, call, arguments, move |tx, table, arguments| {
-                let id = arguments.required_id("recordId")?;
-                let changed = record::update(tx, table, id, &changes, if_updated_at)?;
-                Ok(record_output(table, changed))
-            })
-            .await
-        }
-        "backend_data_delete" => {
-            write_rows(bkend, call, arguments, |tx, table, arguments| {
-                let id = arguments.required_id("recordId")?;
-                record::delete(tx, table, id)?;
-                Ok(delete_output(id)
-                    .with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)))
-            })
-            .await
-        }
-        name => Err(unimplemented_tool(name)),
-    }
+async fn get(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    read(bkend, call.caller, move |sql| {
+        let table = lookup::table(sql, &arguments)?;
+        let read_set = rows_read_set(sql, &table);
+        let found_record = record::find(sql, &table, arguments.required_id("recordId")?)?;
+        Ok((record_output(&table, found_record), read_set))
+    })
+    .await
 }
 
-/// A record as a result.
+async fn create(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    let new = NewRecord {
+        id: None,
+        data: data_argument(&arguments)?,
+        created_by: call.caller.subject.to_string(),
+        created_at: None,
+        updated_at: None,
+    };
+    write_rows(bkend, call.caller, call.event, arguments, move |tx, table, _| {
+        let created = record::insert(tx, table, &new)?;
+        Ok(record_output(table, created))
+    })
+    .await
+}
+
+async fn update(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    let changes = data_argument(&arguments)?;
+    let if_updated_at = match arguments.id("ifUpdatedAt")? {
+        None => None,
+        Some(text) => Some(
+            Timestamp::parse(text)
+                .ok_or_else(|| invalid("ifUpdatedAt", "must be the updatedAt that you read"))?,
+        ),
+    };
+    write_rows(bkend, call.caller, call.event, arguments, move |tx, table, arguments| {
+        let id = arguments.required_id("recordId")?;
+        let changed = record::update(tx, table, id, &changes, if_updated_at)?;
+        Ok(record_output(table, changed))
+    })
+    .await
+}
+
+async fn delete(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    write_rows(bkend, call.caller, call.event, arguments, |tx, table, arguments| {
+        let id = arguments.required_id("recordId")?;
+        record::delete(tx, table, id)?;
+        Ok(with_rows_link(delete_output(id), table))
+    })
+    .await
+}
+
+/// The result with a record.
 fn record_output(table: &Table, record: Map<String, Value>) -> ToolOutput {
-    json_output(Value::Object(record))
-        .with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name))
+    with_rows_link(ToolOutput::structured(Value::Object(record)), table)
+}
+
+fn with_rows_link(output: ToolOutput, table: &Table) -> ToolOutput {
+    output.with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name))
+}
+
+/// The read set of a read of rows, which also depends on the table's definition.
+fn rows_read_set(sql: &dyn Sql, table: &Table) -> ReadSet {
+    ReadSet::at_version(sql.version())
+        .with_tag(tags::table(table.id.as_str()))
+        .with_tag(tags::rows(table.id.as_str()))
 }
 
 fn data_argument(arguments: &Arguments) -> Result<Map<String, Value>> {
@@ -167,17 +187,18 @@ fn data_argument(arguments: &Arguments) -> Result<Map<String, Value>> {
     }
 }
 
-/// Writes a row, again from the start if the table's schema changed meanwhile. On PostgreSQL the statement itself can fail
-/// then, since a column has another type or the table is gone; a second look at the catalogue tells what is right. The last
-/// attempt takes the lock of schema changes first, so that a row cannot lose to them for ever.
+/// Runs a row write, again from the start if the table's schema changed concurrently. On PostgreSQL the statement
+/// itself can fail then, because a column has another type or the table is gone; reading the catalogue again decides.
+/// The last attempt takes the lock of schema changes first, so that it cannot conflict with them.
 async fn write_rows(
     bkend: &Bkend,
-    call: ToolCall<'_>,
+    caller: &Principal,
+    event: EventDraft,
     arguments: Arguments,
     write_work: impl FnMut(&mut Tx<'_>, &Table, &Arguments) -> Result<ToolOutput> + Clone + Send + 'static,
 ) -> Result<ToolResult> {
-    let writer = WriteContext::from(call.caller);
-    let event = call.event.succeeded();
+    let writer = WriteContext::from(caller);
+    let event = event.succeeded();
     let on_postgres = bkend.store.backend() == Backend::Postgres;
     let mut attempt = 1;
     loop {
@@ -203,44 +224,32 @@ async fn write_rows(
     }
 }
 
-async fn list(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
-    const KNOWN_PARAMETERS: [&str; 8] = [
-        "organizationId",
-        "projectId",
-        "environmentId",
-        "tableId",
-        "page",
-        "limit",
-        "sortBy",
-        "sortDirection",
-    ];
+async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    let properties = call.tool.input_schema["properties"].as_object();
+    let known_names = || properties.into_iter().flatten().map(|(name, _)| name.as_str());
     for name in arguments.root.keys().map(String::as_str) {
         if UNSUPPORTED_PARAMETERS.contains(&name) {
             return Err(invalid(name, "this parameter is not available on this server")
-                .hint("Leave it out: sort and page through the rows, and pick what you need yourself"));
+                .hint("Leave it out: read sorted pages and filter the rows yourself"));
         }
-        if !KNOWN_PARAMETERS.contains(&name) {
-            return Err(errors::unknown("parameter named", name, KNOWN_PARAMETERS));
+        if !known_names().any(|known| known == name) {
+            return Err(errors::unknown("parameter named", name, known_names()));
         }
     }
     if arguments.body.is_some() {
         return Err(
-            Error::bad_input("backend_data_list takes no body").hint("Send the parameters themselves")
+            Error::bad_input("backend_data_list takes no body").hint("Send its parameters without a body")
         );
     }
     let page = Page::from_arguments(&arguments.root)?;
     read(bkend, call.caller, move |sql| {
         let table = lookup::table(sql, &arguments)?;
-        let basis = ReadSet::at_version(sql.version())
-            .with_tag(tags::table(table.id.as_str()))
-            .with_tag(tags::rows(table.id.as_str()));
+        let read_set = rows_read_set(sql, &table);
         let sort = Sort::parse(&table, arguments.id("sortBy")?, arguments.id("sortDirection")?)?;
         let rows = record::list_page(sql, &table, page, &sort)?;
         let list_json = page.to_json(rows, table.row_count);
-        Ok((
-            json_output(list_json).with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name)),
-            basis,
-        ))
+        Ok((with_rows_link(ToolOutput::structured(list_json), &table), read_set))
     })
     .await
 }
@@ -466,7 +475,7 @@ mod tests {
                 create_row(&test_env, "sparse", json!({"code": 1})).await.unwrap_err().code(),
                 "data/duplicate-value"
             );
-            // Over two fields: a missing part is a value like any other.
+            // On two fields: a missing value is compared like any other value.
             create_table(&test_env, "pair", json!({"a": "string", "b": "string"})).await;
             let index = json!({"environmentId": "env_dev001", "tableId": "pair", "action": "add",
                 "index": {"name": "both", "fields": ["a", "b"], "unique": true}});
@@ -519,16 +528,16 @@ mod tests {
                 let field = format!("must{round}");
                 let mut tasks = Vec::new();
                 for writer in 0..4 {
-                    let world = test_env.clone();
+                    let test_env = test_env.clone();
                     tasks.push(tokio::spawn(async move {
-                        // Until the field is there: then every further row is refused.
+                        // Inserts until the required field exists: then every further insert is refused.
                         for n in 0.. {
                             let email = format!("{round}-{writer}-{n}@x.io");
                             let mut data = json!({"name": "w", "email": email});
                             for earlier_round in 0..round {
                                 data[format!("must{earlier_round}")] = json!("x");
                             }
-                            if let Err(error) = create_row(&world, "tbl_users", data).await {
+                            if let Err(error) = create_row(&test_env, "tbl_users", data).await {
                                 assert_eq!(error.code(), "data/validation-error");
                                 return;
                             }
@@ -557,11 +566,11 @@ mod tests {
             let test_env = Arc::new(test_env);
             let mut tasks = Vec::new();
             for writer in 0..4 {
-                let world = test_env.clone();
+                let test_env = test_env.clone();
                 tasks.push(tokio::spawn(async move {
                     for n in 0..15 {
                         let data = json!({"name": "w", "email": format!("{writer}-{n}@x.io"), "age": n});
-                        create_row(&world, "tbl_users", data).await.unwrap();
+                        create_row(&test_env, "tbl_users", data).await.unwrap();
                     }
                 }));
             }

@@ -1,142 +1,158 @@
 //! `backend_env_*`.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{ReadSet, Result, ScopeRequirement, Tool};
+use quad_core::tool_schema::{object, string};
+use quad_core::{ReadSet, Result, ScopeRequirement, Tool, ToolEntry, ToolOutput};
 use serde_json::json;
 
 use super::{
-    Arguments, delete_output, environment_id, input_schema, json_output, lookup, organization_id,
-    page_properties, project_id, read, string_schema, unimplemented_tool, write,
+    Arguments, delete_output, environment_id, lookup, organization_id, page_properties, project_id, read,
+    write,
 };
 use crate::environment::{self, Environment, NewEnvironment};
 use crate::page::Page;
 use crate::{Bkend, errors, routes, tags};
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
     let [page, limit] = page_properties();
     vec![
-        Tool::new(
-            "backend_env_list",
-            "List environments",
-            "Lists the environments of a project, or all.",
-            input_schema(&[organization_id(), project_id(), page, limit], &[]),
-            routes::ENVIRONMENT_READ,
-            ToolEffect::Reads,
-        ),
-        Tool::new(
-            "backend_env_get",
-            "Get an environment",
-            "Shows one environment.",
-            input_schema(&[organization_id(), project_id(), environment_id()], &["environmentId"]),
-            routes::ENVIRONMENT_READ,
-            ToolEffect::Reads,
-        ),
-        Tool::new(
-            "backend_env_create",
-            "Create an environment",
-            "Creates an environment in a project. Send projectId and name, or body with projectId and environment.",
-            input_schema(
-                &[
-                    organization_id(),
-                    project_id(),
-                    ("name", string_schema("Letters, digits, _ and -; unique in the project")),
-                    (
-                        "body",
-                        input_schema(
-                            &[
-                                project_id(),
-                                ("environment", string_schema("The name")),
-                                ("environmentType", json!({"type": "string", "enum": environment::KINDS})),
-                            ],
-                            &[],
-                        ),
-                    ),
-                ],
-                &[],
+        ToolEntry::new(
+            Tool::new(
+                "backend_env_list",
+                "List environments",
+                "Lists the environments of a project, or all.",
+                object(&[organization_id(), project_id(), page, limit], &[]),
+                routes::ENVIRONMENT_READ,
+                ToolEffect::Reads,
             ),
-            ScopeRequirement(&["environment:create"]),
-            ToolEffect::Creates,
+            |bkend, call| Box::pin(list(bkend, call)),
         ),
-        Tool::new(
-            "backend_env_delete",
-            "Delete an environment",
-            "Deletes an environment with all its tables and rows. This cannot be undone.",
-            input_schema(&[organization_id(), project_id(), environment_id()], &["environmentId"]),
-            ScopeRequirement(&["environment:delete"]),
-            ToolEffect::Deletes,
+        ToolEntry::new(
+            Tool::new(
+                "backend_env_get",
+                "Get an environment",
+                "Shows one environment.",
+                object(&[organization_id(), project_id(), environment_id()], &["environmentId"]),
+                routes::ENVIRONMENT_READ,
+                ToolEffect::Reads,
+            ),
+            |bkend, call| Box::pin(get(bkend, call)),
+        ),
+        ToolEntry::new(
+            Tool::new(
+                "backend_env_create",
+                "Create an environment",
+                "Creates an environment in a project. Send projectId and name, or body with projectId and environment.",
+                object(
+                    &[
+                        organization_id(),
+                        project_id(),
+                        ("name", string("Letters, digits, _ and -; unique in the project")),
+                        (
+                            "body",
+                            object(
+                                &[
+                                    project_id(),
+                                    ("environment", string("The name")),
+                                    (
+                                        "environmentType",
+                                        json!({"type": "string", "enum": environment::KINDS}),
+                                    ),
+                                ],
+                                &[],
+                            ),
+                        ),
+                    ],
+                    &[],
+                ),
+                ScopeRequirement(&["environment:create"]),
+                ToolEffect::Creates,
+            ),
+            |bkend, call| Box::pin(create(bkend, call)),
+        ),
+        ToolEntry::new(
+            Tool::new(
+                "backend_env_delete",
+                "Delete an environment",
+                "Deletes an environment with all its tables and rows. This cannot be undone.",
+                object(&[organization_id(), project_id(), environment_id()], &["environmentId"]),
+                ScopeRequirement(&["environment:delete"]),
+                ToolEffect::Deletes,
+            ),
+            |bkend, call| Box::pin(delete(bkend, call)),
         ),
     ]
 }
 
-pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments.clone())?;
-    match call.tool.name {
-        "backend_env_list" => {
-            let page = Page::from_arguments(&arguments.root)?;
-            read(bkend, call.caller, move |sql| {
-                let basis = ReadSet::at_version(sql.version())
-                    .with_tag(tags::any_environments())
-                    .with_tag(tags::any_tables());
-                let mut project = None;
-                if arguments.id("projectId")?.is_some() {
-                    project = Some(lookup::project(sql, &arguments)?);
-                } else if arguments.id("organizationId")?.is_some() {
-                    return Err(errors::missing("projectId"));
-                }
-                let parent =
-                    project.as_ref().map(|project| (project.organization_id.as_str(), project.id.as_str()));
-                let uri = parent.map_or("bkend://environments".to_owned(), |(organization, project)| {
-                    routes::environments_uri(organization, project)
-                });
-                let (environments, total) = environment::list_page(sql, parent, page)?;
-                let list_json = page.to_json(environments.iter().map(Environment::detail).collect(), total);
-                Ok((json_output(list_json).with_link(uri, "Environments"), basis))
-            })
-            .await
+async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    let page = Page::from_arguments(&arguments.root)?;
+    read(bkend, call.caller, move |sql| {
+        let read_set = ReadSet::at_version(sql.version())
+            .with_tag(tags::any_environments())
+            .with_tag(tags::any_tables());
+        let mut project = None;
+        if arguments.id("projectId")?.is_some() {
+            project = Some(lookup::project(sql, &arguments)?);
+        } else if arguments.id("organizationId")?.is_some() {
+            return Err(errors::missing("projectId"));
         }
-        "backend_env_get" => {
-            read(bkend, call.caller, move |sql| {
-                let found_environment = lookup::environment(sql, &arguments)?;
-                let basis = ReadSet::at_version(sql.version())
-                    .with_tag(tags::environment(found_environment.id.as_str()));
-                Ok((
-                    json_output(found_environment.detail())
-                        .with_link(found_environment.uri(), found_environment.name),
-                    basis,
-                ))
-            })
-            .await
-        }
-        "backend_env_create" => {
-            let name = if arguments.body.is_some() { "environment" } else { "name" };
-            let new = NewEnvironment {
-                id: None,
-                project_id: arguments.required_id("projectId")?.to_owned(),
-                name: arguments.text(name)?.ok_or_else(|| errors::missing(name))?.to_owned(),
-                kind: arguments.text("environmentType")?.map(str::to_owned),
-            };
-            write(bkend, call, move |tx| {
-                lookup::project(tx, &arguments)?;
-                let created = environment::insert(tx, &new)?;
-                Ok(json_output(created.detail())
-                    .with_link(created.tables_uri(), format!("Tables in {}", created.name)))
-            })
-            .await
-        }
-        "backend_env_delete" => {
-            write(bkend, call, move |tx| {
-                let found_environment = lookup::environment(tx, &arguments)?;
-                let deleted_environment = environment::delete(tx, found_environment.id.as_str())?;
-                let uri = routes::environments_uri(
-                    deleted_environment.organization_id.as_str(),
-                    deleted_environment.project_id.as_str(),
-                );
-                Ok(delete_output(deleted_environment.id.as_str()).with_link(uri, "Environments"))
-            })
-            .await
-        }
-        name => Err(unimplemented_tool(name)),
-    }
+        let parent = project.as_ref().map(|project| (project.organization_id.as_str(), project.id.as_str()));
+        let uri = parent.map_or("bkend://environments".to_owned(), |(organization, project)| {
+            routes::environments_uri(organization, project)
+        });
+        let (environments, total) = environment::list_page(sql, parent, page)?;
+        let list_json = page.to_json(environments.iter().map(Environment::detail).collect(), total);
+        Ok((ToolOutput::structured(list_json).with_link(uri, "Environments"), read_set))
+    })
+    .await
+}
+
+async fn get(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    read(bkend, call.caller, move |sql| {
+        let found_environment = lookup::environment(sql, &arguments)?;
+        let read_set =
+            ReadSet::at_version(sql.version()).with_tag(tags::environment(found_environment.id.as_str()));
+        Ok((
+            ToolOutput::structured(found_environment.detail())
+                .with_link(found_environment.uri(), found_environment.name),
+            read_set,
+        ))
+    })
+    .await
+}
+
+async fn create(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    let name = if arguments.body.is_some() { "environment" } else { "name" };
+    let new = NewEnvironment {
+        id: None,
+        project_id: arguments.required_id("projectId")?.to_owned(),
+        name: arguments.text(name)?.ok_or_else(|| errors::missing(name))?.to_owned(),
+        kind: arguments.text("environmentType")?.map(str::to_owned),
+    };
+    write(bkend, call.caller, call.event, move |tx| {
+        lookup::project(tx, &arguments)?;
+        let created = environment::insert(tx, &new)?;
+        Ok(ToolOutput::structured(created.detail())
+            .with_link(created.tables_uri(), format!("Tables in {}", created.name)))
+    })
+    .await
+}
+
+async fn delete(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    write(bkend, call.caller, call.event, move |tx| {
+        let found_environment = lookup::environment(tx, &arguments)?;
+        let deleted_environment = environment::delete(tx, found_environment.id.as_str())?;
+        let uri = routes::environments_uri(
+            deleted_environment.organization_id.as_str(),
+            deleted_environment.project_id.as_str(),
+        );
+        Ok(delete_output(deleted_environment.id.as_str()).with_link(uri, "Environments"))
+    })
+    .await
 }
 
 #[cfg(test)]
@@ -173,7 +189,7 @@ mod tests {
                 test_env.read("bkend://orgs/org_abc123/projects").await.unwrap()[0]["environmentCount"],
                 3
             );
-            // A name is enough where the project is known.
+            // With a project, the environment's name is enough.
             let named = json!({"projectId": "proj_xyz789", "environmentId": "Dev"});
             assert_eq!(test_env.call("backend_env_get", named).await.unwrap()["id"], "env_dev001");
             assert_eq!(
@@ -202,15 +218,15 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn deletion_above_limit_is_rejected() {
-        let world = test_envs_with_data().await.remove(0);
+        let test_env = test_envs_with_data().await.remove(0);
         let lines: Vec<String> = (0..crate::limits::CASCADE_TABLES)
             .map(|n| format!(r#"{{"kind":"table","id":"tbl_{n}","environmentId":"env_dev001","name":"t{n}","fields":[]}}"#))
             .collect();
-        world.load(&lines.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
+        test_env.load(&lines.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
         let error =
-            world.call("backend_env_delete", json!({"environmentId": "env_dev001"})).await.unwrap_err();
+            test_env.call("backend_env_delete", json!({"environmentId": "env_dev001"})).await.unwrap_err();
         assert_eq!((error.kind(), error.code()), (quad_core::Kind::Limit, "CASCADE_TOO_LARGE"));
-        world.call("backend_table_delete", json!({"tableId": "tbl_1"})).await.unwrap();
-        world.call("backend_env_delete", json!({"environmentId": "env_dev001"})).await.unwrap();
+        test_env.call("backend_table_delete", json!({"tableId": "tbl_1"})).await.unwrap();
+        test_env.call("backend_env_delete", json!({"environmentId": "env_dev001"})).await.unwrap();
     }
 }

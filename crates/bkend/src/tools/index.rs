@@ -1,27 +1,26 @@
 //! `backend_index_manage` and `backend_index_version_*`.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{Result, ScopeRequirement, Tool};
+use quad_core::tool_schema::object;
+use quad_core::{Result, ScopeRequirement, Tool, ToolEntry, ToolOutput};
 use serde_json::{Value, json};
 
 use super::schema::{get_version, list_versions, version_id};
-use super::{
-    Arguments, input_schema, json_output, lookup, page_properties, table_path, unimplemented_tool, write,
-};
+use super::{Arguments, lookup, page_properties, table_path, write};
 use crate::alter::{self, IndexChanges};
 use crate::errors::{self, invalid};
 use crate::schema_version::VersionKind;
 use crate::{Bkend, definition, routes};
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
     const INDEX: &str = "{\"name\":\"role_idx\",\"fields\":{\"role\":1,\"age\":-1},\"unique\":false,\"sparse\":false}; fields may \
         be a list of names, and the name is derived if left out";
     vec![
-        Tool::new(
+        ToolEntry::new(Tool::new(
             "backend_index_manage",
             "Manage indexes",
             "Adds, replaces or removes indexes of a table and writes a new index version. Either action and index, or body.",
-            input_schema(
+            object(
                 &[
                     &table_path()[..],
                     &[
@@ -29,7 +28,7 @@ pub(super) fn tools() -> Vec<Tool> {
                         ("index", json!({"type": ["object", "string"], "description": INDEX})),
                         (
                             "body",
-                            input_schema(
+                            object(
                                 &[
                                     (
                                         "indexesToAddOrUpdate",
@@ -47,44 +46,43 @@ pub(super) fn tools() -> Vec<Tool> {
             ),
             ScopeRequirement(&["table:update"]),
             ToolEffect::Updates,
-        ),
-        Tool::new(
+        ), |bkend, call| Box::pin(manage(bkend, call))),
+        ToolEntry::new(Tool::new(
             "backend_index_version_list",
             "List index versions",
             "Lists every set of indexes that a table has had, the newest first.",
-            input_schema(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
+            object(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
             routes::TABLE_READ,
             ToolEffect::Reads,
-        ),
-        Tool::new(
+        ), |bkend, call| Box::pin(list_index_versions(bkend, call))),
+        ToolEntry::new(Tool::new(
             "backend_index_version_get",
             "Get an index version",
             "Shows one set of indexes that a table has or had.",
-            input_schema(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
+            object(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
             routes::TABLE_READ,
             ToolEffect::Reads,
-        ),
+        ), |bkend, call| Box::pin(get_index_version(bkend, call))),
     ]
 }
 
-pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments.clone())?;
-    match call.tool.name {
-        "backend_index_manage" => manage(bkend, call, arguments).await,
-        "backend_index_version_list" => list_versions(bkend, call, arguments, VersionKind::Indexes).await,
-        "backend_index_version_get" => get_version(bkend, call, arguments, VersionKind::Indexes).await,
-        name => Err(unimplemented_tool(name)),
-    }
+async fn list_index_versions(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    list_versions(bkend, call, VersionKind::Indexes).await
 }
 
-async fn manage(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
+async fn get_index_version(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    get_version(bkend, call, VersionKind::Indexes).await
+}
+
+async fn manage(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
     let changes = if arguments.body.is_some() {
         changes_from_body(&arguments)?
     } else {
         changes_from_action(&arguments)?
     };
     let actor = call.caller.subject.to_string();
-    write(bkend, call, move |tx| {
+    write(bkend, call.caller, call.event, move |tx| {
         let found_table = lookup::table(tx, &arguments)?;
         let altered = alter::alter_indexes(tx, &found_table, &changes, &actor)?;
         let table = &altered.table;
@@ -100,7 +98,7 @@ async fn manage(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
             "appliedIndexes": {"added": altered.added, "updated": altered.updated, "removed": altered.removed},
             "updatedAt": table.updated_at,
         });
-        Ok(json_output(result).with_link(routes::indexes_uri(&table.uri()), format!("Indexes of {}", table.name)))
+        Ok(ToolOutput::structured(result).with_link(routes::indexes_uri(&table.uri()), format!("Indexes of {}", table.name)))
     })
     .await
 }
@@ -158,15 +156,15 @@ mod tests {
             );
             assert_eq!(changed["indexes"][1]["fields"], json!({"role": 1, "age": -1}));
             let table = test_env
-                .db
+                .test_store
                 .store
-                .read(&test_env.db.tenant, |sql| crate::table::find(sql, "tbl_users"))
+                .read(&test_env.test_store.tenant, |sql| crate::table::find(sql, "tbl_users"))
                 .await
                 .unwrap();
             let plan = test_env
-                .db
+                .test_store
                 .store
-                .read(&test_env.db.tenant, move |sql| {
+                .read(&test_env.test_store.tenant, move |sql| {
                     let table_name = crate::physical::qualified_name(&table);
                     let query = format!(
                         "SELECT \"id\" FROM {table_name} WHERE \"role\" = 'admin' ORDER BY \"age\" DESC LIMIT 5"
@@ -174,7 +172,7 @@ mod tests {
                     let explain = match sql.backend() {
                         Backend::Sqlite => "EXPLAIN QUERY PLAN",
                         Backend::Postgres => {
-                            // A table of one row is scanned unless scanning is made dear.
+                            // PostgreSQL scans a table of one row unless sequential scans are disabled.
                             sql.query("SELECT set_config('enable_seqscan', 'off', true)", &[])?;
                             "EXPLAIN"
                         }

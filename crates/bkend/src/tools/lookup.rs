@@ -1,6 +1,6 @@
-//! Places: from the ids and names of a call to the thing it is about.
+//! Lookup: from the ids and names in a call to the project, environment or table.
 //!
-//! Whatever does not fit together is not found, and the answer does not say which part it was.
+//! If the parts do not belong together, the answer is "not found" and does not say which part is wrong.
 
 use quad_core::Result;
 use quad_store::Sql;
@@ -11,7 +11,7 @@ use crate::errors;
 use crate::project::{self, Project};
 use crate::table::{self, Table};
 
-/// The project that a call names.
+/// The project of a call.
 pub(super) fn project(sql: &mut dyn Sql, arguments: &Arguments) -> Result<Project> {
     let id = arguments.required_id("projectId")?;
     match arguments.id("organizationId")? {
@@ -20,7 +20,7 @@ pub(super) fn project(sql: &mut dyn Sql, arguments: &Arguments) -> Result<Projec
     }
 }
 
-/// The environment that a call names, by its id or by its name in a project. The second dialect calls it `environment`.
+/// The environment of a call, by its id or by its name in a project. The second notation calls it `environment`.
 pub(super) fn environment(sql: &mut dyn Sql, arguments: &Arguments) -> Result<Environment> {
     let id_or_name = match arguments.id("environmentId")? {
         Some(id_or_name) => id_or_name,
@@ -38,7 +38,7 @@ pub(super) fn environment(sql: &mut dyn Sql, arguments: &Arguments) -> Result<En
     if is_match { Ok(resolved) } else { Err(errors::not_found("Environment")) }
 }
 
-/// The table that a call names, by its id or by its name in an environment.
+/// The table of a call, by its id or by its name in an environment.
 pub(super) fn table(sql: &mut dyn Sql, arguments: &Arguments) -> Result<Table> {
     let id_or_name = arguments.required_id("tableId")?;
     let has_environment = arguments.id("environmentId")?.is_some();

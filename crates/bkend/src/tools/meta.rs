@@ -1,96 +1,100 @@
-//! `get_context`, `search_docs` and `get_operation_schema`: where you are, how it works, what a tool takes.
+//! `get_context`, `search_docs` and `get_operation_schema`.
 
 use quad_core::tool::{ContentBlock, ToolCall, ToolEffect, ToolResult};
-use quad_core::{ReadSet, Result, ScopeRequirement, Tool, ToolOutput};
+use quad_core::tool_schema::{object, string};
+use quad_core::{ReadSet, Result, ScopeRequirement, Tool, ToolEntry, ToolOutput};
 use serde_json::json;
 
-use super::{
-    Arguments, all, input_schema, json_output, output_schema, read, string_schema, unimplemented_tool,
-};
+use super::{Arguments, output_schema, read};
 use crate::errors::{self, invalid};
 use crate::{Bkend, context, docs, limits, routes};
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
     vec![
-        Tool::new(
-            "get_context",
-            "Get context",
-            "Shows your organization with its projects and environments. A good first call; no other tool depends on it.",
-            input_schema(&[], &[]),
-            routes::ORGANIZATION_READ,
-            ToolEffect::Reads,
-        ),
-        Tool::new(
-            "search_docs",
-            "Search the documentation",
-            "Searches the documentation of this backend: concepts, tables, rows, types, rules, examples.",
-            input_schema(&[("query", string_schema("Words, or the id of a page"))], &["query"]),
-            ScopeRequirement::NONE,
-            ToolEffect::Reads,
-        ),
-        Tool::new(
-            "get_operation_schema",
-            "Get a tool's schema",
-            "Shows the JSON Schema of a tool's arguments and of its result.",
-            input_schema(
-                &[
-                    ("operation", string_schema("The tool's name")),
-                    (
-                        "schemaType",
-                        json!({"type": "string", "enum": ["input", "output", "both"], "default": "both"}),
-                    ),
-                ],
-                &["operation"],
+        ToolEntry::new(
+            Tool::new(
+                "get_context",
+                "Get context",
+                "Shows your organization with its projects and environments. A good first call; no other tool depends on it.",
+                object(&[], &[]),
+                routes::ORGANIZATION_READ,
+                ToolEffect::Reads,
             ),
-            ScopeRequirement::NONE,
-            ToolEffect::Reads,
+            |bkend, call| Box::pin(get_context(bkend, call)),
+        ),
+        ToolEntry::new(
+            Tool::new(
+                "search_docs",
+                "Search the documentation",
+                "Searches the documentation of this backend: concepts, tables, rows, types, rules, examples.",
+                object(&[("query", string("Words, or the id of a page"))], &["query"]),
+                ScopeRequirement::NONE,
+                ToolEffect::Reads,
+            ),
+            |_, call| Box::pin(search_docs(call)),
+        ),
+        ToolEntry::new(
+            Tool::new(
+                "get_operation_schema",
+                "Get a tool's schema",
+                "Shows the JSON Schema of a tool's arguments and of its result.",
+                object(
+                    &[
+                        ("operation", string("The tool's name")),
+                        (
+                            "schemaType",
+                            json!({"type": "string", "enum": ["input", "output", "both"], "default": "both"}),
+                        ),
+                    ],
+                    &["operation"],
+                ),
+                ScopeRequirement::NONE,
+                ToolEffect::Reads,
+            ),
+            |bkend, call| Box::pin(get_operation_schema(bkend, call)),
         ),
     ]
 }
 
-pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    match call.tool.name {
-        "get_context" => {
-            let scopes = context::ContextScopes::for_caller(call.caller);
-            read(bkend, call.caller, move |sql| {
-                let (context_json, basis) = context::read(sql, scopes)?;
-                let blocks = vec![
-                    ContentBlock::Text(context::to_markdown(&context_json)),
-                    ContentBlock::Text(context_json.to_string()),
-                ];
-                let output = ToolOutput { blocks, ..ToolOutput::structured(context_json) };
-                Ok((output.with_link("bkend://context", "Context"), basis))
-            })
-            .await
-        }
-        "search_docs" => {
-            let arguments = Arguments::new(call.arguments)?;
-            let query = arguments.required_id("query")?;
-            if query.chars().count() > limits::DOCS_QUERY_CHARS {
-                return Err(invalid("query", format!("has at most {} characters", limits::DOCS_QUERY_CHARS)));
-            }
-            Ok(ToolResult::read_only(
-                json_output(json!({"results": docs::search(query)})),
-                ReadSet::default(),
-            ))
-        }
-        "get_operation_schema" => {
-            let arguments = Arguments::new(call.arguments)?;
-            let name = arguments.required_id("operation")?;
-            let tools = all();
-            let tool = tools.iter().find(|tool| tool.name == name);
-            let tool =
-                tool.ok_or_else(|| errors::unknown("tool named", name, tools.iter().map(|tool| tool.name)))?;
-            let mut schema_json = json!({"operation": tool.name, "description": tool.description});
-            let schema_type = arguments.id("schemaType")?.unwrap_or("both");
-            if schema_type != "output" {
-                schema_json["input"] = tool.input_schema.clone();
-            }
-            if schema_type != "input" {
-                schema_json["output"] = output_schema(tool.name);
-            }
-            Ok(ToolResult::read_only(json_output(schema_json), ReadSet::default()))
-        }
-        name => Err(unimplemented_tool(name)),
+async fn get_context(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let scopes = context::ContextScopes::for_caller(call.caller);
+    read(bkend, call.caller, move |sql| {
+        let (context_json, read_set) = context::read(sql, scopes)?;
+        let blocks = vec![
+            ContentBlock::Text(context::to_markdown(&context_json)),
+            ContentBlock::Text(context_json.to_string()),
+        ];
+        let output = ToolOutput { blocks, ..ToolOutput::structured(context_json) };
+        Ok((output.with_link("bkend://context", "Context"), read_set))
+    })
+    .await
+}
+
+async fn search_docs(call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    let query = arguments.required_id("query")?;
+    if query.chars().count() > limits::DOCS_QUERY_CHARS {
+        return Err(invalid("query", format!("has at most {} characters", limits::DOCS_QUERY_CHARS)));
     }
+    Ok(ToolResult::read_only(
+        ToolOutput::structured(json!({"results": docs::search(query)})),
+        ReadSet::default(),
+    ))
+}
+
+async fn get_operation_schema(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    let name = arguments.required_id("operation")?;
+    let tools = bkend.tools.tools();
+    let tool = tools.iter().find(|tool| tool.name == name);
+    let tool = tool.ok_or_else(|| errors::unknown("tool named", name, tools.iter().map(|tool| tool.name)))?;
+    let mut schema_json = json!({"operation": tool.name, "description": tool.description});
+    let schema_type = arguments.id("schemaType")?.unwrap_or("both");
+    if schema_type != "output" {
+        schema_json["input"] = tool.input_schema.clone();
+    }
+    if schema_type != "input" {
+        schema_json["output"] = output_schema(tool.name);
+    }
+    Ok(ToolResult::read_only(ToolOutput::structured(schema_json), ReadSet::default()))
 }

@@ -1,7 +1,8 @@
-//! Tools: what a caller can do. One file a noun; this one has what they share and the dispatch.
+//! Tools. One file per resource type, with one function per tool; this file has the table of all tools and shared
+//! helpers.
 //!
-//! Two dialects of parameters reach every tool. With a `body`, what is to be written stands in it; without, beside the
-//! ids. The ids above a table are optional: a table's id determines them, and if they are given they must agree.
+//! Callers send parameters in two notations: the payload is in `body`, or beside the ids if there is no `body`. The ids
+//! above a table are optional: a table's id determines them, and ids that are sent must belong together.
 
 mod data;
 mod environment;
@@ -14,15 +15,16 @@ mod schema;
 mod table;
 mod token;
 
-use quad_core::tool::{ToolCall, ToolResult};
-use quad_core::{Error, Principal, ReadSet, Result, Tool, ToolOutput};
+use quad_core::tool::ToolResult;
+use quad_core::tool_schema::string;
+use quad_core::{EventDraft, Principal, ReadSet, Result, ToolOutput, ToolTable};
 use quad_store::{Sql, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
 use crate::Bkend;
 use crate::errors::{self, invalid};
 
-/// The tools that a client sees unless it asks for all: what an agent needs to find its way, make a table and use it.
+/// The tools of the default profile: enough to find a table, create one and use its rows.
 const CORE: [&str; 10] = [
     "get_context",
     "backend_project_create",
@@ -37,46 +39,19 @@ const CORE: [&str; 10] = [
 ];
 
 /// All tools, in the order in which they are published.
-pub(crate) fn all() -> Vec<Tool> {
-    let mut tools = meta::tools();
-    tools.extend(organization::tools());
-    tools.extend(project::tools());
-    tools.extend(environment::tools());
-    tools.extend(table::tools());
-    tools.extend(schema::tools());
-    tools.extend(index::tools());
-    tools.extend(data::tools());
-    tools.extend(token::tools());
-    for tool in &mut tools {
-        tool.core = CORE.contains(&tool.name);
-    }
-    tools
-}
-
-/// Calls one.
-pub(crate) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let name = call.tool.name;
-    match name {
-        "get_context" | "search_docs" | "get_operation_schema" => meta::call(bkend, call).await,
-        name if name.starts_with("backend_org_") => organization::call(bkend, call).await,
-        name if name.starts_with("backend_project_") => project::call(bkend, call).await,
-        name if name.starts_with("backend_env_") => environment::call(bkend, call).await,
-        name if name.starts_with("backend_table_") => table::call(bkend, call).await,
-        name if name.starts_with("backend_data_") => data::call(bkend, call).await,
-        name if name.starts_with("backend_access_token_") => token::call(bkend, call).await,
-        "backend_field_manage" | "backend_schema_version_list" | "backend_schema_version_get" => {
-            schema::call(bkend, call).await
-        }
-        "backend_index_manage" | "backend_index_version_list" | "backend_index_version_get" => {
-            index::call(bkend, call).await
-        }
-        _ => Err(unimplemented_tool(name)),
-    }
-}
-
-/// A tool that is published but that no file knows.
-fn unimplemented_tool(name: &str) -> Error {
-    Error::internal(format!("tool {name} is published but not implemented"))
+pub(crate) fn table() -> ToolTable<Bkend> {
+    let groups = [
+        meta::entries(),
+        organization::entries(),
+        project::entries(),
+        environment::entries(),
+        table::entries(),
+        schema::entries(),
+        index::entries(),
+        data::entries(),
+        token::entries(),
+    ];
+    ToolTable::new(groups.into_iter().flatten(), |name| CORE.contains(&name))
 }
 
 /// Runs a tool that only reads.
@@ -85,29 +60,25 @@ async fn read(
     caller: &Principal,
     mut read_work: impl FnMut(&mut dyn Sql) -> Result<(ToolOutput, ReadSet)> + Send + 'static,
 ) -> Result<ToolResult> {
-    let (output, basis) = bkend.store.read(&caller.tenant, move |sql| read_work(sql)).await?;
-    Ok(ToolResult::read_only(output, basis))
+    let (output, read_set) = bkend.store.read(&caller.tenant, move |sql| read_work(sql)).await?;
+    Ok(ToolResult::read_only(output, read_set))
 }
 
 /// Runs a tool that writes, in one transaction with its audit event.
 async fn write(
     bkend: &Bkend,
-    call: ToolCall<'_>,
+    caller: &Principal,
+    event: EventDraft,
     write_work: impl FnMut(&mut Tx<'_>) -> Result<ToolOutput> + Send + 'static,
 ) -> Result<ToolResult> {
     let (output, receipt) =
-        bkend.store.write(&WriteContext::from(call.caller), call.event.succeeded(), write_work).await?;
+        bkend.store.write(&WriteContext::from(caller), event.succeeded(), write_work).await?;
     Ok(ToolResult::committed(output, receipt))
-}
-
-/// A result as data, and so as text.
-fn json_output(value: Value) -> ToolOutput {
-    ToolOutput::structured(value)
 }
 
 /// The result of a deletion.
 fn delete_output(id: &str) -> ToolOutput {
-    json_output(json!({"success": true, "id": id}))
+    ToolOutput::structured(json!({"success": true, "id": id}))
 }
 
 /// The arguments of a call.
@@ -127,28 +98,28 @@ impl Arguments {
         Ok(Arguments { root, body })
     }
 
-    /// An id, wherever it stands.
+    /// An id, beside the body or in it.
     fn id(&self, name: &str) -> Result<Option<&str>> {
         let value = self.root.get(name).or_else(|| self.body.as_ref()?.get(name));
         text(name, value)
     }
 
-    /// An id that must be there.
+    /// A required id, beside the body or in it.
     fn required_id(&self, name: &str) -> Result<&str> {
         self.id(name)?.ok_or_else(|| errors::missing(name))
     }
 
-    /// What is to be written: in the body if there is one.
+    /// The payload: the body if there is one, otherwise all arguments.
     fn body_or_root(&self) -> &Map<String, Value> {
         self.body.as_ref().unwrap_or(&self.root)
     }
 
-    /// A text of the payload.
+    /// A text in the payload.
     fn text(&self, name: &str) -> Result<Option<&str>> {
         text(name, self.body_or_root().get(name))
     }
 
-    /// A text of the payload that can be cleared with null: `None` if it was not sent.
+    /// A text in the payload that null clears: `None` if it was not sent.
     fn nullable_text(&self, name: &str) -> Result<Option<Option<String>>> {
         match self.body_or_root().get(name) {
             None => Ok(None),
@@ -165,36 +136,20 @@ fn text<'v>(name: &str, value: Option<&'v Value>) -> Result<Option<&'v str>> {
     }
 }
 
-/// The schema of a tool's arguments: an object with these properties and no others.
-fn input_schema(properties: &[(&str, Value)], required: &[&str]) -> Value {
-    let properties: Map<String, Value> =
-        properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
-    let mut schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
-    if let (false, Some(schema)) = (required.is_empty(), schema.as_object_mut()) {
-        schema.insert("required".into(), required.into());
-    }
-    schema
-}
-
-/// A text property.
-fn string_schema(description: &str) -> Value {
-    json!({"type": "string", "description": description})
-}
-
 fn organization_id() -> (&'static str, Value) {
-    ("organizationId", string_schema("Organization id (org_…)"))
+    ("organizationId", string("Organization id (org_…)"))
 }
 
 fn project_id() -> (&'static str, Value) {
-    ("projectId", string_schema("Project id (proj_…)"))
+    ("projectId", string("Project id (proj_…)"))
 }
 
 fn environment_id() -> (&'static str, Value) {
-    ("environmentId", string_schema("Environment id (env_…), or its name when projectId is given"))
+    ("environmentId", string("Environment id (env_…), or its name when projectId is given"))
 }
 
 fn table_id() -> (&'static str, Value) {
-    ("tableId", string_schema("Table id (tbl_…), or its name when environmentId is given"))
+    ("tableId", string("Table id (tbl_…), or its name when environmentId is given"))
 }
 
 fn page_properties() -> [(&'static str, Value); 2] {
@@ -204,12 +159,12 @@ fn page_properties() -> [(&'static str, Value); 2] {
     ]
 }
 
-/// The ids that lead to a table; only the last is needed when it is an id.
+/// The ids of a table and its parents. The table's id is enough; its name needs the environment.
 fn table_path() -> Vec<(&'static str, Value)> {
     vec![organization_id(), project_id(), environment_id(), table_id()]
 }
 
-/// What a tool returns, for [`fixed`]'s `get_operation_schema`.
+/// The schema of a tool's result, for `get_operation_schema`.
 fn output_schema(name: &str) -> Value {
     if name == "backend_org_list" {
         return json!({"type": "object", "required": ["organizations"], "properties": {
@@ -235,11 +190,11 @@ mod tests {
     use quad_core::tool::ToolEffect;
 
     use super::*;
-    use crate::testing::{caller, test_envs_with_data};
+    use crate::testing::test_envs_with_data;
 
     #[test]
     fn annotations_match_tool_effects() {
-        let tools = all();
+        let tools = table().tools();
         assert_eq!(tools.iter().filter(|tool| tool.core).count(), 10);
         for tool in &tools {
             let entry = tool.to_json();
@@ -258,9 +213,9 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn every_tool_handles_sample_arguments() {
-        let world = test_envs_with_data().await.remove(0);
-        for tool in all() {
-            // Whatever the fixture makes of these, the server itself must not fail.
+        let test_env = test_envs_with_data().await.remove(0);
+        for tool in table().tools() {
+            // A call may succeed or be refused; it must not be an internal error.
             for arguments in [
                 json!({}),
                 json!({"organizationId": "org_abc123", "projectId": "proj_xyz789", "environmentId": "env_dev001",
@@ -268,7 +223,7 @@ mod tests {
                 json!({"tableId": "tbl_users", "body": {}}),
                 json!({"tableId": "\u{0}", "projectId": "\u{0}", "organizationId": "\u{0}"}),
             ] {
-                if let Err(error) = world.call(tool.name, arguments.clone()).await {
+                if let Err(error) = test_env.call(tool.name, arguments.clone()).await {
                     assert_ne!(
                         error.kind(),
                         quad_core::Kind::Internal,
@@ -318,7 +273,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn read_scope_cannot_write() {
         let mut test_env = test_envs_with_data().await.remove(0);
-        test_env.caller = caller(&test_env.db.tenant, "*:read");
+        test_env.caller = quad_store::testing::agent(&test_env.test_store.tenant, "agent_1", "*:read");
         let row = json!({"tableId": "tbl_users", "data": {"name": "A", "email": "a@x.io"}});
         assert_eq!(test_env.error_code("backend_data_create", row).await, "SCOPE_INSUFFICIENT");
         assert!(test_env.call("backend_data_list", json!({"tableId": "tbl_users"})).await.is_ok());

@@ -1,164 +1,174 @@
 //! `backend_project_*`.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{ReadSet, Result, ScopeRequirement, Tool};
+use quad_core::tool_schema::{object, string};
+use quad_core::{ReadSet, Result, ScopeRequirement, Tool, ToolEntry, ToolOutput};
 use serde_json::{Value, json};
 
-use super::{
-    Arguments, delete_output, input_schema, json_output, lookup, organization_id, page_properties,
-    project_id, read, string_schema, unimplemented_tool, write,
-};
+use super::{Arguments, delete_output, lookup, organization_id, page_properties, project_id, read, write};
 use crate::errors::{self, invalid};
 use crate::page::Page;
 use crate::project::{self, NewProject, Project, ProjectChange};
 use crate::{Bkend, organization, routes, tags};
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
     let [page, limit] = page_properties();
-    let name = || ("name", string_schema("Name, at most 100 characters"));
+    let name = || ("name", string("Name, at most 100 characters"));
     let description =
         || ("description", json!({"type": ["string", "null"], "description": "At most 1,000 characters"}));
     vec![
-        Tool::new(
-            "backend_project_list",
-            "List projects",
-            "Lists the projects of an organization, or all.",
-            input_schema(&[organization_id(), page, limit], &[]),
-            routes::PROJECT_READ,
-            ToolEffect::Reads,
+        ToolEntry::new(
+            Tool::new(
+                "backend_project_list",
+                "List projects",
+                "Lists the projects of an organization, or all.",
+                object(&[organization_id(), page, limit], &[]),
+                routes::PROJECT_READ,
+                ToolEffect::Reads,
+            ),
+            |bkend, call| Box::pin(list(bkend, call)),
         ),
-        Tool::new(
-            "backend_project_get",
-            "Get a project",
-            "Shows one project.",
-            input_schema(&[organization_id(), project_id()], &["projectId"]),
-            routes::PROJECT_READ,
-            ToolEffect::Reads,
+        ToolEntry::new(
+            Tool::new(
+                "backend_project_get",
+                "Get a project",
+                "Shows one project.",
+                object(&[organization_id(), project_id()], &["projectId"]),
+                routes::PROJECT_READ,
+                ToolEffect::Reads,
+            ),
+            |bkend, call| Box::pin(get(bkend, call)),
         ),
-        Tool::new(
-            "backend_project_create",
-            "Create a project",
-            "Creates a project with an environment named dev. Send organizationId and name, or the same in body.",
-            input_schema(
-                &[
-                    organization_id(),
-                    name(),
-                    description(),
-                    (
-                        "body",
-                        input_schema(
-                            &[
-                                organization_id(),
-                                (
-                                    "slug",
-                                    string_schema(
-                                        "3 to 50 of a-z, 0-9 and -; derived from the name if left out",
+        ToolEntry::new(
+            Tool::new(
+                "backend_project_create",
+                "Create a project",
+                "Creates a project with an environment named dev. Send organizationId and name, or the same in body.",
+                object(
+                    &[
+                        organization_id(),
+                        name(),
+                        description(),
+                        (
+                            "body",
+                            object(
+                                &[
+                                    organization_id(),
+                                    (
+                                        "slug",
+                                        string(
+                                            "3 to 50 of a-z, 0-9 and -; derived from the name if left out",
+                                        ),
                                     ),
-                                ),
-                                name(),
-                                ("primaryCloud", string_schema("Stored as given")),
-                                ("primaryRegion", string_schema("Stored as given")),
-                                description(),
-                            ],
-                            &[],
+                                    name(),
+                                    ("primaryCloud", string("Stored as given")),
+                                    ("primaryRegion", string("Stored as given")),
+                                    description(),
+                                ],
+                                &[],
+                            ),
                         ),
-                    ),
-                ],
-                &[],
+                    ],
+                    &[],
+                ),
+                ScopeRequirement(&["project:create"]),
+                ToolEffect::Creates,
             ),
-            ScopeRequirement(&["project:create"]),
-            ToolEffect::Creates,
+            |bkend, call| Box::pin(create(bkend, call)),
         ),
-        Tool::new(
-            "backend_project_update",
-            "Update a project",
-            "Changes a project's name, description or settings. The slug never changes.",
-            input_schema(
-                &[
-                    organization_id(),
-                    project_id(),
-                    name(),
-                    description(),
-                    (
-                        "body",
-                        input_schema(
-                            &[
-                                name(),
-                                ("slug", string_schema("Only the present one: a slug never changes")),
-                                description(),
-                                (
-                                    "settings",
-                                    json!({"type": "object", "description": "Replaces all settings"}),
-                                ),
-                            ],
-                            &[],
+        ToolEntry::new(
+            Tool::new(
+                "backend_project_update",
+                "Update a project",
+                "Changes a project's name, description or settings. The slug never changes.",
+                object(
+                    &[
+                        organization_id(),
+                        project_id(),
+                        name(),
+                        description(),
+                        (
+                            "body",
+                            object(
+                                &[
+                                    name(),
+                                    ("slug", string("Only the present one: a slug never changes")),
+                                    description(),
+                                    (
+                                        "settings",
+                                        json!({"type": "object", "description": "Replaces all settings"}),
+                                    ),
+                                ],
+                                &[],
+                            ),
                         ),
-                    ),
-                ],
-                &["projectId"],
+                    ],
+                    &["projectId"],
+                ),
+                ScopeRequirement(&["project:update"]),
+                ToolEffect::Updates,
             ),
-            ScopeRequirement(&["project:update"]),
-            ToolEffect::Updates,
+            |bkend, call| Box::pin(update(bkend, call)),
         ),
-        Tool::new(
-            "backend_project_delete",
-            "Delete a project",
-            "Deletes a project with all its environments, tables and rows. This cannot be undone.",
-            input_schema(&[organization_id(), project_id()], &["projectId"]),
-            ScopeRequirement(&["project:delete"]),
-            ToolEffect::Deletes,
+        ToolEntry::new(
+            Tool::new(
+                "backend_project_delete",
+                "Delete a project",
+                "Deletes a project with all its environments, tables and rows. This cannot be undone.",
+                object(&[organization_id(), project_id()], &["projectId"]),
+                ScopeRequirement(&["project:delete"]),
+                ToolEffect::Deletes,
+            ),
+            |bkend, call| Box::pin(delete(bkend, call)),
         ),
     ]
 }
 
-pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments.clone())?;
-    match call.tool.name {
-        "backend_project_list" => {
-            let page = Page::from_arguments(&arguments.root)?;
-            read(bkend, call.caller, move |sql| {
-                let basis = ReadSet::at_version(sql.version())
-                    .with_tag(tags::any_projects())
-                    .with_tag(tags::any_environments());
-                let organization = arguments.id("organizationId")?;
-                if let Some(organization) = organization {
-                    organization::find(sql, organization)?;
-                }
-                let (projects, total) = project::list_page(sql, organization, page)?;
-                let list_json = page.to_json(projects.iter().map(Project::detail).collect(), total);
-                let uri = organization.map_or("bkend://projects".to_owned(), routes::projects_uri);
-                Ok((json_output(list_json).with_link(uri, "Projects"), basis))
-            })
-            .await
+async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    let page = Page::from_arguments(&arguments.root)?;
+    read(bkend, call.caller, move |sql| {
+        let read_set = ReadSet::at_version(sql.version())
+            .with_tag(tags::any_projects())
+            .with_tag(tags::any_environments());
+        let organization = arguments.id("organizationId")?;
+        if let Some(organization) = organization {
+            organization::find(sql, organization)?;
         }
-        "backend_project_get" => {
-            read(bkend, call.caller, move |sql| {
-                let found_project = lookup::project(sql, &arguments)?;
-                let basis =
-                    ReadSet::at_version(sql.version()).with_tag(tags::project(found_project.id.as_str()));
-                Ok((
-                    json_output(found_project.detail()).with_link(found_project.uri(), found_project.name),
-                    basis,
-                ))
-            })
-            .await
-        }
-        "backend_project_create" => create(bkend, call, arguments).await,
-        "backend_project_update" => update(bkend, call, arguments).await,
-        "backend_project_delete" => {
-            write(bkend, call, move |tx| {
-                let found_project = lookup::project(tx, &arguments)?;
-                let deleted_project = project::delete(tx, found_project.id.as_str())?;
-                Ok(delete_output(deleted_project.id.as_str())
-                    .with_link(routes::projects_uri(deleted_project.organization_id.as_str()), "Projects"))
-            })
-            .await
-        }
-        name => Err(unimplemented_tool(name)),
-    }
+        let (projects, total) = project::list_page(sql, organization, page)?;
+        let list_json = page.to_json(projects.iter().map(Project::detail).collect(), total);
+        let uri = organization.map_or("bkend://projects".to_owned(), routes::projects_uri);
+        Ok((ToolOutput::structured(list_json).with_link(uri, "Projects"), read_set))
+    })
+    .await
 }
 
-async fn create(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
+async fn get(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    read(bkend, call.caller, move |sql| {
+        let found_project = lookup::project(sql, &arguments)?;
+        let read_set = ReadSet::at_version(sql.version()).with_tag(tags::project(found_project.id.as_str()));
+        Ok((
+            ToolOutput::structured(found_project.detail()).with_link(found_project.uri(), found_project.name),
+            read_set,
+        ))
+    })
+    .await
+}
+
+async fn delete(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    write(bkend, call.caller, call.event, move |tx| {
+        let found_project = lookup::project(tx, &arguments)?;
+        let deleted_project = project::delete(tx, found_project.id.as_str())?;
+        Ok(delete_output(deleted_project.id.as_str())
+            .with_link(routes::projects_uri(deleted_project.organization_id.as_str()), "Projects"))
+    })
+    .await
+}
+
+async fn create(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
     let owned_text = |name: &str| arguments.text(name).map(|text| text.map(str::to_owned));
     let new = NewProject {
         id: None,
@@ -170,9 +180,10 @@ async fn create(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
         primary_region: owned_text("primaryRegion")?,
         with_dev: true,
     };
-    write(bkend, call, move |tx| {
+    write(bkend, call.caller, call.event, move |tx| {
         let (created, dev) = project::insert(tx, &new)?;
-        let mut output = json_output(created.detail()).with_link(created.uri(), created.name.as_str());
+        let mut output =
+            ToolOutput::structured(created.detail()).with_link(created.uri(), created.name.as_str());
         if let Some(dev) = dev {
             output = output.with_link(dev.tables_uri(), format!("Tables in {} / {}", created.name, dev.name));
         }
@@ -181,7 +192,8 @@ async fn create(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
     .await
 }
 
-async fn update(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
+async fn update(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
     let change = ProjectChange {
         name: arguments.text("name")?.map(str::to_owned),
         description: arguments.nullable_text("description")?,
@@ -195,13 +207,13 @@ async fn update(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
         return Err(quad_core::Error::bad_input("There is nothing to change")
             .hint("Send name, description or settings"));
     }
-    write(bkend, call, move |tx| {
+    write(bkend, call.caller, call.event, move |tx| {
         let found_project = lookup::project(tx, &arguments)?;
         if arguments.text("slug")?.is_some_and(|slug| slug != found_project.slug) {
-            return Err(invalid("slug", "a slug never changes").hint("Change the name instead"));
+            return Err(invalid("slug", "the slug cannot be changed").hint("Change the name instead"));
         }
         let changed = project::update(tx, found_project.id.as_str(), &change)?;
-        Ok(json_output(changed.detail()).with_link(changed.uri(), changed.name.as_str()))
+        Ok(ToolOutput::structured(changed.detail()).with_link(changed.uri(), changed.name.as_str()))
     })
     .await
 }
@@ -213,9 +225,10 @@ mod tests {
     use super::*;
     use crate::testing::{ENV_URI, TestEnv, test_envs_with_data};
 
-    /// What a call's commit touched.
+    /// The tags that a call's commit touched.
     async fn call_and_get_tags(test_env: &TestEnv, tool: &str, arguments: Value) -> (Value, Vec<Tag>) {
-        let mut changes = test_env.resolver.change_feed().subscribe(&test_env.db.tenant).await.unwrap();
+        let mut changes =
+            test_env.resolver.change_feed().subscribe(&test_env.test_store.tenant).await.unwrap();
         let result = test_env.call(tool, arguments).await.unwrap();
         (result, changes.recv().await.unwrap().tags.clone())
     }
@@ -237,7 +250,7 @@ mod tests {
                 (&environments[0]["name"], &environments[0]["status"]),
                 (&json!("dev"), &json!("active"))
             );
-            // The same name again gets a slug of its own; a chosen slug that is taken is refused.
+            // An equal name gets another slug; a chosen slug that is taken is refused.
             let second = test_env
                 .call(
                     "backend_project_create",
@@ -287,7 +300,7 @@ mod tests {
         for test_env in test_envs_with_data().await {
             assert!(test_env.read(&format!("{ENV_URI}/tables")).await.is_ok());
             let output = test_env
-                .call_output("backend_project_delete", json!({"projectId": "proj_xyz789"}))
+                .output_as(&test_env.caller, "backend_project_delete", json!({"projectId": "proj_xyz789"}))
                 .await
                 .unwrap();
             assert_eq!(output.structured_value(), Some(json!({"success": true, "id": "proj_xyz789"})));
@@ -300,7 +313,7 @@ mod tests {
             {
                 assert_eq!(test_env.read(uri).await.unwrap_err().code(), "NOT_FOUND", "{uri}");
             }
-            // The physical table is gone too: the same ids can be loaded anew.
+            // The physical table is gone too: the same ids can be loaded again.
             test_env
                 .load(&[
                     r#"{"kind":"project","id":"proj_xyz789","organizationId":"org_abc123","name":"my-app"}"#,

@@ -1,13 +1,11 @@
 //! `backend_field_manage` and `backend_schema_version_*`.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{ReadSet, Result, ScopeRequirement, Tool};
+use quad_core::tool_schema::object;
+use quad_core::{ReadSet, Result, ScopeRequirement, Tool, ToolEntry, ToolOutput};
 use serde_json::{Value, json};
 
-use super::{
-    Arguments, input_schema, json_output, lookup, page_properties, read, table_path, unimplemented_tool,
-    write,
-};
+use super::{Arguments, lookup, page_properties, read, table_path, write};
 use crate::alter::{self, FieldChanges};
 use crate::errors::{self, invalid};
 use crate::page::Page;
@@ -15,15 +13,15 @@ use crate::schema_version::{self, VersionKind};
 use crate::{Bkend, read, routes, tags};
 use crate::{definition, field};
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
     let names =
         |description: &str| json!({"type": "array", "items": {"type": "string"}, "description": description});
     vec![
-        Tool::new(
+        ToolEntry::new(Tool::new(
             "backend_field_manage",
             "Manage fields",
             "Adds, updates or removes fields of a table and writes a new schema version. Either action and field, or body.",
-            input_schema(
+            object(
                 &[
                     &table_path()[..],
                     &[
@@ -35,7 +33,7 @@ pub(super) fn tools() -> Vec<Tool> {
                         ),
                         (
                             "body",
-                            input_schema(
+                            object(
                                 &[
                                     (
                                         "fieldsToAddOrUpdate",
@@ -56,23 +54,23 @@ pub(super) fn tools() -> Vec<Tool> {
             ),
             ScopeRequirement(&["table:update"]),
             ToolEffect::Updates,
-        ),
-        Tool::new(
+        ), |bkend, call| Box::pin(manage(bkend, call))),
+        ToolEntry::new(Tool::new(
             "backend_schema_version_list",
             "List schema versions",
             "Lists every schema that a table has had, the newest first.",
-            input_schema(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
+            object(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
             routes::TABLE_READ,
             ToolEffect::Reads,
-        ),
-        Tool::new(
+        ), |bkend, call| Box::pin(list_schema_versions(bkend, call))),
+        ToolEntry::new(Tool::new(
             "backend_schema_version_get",
             "Get a schema version",
             "Shows one schema that a table has or had.",
-            input_schema(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
+            object(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
             routes::TABLE_READ,
             ToolEffect::Reads,
-        ),
+        ), |bkend, call| Box::pin(get_schema_version(bkend, call))),
     ]
 }
 
@@ -84,62 +82,57 @@ pub(super) fn version_id() -> (&'static str, Value) {
     )
 }
 
-pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments.clone())?;
-    match call.tool.name {
-        "backend_field_manage" => manage(bkend, call, arguments).await,
-        "backend_schema_version_list" => list_versions(bkend, call, arguments, VersionKind::Schema).await,
-        "backend_schema_version_get" => get_version(bkend, call, arguments, VersionKind::Schema).await,
-        name => Err(unimplemented_tool(name)),
-    }
+async fn list_schema_versions(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    list_versions(bkend, call, VersionKind::Schema).await
+}
+
+async fn get_schema_version(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    get_version(bkend, call, VersionKind::Schema).await
 }
 
 /// A page of versions.
 pub(super) async fn list_versions(
     bkend: &Bkend,
     call: ToolCall<'_>,
-    arguments: Arguments,
     kind: VersionKind,
 ) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
     let page = Page::from_arguments(&arguments.root)?;
     read(bkend, call.caller, move |sql| {
         let table = lookup::table(sql, &arguments)?;
-        let basis = ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str()));
+        let read_set = ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str()));
         let list_json = read::versions_page(sql, kind, &table, page)?;
-        Ok((json_output(list_json).with_link(table.uri(), table.name), basis))
+        Ok((ToolOutput::structured(list_json).with_link(table.uri(), table.name), read_set))
     })
     .await
 }
 
 /// One version.
-pub(super) async fn get_version(
-    bkend: &Bkend,
-    call: ToolCall<'_>,
-    arguments: Arguments,
-    kind: VersionKind,
-) -> Result<ToolResult> {
+pub(super) async fn get_version(bkend: &Bkend, call: ToolCall<'_>, kind: VersionKind) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
     read(bkend, call.caller, move |sql| {
         let table = lookup::table(sql, &arguments)?;
-        let basis = ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str()));
+        let read_set = ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str()));
         let version_or_id = match arguments.root.get("versionId") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Number(number)) => number.to_string(),
             _ => return Err(errors::missing("versionId")),
         };
         let version = schema_version::find(sql, kind, &table, &version_or_id)?.detail(kind, &table)?;
-        Ok((json_output(version).with_link(table.uri(), table.name), basis))
+        Ok((ToolOutput::structured(version).with_link(table.uri(), table.name), read_set))
     })
     .await
 }
 
-async fn manage(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
+async fn manage(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
     let changes = if arguments.body.is_some() {
         changes_from_body(&arguments)?
     } else {
         changes_from_action(&arguments)?
     };
     let actor = call.caller.subject.to_string();
-    write(bkend, call, move |tx| {
+    write(bkend, call.caller, call.event, move |tx| {
         let found_table = lookup::table(tx, &arguments)?;
         let altered = alter::alter_fields(tx, &found_table, &changes, &actor)?;
         let table = &altered.table;
@@ -158,12 +151,12 @@ async fn manage(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
             "rowsMissing": altered.rows_missing,
             "updatedAt": table.updated_at,
         });
-        Ok(json_output(result).with_link(table.uri(), table.name.as_str()))
+        Ok(ToolOutput::structured(result).with_link(table.uri(), table.name.as_str()))
     })
     .await
 }
 
-/// `{action, field}`.
+/// Parses `{action, field}`.
 fn changes_from_action(arguments: &Arguments) -> Result<FieldChanges> {
     let action = arguments.text("action")?.ok_or_else(|| errors::missing("action"))?;
     let (name, definition) = match arguments.root.get("field") {
@@ -188,7 +181,7 @@ fn changes_from_action(arguments: &Arguments) -> Result<FieldChanges> {
     Ok(changes)
 }
 
-/// `{fieldsToAddOrUpdate, fieldsToRemove, requiredFieldsToAdd, requiredFieldsToRemove}`.
+/// Parses `{fieldsToAddOrUpdate, fieldsToRemove, requiredFieldsToAdd, requiredFieldsToRemove}`.
 fn changes_from_body(arguments: &Arguments) -> Result<FieldChanges> {
     let body = arguments.body_or_root();
     let names = |key: &str| match body.get(key) {
@@ -237,8 +230,9 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn adding_required_field_counts_rows_missing_it() {
         for test_env in test_envs_with_data().await {
-            let mut changes = test_env.resolver.change_feed().subscribe(&test_env.db.tenant).await.unwrap();
-            let basis = test_env.basis(&format!("{ENV_URI}/tables")).await;
+            let mut changes =
+                test_env.resolver.change_feed().subscribe(&test_env.test_store.tenant).await.unwrap();
+            let read_set = test_env.read_set(&format!("{ENV_URI}/tables")).await.unwrap();
             let body = json!({"fieldsToAddOrUpdate": {"phone": {"bsonType": "string"}}, "requiredFieldsToAdd": ["phone"]});
             let changed = manage(&test_env, body).await.unwrap();
             assert_eq!((&changed["schemaVersion"], &changed["previousVersion"]), (&json!(2), &json!(1)));
@@ -246,7 +240,7 @@ mod tests {
             assert_eq!(changed["appliedRequired"], json!({"added": ["phone"], "removed": []}));
             assert_eq!(changed["rowsMissing"], 1);
             let touched = changes.recv().await.unwrap();
-            assert!(basis.notifies_on(&touched.tags), "a subscriber of the table list hears of it");
+            assert!(read_set.notifies_on(&touched.tags), "a subscriber of the table list hears of it");
             assert!(!touched.tags.iter().any(Tag::is_resource_list));
             let versions = test_env.read("bkend://tables/tbl_users/schema/versions").await.unwrap();
             assert_eq!(
@@ -296,7 +290,7 @@ mod tests {
             check(json!({"fieldsToAddOrUpdate": {"Role": "string"}}), "VALIDATION_ERROR").await;
             check(json!({"fieldsToAddOrUpdate": {"x": {}}}), "VALIDATION_ERROR").await;
             check(json!({}), "VALIDATION_ERROR").await;
-            // A change that fails halfway leaves nothing behind.
+            // A change that fails midway changes nothing.
             check(json!({"fieldsToAddOrUpdate": {"good": "string", "bad": "nonsense"}}), "VALIDATION_ERROR")
                 .await;
             let action =
@@ -321,13 +315,13 @@ mod tests {
                 test_env.call("backend_data_get", json!({"tableId": "tbl_users", "recordId": "rec_abc123"}))
             };
             assert!(get().await.unwrap().get("email").is_none());
-            // The name comes back as a field of another type, without the old values.
+            // The name is used again by a field of another type, without the old values.
             let action = json!({"tableId": "tbl_users", "action": "add", "field": {"name": "Email", "type": "int", "unique": true}});
             test_env.call("backend_field_manage", action).await.unwrap();
             assert!(get().await.unwrap().get("Email").is_none());
             let update = json!({"tableId": "tbl_users", "recordId": "rec_abc123", "data": {"Email": 5}});
             assert_eq!(test_env.call("backend_data_update", update).await.unwrap()["Email"], 5);
-            // And once more, to see that hidden columns do not collide.
+            // Once more: the columns of two removed fields of one name must not collide.
             for round in 0..3 {
                 manage(&test_env, json!({"fieldsToRemove": ["Email"]})).await.unwrap();
                 manage(&test_env, json!({"fieldsToAddOrUpdate": {"Email": "date"}})).await.unwrap();
@@ -358,7 +352,7 @@ mod tests {
             assert_eq!(error.code(), "CONFLICT");
             assert_eq!(error.detail("examples").unwrap()[0], json!({"id": "rec_abc123", "value": "admin"}));
             assert_eq!(get().await.unwrap()["role"], "admin");
-            // The index survived the move: the value is still unique.
+            // The index still exists after the conversion: values must be unique.
             let duplicate =
                 json!({"tableId": "tbl_users", "data": {"name": "B", "email": "b@x.io", "age": 36}});
             assert_eq!(test_env.error_code("backend_data_create", duplicate).await, "data/duplicate-value");

@@ -1,66 +1,67 @@
 //! `backend_table_*`.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{Error, ReadSet, Result, ScopeRequirement, Tool};
+use quad_core::tool_schema::{object, string};
+use quad_core::{Error, ReadSet, Result, ScopeRequirement, Tool, ToolEntry, ToolOutput};
 use serde_json::{Value, json};
 
 use super::{
-    Arguments, delete_output, environment_id, input_schema, json_output, lookup, organization_id,
-    page_properties, project_id, read, string_schema, table_path, unimplemented_tool, write,
+    Arguments, delete_output, environment_id, lookup, organization_id, page_properties, project_id, read,
+    table_path, write,
 };
 use crate::page::Page;
 use crate::table::{self, NewTable, Table, TableChange};
 use crate::{Bkend, definition, errors, routes, tags};
 
-/// What a definition of fields may look like, told to the agent that writes one.
+/// The format of field definitions, for the agent that writes one.
 const FIELDS_DESCRIPTION: &str = "Fields, e.g. [{\"name\":\"email\",\"type\":\"string\",\"required\":true,\"unique\":true,\
     \"defaultValue\":null}]. Types: string, number, int, long, boolean, date, object, array, reference, mixed. Rules: required, \
     unique, defaultValue, enum, minLength, maxLength, minimum, maximum, pattern. id, createdBy, createdAt and updatedAt are added.";
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
     let [page, limit] = page_properties();
     let display_name =
         || ("displayName", json!({"type": ["string", "null"], "description": "A name for people"}));
     let description =
         || ("description", json!({"type": ["string", "null"], "description": "At most 1,000 characters"}));
     vec![
-        Tool::new(
+        ToolEntry::new(Tool::new(
             "backend_table_list",
             "List tables",
             "Lists the tables of an environment, or all, with schemas, fields, indexes and row counts.",
-            input_schema(&[organization_id(), project_id(), environment_id(), page, limit], &[]),
+            object(&[organization_id(), project_id(), environment_id(), page, limit], &[]),
             routes::TABLE_READ,
             ToolEffect::Reads,
-        ),
-        Tool::new(
+        ), |bkend, call| Box::pin(list(bkend, call))),
+        ToolEntry::new(Tool::new(
             "backend_table_get",
             "Get a table",
             "Shows one table with its schema, fields, indexes and row count.",
-            input_schema(&table_path(), &["tableId"]),
+            object(&table_path(), &["tableId"]),
             routes::TABLE_READ,
             ToolEffect::Reads,
-        ),
-        Tool::new(
+        ), |bkend, call| Box::pin(get(bkend, call))),
+        ToolEntry::new(Tool::new(
             "backend_table_create",
             "Create a table",
             "Creates a table in an environment. Send environmentId, name and fields, or body with projectId, environment, \
              tableName and schema.",
-            input_schema(
+            object(
                 &[
                     organization_id(),
                     project_id(),
                     environment_id(),
-                    ("name", string_schema("Begins with a letter; letters, digits, _ and -")),
+                    ("name", string("Begins with a letter; letters, digits, _ and -")),
                     ("fields", json!({"type": ["array", "object"], "description": FIELDS_DESCRIPTION})),
                     display_name(),
                     description(),
                     (
                         "body",
-                        input_schema(
+                        object(
                             &[
                                 project_id(),
-                                ("environment", string_schema("The environment's name or id")),
-                                ("tableName", string_schema("The table's name")),
+                                ("environment", string("The environment's name or id")),
+                                ("tableName", string("The table's name")),
                                 (
                                     "schema",
                                     json!({"type": ["object", "array"], "description":
@@ -77,18 +78,18 @@ pub(super) fn tools() -> Vec<Tool> {
             ),
             ScopeRequirement(&["table:create"]),
             ToolEffect::Creates,
-        ),
-        Tool::new(
+        ), |bkend, call| Box::pin(create(bkend, call))),
+        ToolEntry::new(Tool::new(
             "backend_table_update",
             "Update a table",
             "Changes a table's display name, description or permissions. Fields change with backend_field_manage. Permissions \
              replace the old ones as a whole.",
-            input_schema(
+            object(
                 &[
                     &table_path()[..],
                     &[(
                         "body",
-                        input_schema(
+                        object(
                             &[
                                 display_name(),
                                 description(),
@@ -107,76 +108,73 @@ pub(super) fn tools() -> Vec<Tool> {
             ),
             ScopeRequirement(&["table:update"]),
             ToolEffect::Updates,
-        ),
-        Tool::new(
+        ), |bkend, call| Box::pin(update(bkend, call))),
+        ToolEntry::new(Tool::new(
             "backend_table_delete",
             "Delete a table",
             "Deletes a table with all its rows. This cannot be undone.",
-            input_schema(&table_path(), &["tableId"]),
+            object(&table_path(), &["tableId"]),
             ScopeRequirement(&["table:delete"]),
             ToolEffect::Deletes,
-        ),
+        ), |bkend, call| Box::pin(delete(bkend, call))),
     ]
 }
 
-pub(super) async fn call(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments.clone())?;
-    match call.tool.name {
-        "backend_table_list" => list(bkend, call, arguments).await,
-        "backend_table_get" => {
-            read(bkend, call.caller, move |sql| {
-                let found_table = lookup::table(sql, &arguments)?;
-                let mut basis =
-                    ReadSet::at_version(sql.version()).with_tag(tags::table(found_table.id.as_str()));
-                found_table.depend_on_row_count(&mut basis);
-                Ok((json_output(found_table.detail()).with_link(found_table.uri(), found_table.name), basis))
-            })
-            .await
-        }
-        "backend_table_create" => create(bkend, call, arguments).await,
-        "backend_table_update" => update(bkend, call, arguments).await,
-        "backend_table_delete" => {
-            write(bkend, call, move |tx| {
-                let found_table = lookup::table(tx, &arguments)?;
-                table::delete(tx, &found_table)?;
-                let uri = routes::tables_uri(
-                    found_table.organization_id.as_str(),
-                    found_table.project_id.as_str(),
-                    found_table.environment_id.as_str(),
-                );
-                Ok(delete_output(found_table.id.as_str()).with_link(uri, "Tables"))
-            })
-            .await
-        }
-        name => Err(unimplemented_tool(name)),
-    }
+async fn get(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    read(bkend, call.caller, move |sql| {
+        let found_table = lookup::table(sql, &arguments)?;
+        let mut read_set = ReadSet::at_version(sql.version()).with_tag(tags::table(found_table.id.as_str()));
+        found_table.depend_on_row_count(&mut read_set);
+        Ok((
+            ToolOutput::structured(found_table.detail()).with_link(found_table.uri(), found_table.name),
+            read_set,
+        ))
+    })
+    .await
 }
 
-async fn list(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
+async fn delete(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
+    write(bkend, call.caller, call.event, move |tx| {
+        let found_table = lookup::table(tx, &arguments)?;
+        table::delete(tx, &found_table)?;
+        let uri = routes::tables_uri(
+            found_table.organization_id.as_str(),
+            found_table.project_id.as_str(),
+            found_table.environment_id.as_str(),
+        );
+        Ok(delete_output(found_table.id.as_str()).with_link(uri, "Tables"))
+    })
+    .await
+}
+
+async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
     let page = Page::from_arguments(&arguments.root)?;
     read(bkend, call.caller, move |sql| {
-        let mut basis = ReadSet::at_version(sql.version());
+        let mut read_set = ReadSet::at_version(sql.version());
         let mut uri = "bkend://tables".to_owned();
         let mut environment_id = None;
         if arguments.id("environmentId")?.is_some() {
             let environment = lookup::environment(sql, &arguments)?;
-            basis = basis.with_tag(tags::tables(environment.id.as_str()));
+            read_set = read_set.with_tag(tags::tables(environment.id.as_str()));
             uri = environment.tables_uri();
             environment_id = Some(environment.id);
         } else if arguments.id("projectId")?.is_some() || arguments.id("organizationId")?.is_some() {
             return Err(errors::missing("environmentId"));
         } else {
-            basis = basis.with_tag(tags::any_tables());
+            read_set = read_set.with_tag(tags::any_tables());
         }
         let (tables, total) = table::list_page(sql, environment_id.as_ref().map(|id| id.as_str()), page)?;
-        tables.iter().for_each(|table| table.depend_on_row_count(&mut basis));
+        tables.iter().for_each(|table| table.depend_on_row_count(&mut read_set));
         let list_json = page.to_json(tables.iter().map(list_entry).collect(), total);
-        Ok((json_output(list_json).with_link(uri, "Tables"), basis))
+        Ok((ToolOutput::structured(list_json).with_link(uri, "Tables"), read_set))
     })
     .await
 }
 
-/// A list over several environments must say where each table is.
+/// The element in a list over several environments, with the ids of the parents.
 fn list_entry(table: &Table) -> Value {
     let mut entry = table.summary();
     entry["projectId"] = table.project_id.as_str().into();
@@ -185,7 +183,8 @@ fn list_entry(table: &Table) -> Value {
     entry
 }
 
-async fn create(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
+async fn create(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
     let (name, fields) = if arguments.body.is_some() { ("tableName", "schema") } else { ("name", "fields") };
     let name = arguments.text(name)?.ok_or_else(|| errors::missing(name))?.to_owned();
     let definition = arguments.body_or_root().get(fields).ok_or_else(|| errors::missing(fields))?;
@@ -199,15 +198,16 @@ async fn create(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
         indexes: Vec::new(),
         created_by: call.caller.subject.to_string(),
     };
-    write(bkend, call, move |tx| {
+    write(bkend, call.caller, call.event, move |tx| {
         new.environment_id = lookup::environment(tx, &arguments)?.id.as_str().to_owned();
         let created = table::insert(tx, &new)?;
-        Ok(json_output(created.detail()).with_link(created.uri(), created.name.as_str()))
+        Ok(ToolOutput::structured(created.detail()).with_link(created.uri(), created.name.as_str()))
     })
     .await
 }
 
-async fn update(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Result<ToolResult> {
+async fn update(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = Arguments::new(call.arguments)?;
     let permissions = arguments.body_or_root().get("permissions");
     let change = TableChange {
         display_name: arguments.nullable_text("displayName")?,
@@ -218,7 +218,7 @@ async fn update(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
         return Err(Error::bad_input("There is nothing to change")
             .hint("Send body with displayName, description or permissions"));
     }
-    write(bkend, call, move |tx| {
+    write(bkend, call.caller, call.event, move |tx| {
         let found_table = lookup::table(tx, &arguments)?;
         let (changed, dropped) = table::update(tx, &found_table, &change)?;
         let mut result = changed.detail();
@@ -227,7 +227,7 @@ async fn update(bkend: &Bkend, call: ToolCall<'_>, arguments: Arguments) -> Resu
             result["warnings"] =
                 json!([format!("The new permissions replace the old ones; dropped: {dropped}")]);
         }
-        Ok(json_output(result).with_link(changed.uri(), changed.name.as_str()))
+        Ok(ToolOutput::structured(result).with_link(changed.uri(), changed.name.as_str()))
     })
     .await
 }
@@ -292,7 +292,7 @@ mod tests {
                     "{bad}"
                 );
             }
-            // What would collide if names of tables and of what belongs to them shared a space.
+            // Names that would collide if tables and their parts shared a namespace.
             for good in ["users_pkey", "a-b", "a__b", "order", "select", "Users2", &"z".repeat(63)] {
                 test_env.call("backend_table_create", create(good)).await.unwrap();
                 let row = json!({"environmentId": "env_dev001", "tableId": good, "data": {}});
@@ -311,7 +311,8 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn new_table_is_visible_to_next_read() {
         for test_env in test_envs_with_data().await {
-            let mut changes = test_env.resolver.change_feed().subscribe(&test_env.db.tenant).await.unwrap();
+            let mut changes =
+                test_env.resolver.change_feed().subscribe(&test_env.test_store.tenant).await.unwrap();
             for round in 0..40 {
                 let created = test_env
                     .call(

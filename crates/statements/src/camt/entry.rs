@@ -1,4 +1,4 @@
-//! One entry of a camt file: the booking, and the details of what it is made of.
+//! One entry of a camt file: the booking and its details.
 
 use crate::camt::tree::Node;
 use crate::camt::{day_of_element, with_sign};
@@ -10,7 +10,7 @@ use crate::{
     limits, text,
 };
 
-/// Reads an entry. `None` is one that only informs; an error says why it cannot be read.
+/// Parses an entry. `None` is an entry for information only; an error says why it cannot be parsed.
 pub(crate) fn parse_entry(
     node: &Node,
     line: u32,
@@ -25,7 +25,7 @@ pub(crate) fn parse_entry(
     let amount = node.child("Amt").ok_or("the entry has no amount")?;
     let value = match node.text(&["CdtDbtInd"]) {
         Some("CRDT" | "DBIT") => with_sign(amount, node),
-        _ => return Err("the entry says neither CRDT nor DBIT: left out".into()),
+        _ => return Err("the entry is neither CRDT nor DBIT: left out".into()),
     };
     let value = value.ok_or_else(|| format!("{} is not an amount", quote(amount.text.trim())))?;
     let currency = currency.ok_or("the entry's amount has no currency")?;
@@ -101,7 +101,7 @@ fn add_splits(entry: &mut Entry, details: &[&Node], note: &str, diagnostics: &mu
     };
 }
 
-/// Who, what for and which ids.
+/// Sets the counterparty, the description and the ids.
 struct Detail {
     counterparty: Counterparty,
     references: References,
@@ -110,7 +110,7 @@ struct Detail {
 
 impl Detail {
     fn parse(node: &Node, amount: Amount, reversal: bool) -> Detail {
-        // A reversal names the parties of the payment that it takes back.
+        // A reversal names the parties of the payment that it reverses.
         let paid_out = amount.is_negative() != reversal;
         let (party_role, agent) = if paid_out { ("Cdtr", "CdtrAgt") } else { ("Dbtr", "DbtrAgt") };
         let (ultimate, account) =
@@ -118,7 +118,7 @@ impl Detail {
         let parties = node.child("RltdPties");
         let name = |role: &str| {
             let party = parties?.child(role)?;
-            // From version .08 on the name stands one level deeper.
+            // Since version .08 the name is one level deeper.
             party
                 .text(&["Nm"])
                 .or_else(|| party.text(&["Pty", "Nm"]))
@@ -163,7 +163,7 @@ fn parse_references(node: &Node) -> References {
     }
 }
 
-/// What the payer wrote; failing that, what the banks say.
+/// The payer's text, or else the texts of the banks.
 fn parse_description(node: &Node) -> Box<str> {
     let mut line = String::new();
     if let Some(info) = node.child("RmtInf") {
@@ -180,7 +180,7 @@ fn parse_description(node: &Node) -> Box<str> {
     line.into()
 }
 
-/// The amount that was ordered, if it was in another currency.
+/// The ordered amount, if it was in another currency.
 fn parse_original(detail: &Node, account_currency: Currency) -> Option<Money> {
     let amount = detail
         .find_path(&["AmtDtls", "InstdAmt", "Amt"])
@@ -198,7 +198,7 @@ fn parse_bank_time(text: &str) -> Option<BankTime> {
     date::parse_bank_time(day, rest)
 }
 
-/// What the bank's code of ISO 20022 says: domain, family and sub-family.
+/// The kind of movement by the ISO 20022 bank transaction code: domain, family and sub-family.
 fn kind_from_code(node: &Node) -> Option<Kind> {
     let code = node.child("BkTxCd")?;
     let family = code.text(&["Domn", "Fmly", "Cd"]);
@@ -224,7 +224,7 @@ fn kind_from_code(node: &Node) -> Option<Kind> {
 }
 
 impl References {
-    /// Takes what another one knows and this one does not.
+    /// Fills empty fields from another set of ids.
     fn merge(&mut self, other: References) {
         self.bank_id = self.bank_id.take().or(other.bank_id);
         self.end_to_end = self.end_to_end.take().or(other.end_to_end);

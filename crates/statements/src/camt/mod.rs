@@ -1,13 +1,13 @@
-//! ISO 20022 cash management: camt.053 statements, and with them camt.052 reports and camt.054 notifications, which hold
-//! the same entries. All versions from .02 to .13 are read: what changed between them is where a name or a bank's code
-//! stands, and both places are looked at.
+//! ISO 20022 cash management: camt.053 statements, camt.052 reports and camt.054 notifications, which have the same
+//! entries. All versions from .02 to .13 are parsed. Versions differ in the position of names and bank codes; both
+//! positions are checked.
 
 mod entry;
 mod tree;
 
 use jiff::civil::Date;
 use quick_xml::Reader;
-use quick_xml::events::Event;
+use quick_xml::events::{BytesStart, Event};
 
 use crate::date::{self, DateOrder};
 use crate::diagnostic::{Diagnostics, quote};
@@ -18,7 +18,7 @@ use crate::{
 };
 use tree::{Node, XmlError};
 
-/// The line of a place in a text, counted once over the whole file.
+/// Converts a byte position to a line number. Lines are counted once over the whole file.
 struct LineCounter<'a> {
     text: &'a str,
     position: usize,
@@ -35,44 +35,41 @@ impl LineCounter<'_> {
     }
 }
 
-/// Reads a file.
-pub(crate) fn read(text: &str, mut diagnostics: Diagnostics) -> Result<Document, ParseError> {
-    let mut reader = Reader::from_str(text);
-    let mut lines = LineCounter { text, position: 0, line: 1 };
-    let mut statements: Vec<Statement> = Vec::new();
-    let mut builder: Option<StatementBuilder> = None;
-    let mut count = 0;
+/// Parses a file.
+pub(crate) fn read(text: &str, diagnostics: Diagnostics) -> Result<Document, ParseError> {
+    let mut camt = CamtReader {
+        xml: Reader::from_str(text),
+        lines: LineCounter { text, position: 0, line: 1 },
+        statements: Vec::new(),
+        builder: None,
+        entry_count: 0,
+        diagnostics,
+    };
     let xml_error = loop {
-        let offset = reader.buffer_position();
-        match process_event(
-            &mut reader,
-            &mut lines,
-            offset,
-            &mut builder,
-            &mut statements,
-            &mut count,
-            &mut diagnostics,
-        ) {
+        match camt.step() {
             Ok(Step::Continue) => {}
             Ok(Step::End) => break None,
-            Ok(Step::Failed(refusal)) => return Err(refusal),
+            Ok(Step::Failed(error)) => return Err(error),
             Err(XmlError(reason)) => break Some(reason),
         }
     };
     if let Some(reason) = xml_error {
-        let line = lines.line_at(reader.error_position().max(reader.buffer_position()));
-        if statements.is_empty() && builder.is_none() {
-            return Err(ParseError::Corrupt { line, why: reason });
+        let line = camt.lines.line_at(camt.xml.error_position().max(camt.xml.buffer_position()));
+        if camt.statements.is_empty() && camt.builder.is_none() {
+            return Err(ParseError::Corrupt { line, reason });
         }
-        diagnostics.error_at(
+        camt.diagnostics.error_at(
             line,
-            format!("the file is damaged from here on, and nothing behind it was read: {reason}"),
+            format!("the file is damaged from here on, and nothing after it was parsed: {reason}"),
         );
     }
-    if let Some(builder) = builder.take() {
-        builder.finish(&mut statements, &mut diagnostics);
-    }
-    Ok(Document { format: Format::Camt, statements, findings: diagnostics.into_vec(), mapping: None })
+    camt.finish_statement();
+    Ok(Document {
+        format: Format::Camt,
+        statements: camt.statements,
+        findings: camt.diagnostics.into_vec(),
+        mapping: None,
+    })
 }
 
 enum Step {
@@ -81,103 +78,117 @@ enum Step {
     Failed(ParseError),
 }
 
-/// A statement as its elements come. The currency may be known only from the first balance or entry.
+/// The state of a parse: the position in the file and what was found so far.
+struct CamtReader<'a> {
+    xml: Reader<&'a [u8]>,
+    lines: LineCounter<'a>,
+    statements: Vec<Statement>,
+    builder: Option<StatementBuilder>,
+    entry_count: usize,
+    diagnostics: Diagnostics,
+}
+
+/// A statement while its elements are parsed. The currency may be known only after the first balance or entry.
 struct StatementBuilder {
     line: u32,
     statement: Statement,
     currency: Option<Currency>,
 }
 
-fn process_event(
-    reader: &mut Reader<&[u8]>,
-    lines: &mut LineCounter<'_>,
-    offset: u64,
-    builder: &mut Option<StatementBuilder>,
-    statements: &mut Vec<Statement>,
-    count: &mut usize,
-    diagnostics: &mut Diagnostics,
-) -> Result<Step, XmlError> {
-    match reader.read_event()? {
-        Event::Eof => return Ok(Step::End),
-        Event::DocType(_) => {
-            return Ok(Step::Failed(ParseError::Unsupported {
-                what: "XML with a document type of its own",
-                hint: "no bank writes one: download the statement again from the bank's site",
-            }));
-        }
-        Event::End(end) => {
-            if matches!(end.local_name().into_inner(), "Stmt" | "Rpt" | "Ntfctn")
-                && let Some(builder) = builder.take()
-            {
-                builder.finish(statements, diagnostics);
+impl CamtReader<'_> {
+    /// Handles the next XML event.
+    fn step(&mut self) -> Result<Step, XmlError> {
+        let offset = self.xml.buffer_position();
+        match self.xml.read_event()? {
+            Event::Eof => return Ok(Step::End),
+            Event::DocType(_) => {
+                return Ok(Step::Failed(ParseError::Unsupported {
+                    description: "XML with a document type of its own",
+                    hint: "download the statement again from the bank's site",
+                }));
             }
+            Event::End(end) if is_statement(end.local_name().into_inner()) => self.finish_statement(),
+            Event::Start(start) => return self.start_element(&start, offset),
+            _ => {}
         }
-        Event::Start(start) => {
-            let line = lines.line_at(offset);
-            match (start.local_name().into_inner(), builder.as_mut()) {
-                ("Stmt" | "Rpt" | "Ntfctn", _) => {
-                    if let Some(unfinished) = builder.take() {
-                        unfinished.finish(statements, diagnostics);
-                    }
-                    if statements.len() == limits::STATEMENTS {
-                        let what = "camt of too many accounts";
-                        return Ok(Step::Failed(ParseError::Unsupported {
-                            what,
-                            hint: "ask for one account at a time",
-                        }));
-                    }
-                    let statement = Statement::new(AccountHint::default(), Currency::EUR);
-                    *builder = Some(StatementBuilder { line, statement, currency: None });
-                }
-                ("Id", Some(builder)) => {
-                    let node = tree::read_element(reader, &start)?;
-                    // The first is the statement's own; other things within it have ids too.
-                    builder.statement.id =
-                        builder.statement.id.take().or_else(|| text::non_empty_line(&node.text));
-                }
-                ("FrToDt", Some(builder)) => {
-                    let node = tree::read_element(reader, &start)?;
-                    let find_day =
-                        |names: [&str; 2]| names.iter().find_map(|name| parse_day(node.text(&[name])?));
-                    builder.statement.from = find_day(["FrDtTm", "FrDt"]);
-                    builder.statement.to = find_day(["ToDtTm", "ToDt"]);
-                }
-                ("Acct", Some(builder)) => {
-                    let node = tree::read_element(reader, &start)?;
-                    builder.statement.account = parse_account(&node);
-                    builder.currency =
-                        node.text(&["Ccy"]).and_then(Currency::from_code_or_symbol).or(builder.currency);
-                }
-                ("Bal", Some(builder)) => {
-                    let node = tree::read_element(reader, &start)?;
-                    builder.add_balance(&node, line, diagnostics);
-                }
-                ("Ntry", Some(builder)) => {
-                    let node = tree::read_element(reader, &start)?;
-                    if *count == limits::ENTRIES {
-                        diagnostics.error_at(
-                            line,
-                            format!("more than {count} entries: the rest of the file is left out"),
-                        );
-                        return Ok(Step::End);
-                    }
-                    *count += 1;
-                    builder.add_entry(&node, line, diagnostics);
-                }
-                // Totals, interest, related accounts and the like say nothing that the entries do not.
-                ("TxsSummry" | "RltdAcct" | "Intrst" | "StmtPgntn" | "RptPgntn" | "NtfctnPgntn", Some(_)) => {
-                    tree::read_element(reader, &start)?;
-                }
-                _ => {}
-            }
-        }
-        _ => {}
+        Ok(Step::Continue)
     }
-    Ok(Step::Continue)
+
+    /// Handles a start tag. Elements of a statement are read to their end.
+    fn start_element(&mut self, start: &BytesStart<'_>, offset: u64) -> Result<Step, XmlError> {
+        let line = self.lines.line_at(offset);
+        match (start.local_name().into_inner(), self.builder.as_mut()) {
+            (name, _) if is_statement(name) => return Ok(self.start_statement(line)),
+            ("Id", Some(builder)) => {
+                let node = tree::read_element(&mut self.xml, start)?;
+                // The first id is that of the statement; nested elements have ids too.
+                builder.statement.id =
+                    builder.statement.id.take().or_else(|| text::non_empty_line(&node.text));
+            }
+            ("FrToDt", Some(builder)) => {
+                let node = tree::read_element(&mut self.xml, start)?;
+                let find_day =
+                    |names: [&str; 2]| names.iter().find_map(|name| parse_day(node.text(&[name])?));
+                builder.statement.from = find_day(["FrDtTm", "FrDt"]);
+                builder.statement.to = find_day(["ToDtTm", "ToDt"]);
+            }
+            ("Acct", Some(builder)) => {
+                let node = tree::read_element(&mut self.xml, start)?;
+                builder.statement.account = parse_account(&node);
+                builder.currency =
+                    node.text(&["Ccy"]).and_then(Currency::from_code_or_symbol).or(builder.currency);
+            }
+            ("Bal", Some(builder)) => {
+                let node = tree::read_element(&mut self.xml, start)?;
+                builder.add_balance(&node, line, &mut self.diagnostics);
+            }
+            ("Ntry", Some(builder)) => {
+                let node = tree::read_element(&mut self.xml, start)?;
+                if self.entry_count == limits::ENTRIES {
+                    let message =
+                        format!("more than {} entries: the rest of the file is left out", limits::ENTRIES);
+                    self.diagnostics.error_at(line, message);
+                    return Ok(Step::End);
+                }
+                self.entry_count += 1;
+                builder.add_entry(&node, line, &mut self.diagnostics);
+            }
+            // Totals, interest, related accounts and so on repeat what the entries contain.
+            ("TxsSummry" | "RltdAcct" | "Intrst" | "StmtPgntn" | "RptPgntn" | "NtfctnPgntn", Some(_)) => {
+                tree::read_element(&mut self.xml, start)?;
+            }
+            _ => {}
+        }
+        Ok(Step::Continue)
+    }
+
+    fn start_statement(&mut self, line: u32) -> Step {
+        self.finish_statement();
+        if self.statements.len() == limits::STATEMENTS {
+            return Step::Failed(ParseError::Unsupported {
+                description: "camt of too many accounts",
+                hint: "ask for one account at a time",
+            });
+        }
+        let statement = Statement::new(AccountHint::default(), Currency::EUR);
+        self.builder = Some(StatementBuilder { line, statement, currency: None });
+        Step::Continue
+    }
+
+    fn finish_statement(&mut self) {
+        if let Some(builder) = self.builder.take() {
+            builder.finish(&mut self.statements, &mut self.diagnostics);
+        }
+    }
+}
+
+/// Whether an element is a statement, a report or a notification.
+fn is_statement(name: &str) -> bool {
+    matches!(name, "Stmt" | "Rpt" | "Ntfctn")
 }
 
 impl StatementBuilder {
-    /// The currency of the statement, by the first amount that has one.
+    /// The currency of the statement: that of the first amount that has one.
     fn infer_currency(&mut self, amount: &Node) -> Option<Currency> {
         let currency = amount.currency.as_deref().and_then(Currency::from_code_or_symbol);
         self.currency = self.currency.or(currency);
@@ -198,7 +209,7 @@ impl StatementBuilder {
         let statement = &mut self.statement;
         match kind {
             "OPBD" => statement.opening = Some(balance),
-            // The closing balance of the statement before; some banks send it instead of an opening one.
+            // The closing balance of the previous statement. Some banks send it instead of an opening balance.
             "PRCD" if statement.opening.is_none() => statement.opening = Some(balance),
             "CLBD" => statement.closing = Some(balance),
             "CLAV" => statement.available = Some(balance),
@@ -217,7 +228,9 @@ impl StatementBuilder {
                     diagnostics.error_at(line, "the entry is in another currency than its account: left out");
                 }
             }
-            Ok(None) => diagnostics.info_at(line, "the bank calls it information, not an entry: left out"),
+            Ok(None) => {
+                diagnostics.info_at(line, "the bank marks it as information, not as an entry: left out")
+            }
             Err(message) => diagnostics.error_at(line, message),
         }
     }
@@ -225,7 +238,7 @@ impl StatementBuilder {
     fn finish(mut self, statements: &mut Vec<Statement>, diagnostics: &mut Diagnostics) {
         let Some(currency) = self.currency else {
             diagnostics
-                .warning_at(self.line, "the statement holds neither a currency nor an entry: left out");
+                .warning_at(self.line, "the statement contains neither a currency nor an entry: left out");
             return;
         };
         self.statement.currency = currency;
@@ -256,7 +269,7 @@ fn parse_account(node: &Node) -> AccountHint {
     }
 }
 
-/// An amount with the sign of the indicator beside it.
+/// An amount with the sign of the indicator next to it.
 fn with_sign(amount: &Node, indicator_parent: &Node) -> Option<Amount> {
     let value = number::parse_amount(amount.text.trim(), DecimalMark::Point)?.amount;
     match indicator_parent.text(&["CdtDbtInd"]) {
@@ -267,12 +280,12 @@ fn with_sign(amount: &Node, indicator_parent: &Node) -> Option<Amount> {
 }
 
 fn parse_day(text: &str) -> Option<Date> {
-    // `2024-01-15Z` and `2024-01-15+01:00` are dates of XML Schema.
+    // `2024-01-15Z` and `2024-01-15+01:00` are valid dates in XML Schema.
     let start = text.get(..10)?;
     date::parse_date(start, DateOrder::Dmy).map(|(day, _)| day)
 }
 
-/// The day of an element that holds a date or a date and time.
+/// The day of an element that contains a date or a date and time.
 fn day_of_element(node: &Node) -> Option<Date> {
     parse_day(node.text(&["Dt"]).or_else(|| node.text(&["DtTm"]))?)
 }

@@ -1,8 +1,7 @@
-//! Small trees of XML elements: one entry, one balance, one account at a time, so that a file of any length needs the
-//! memory of its largest entry.
+//! Small trees of XML elements. One entry, balance or account is in memory at a time, so memory depends on the largest
+//! entry, not on the length of the file.
 //!
-//! No document type is obeyed and no entity of one is expanded; what a file refers to and XML itself does not know
-//! stays as written.
+//! Document types are ignored and their entities are not expanded; an entity that XML does not define stays as written.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -15,34 +14,34 @@ use crate::ofx::decode_entity;
 pub(crate) struct Node {
     pub name: String,
     pub text: String,
-    /// The attribute `Ccy`, the only one that camt has.
+    /// The attribute `Ccy`, the only attribute in camt.
     pub currency: Option<String>,
     pub children: Vec<Node>,
 }
 
 impl Node {
-    /// The first child of a name.
+    /// The first child with a name.
     pub fn child(&self, name: &str) -> Option<&Node> {
         self.children.iter().find(|child| child.name == name)
     }
 
-    /// All children of a name.
+    /// All children with a name.
     pub fn children_named<'n>(&'n self, name: &'n str) -> impl Iterator<Item = &'n Node> {
         self.children.iter().filter(move |child| child.name == name)
     }
 
-    /// The element at the end of a path of names.
+    /// The element at a path of names.
     pub fn find_path(&self, path: &[&str]) -> Option<&Node> {
         path.iter().try_fold(self, |node, name| node.child(name))
     }
 
-    /// The text at the end of a path, unless it is empty.
+    /// The text at a path, unless it is empty.
     pub fn text(&self, path: &[&str]) -> Option<&str> {
         self.find_path(path).map(|node| node.text.trim()).filter(|text| !text.is_empty())
     }
 }
 
-/// Why an XML text cannot be read on.
+/// Why parsing an XML text stopped.
 #[derive(Debug)]
 pub(crate) struct XmlError(pub String);
 
@@ -63,7 +62,7 @@ fn start_node(start: &BytesStart<'_>) -> Node {
     }
 }
 
-/// Reads the element that has just begun, to its end.
+/// Parses an element to its end, after its start tag.
 pub(crate) fn read_element(reader: &mut Reader<&[u8]>, start: &BytesStart<'_>) -> Result<Node, XmlError> {
     let mut stack = vec![start_node(start)];
     let mut count = 1;
@@ -74,14 +73,14 @@ pub(crate) fn read_element(reader: &mut Reader<&[u8]>, start: &BytesStart<'_>) -
             Event::Start(start) => {
                 count += 1;
                 if stack.len() >= limits::XML_DEPTH || count > limits::XML_ENTRY_NODES {
-                    return Err(XmlError("one entry holds more elements than any bank writes".into()));
+                    return Err(XmlError("one entry has too many elements".into()));
                 }
                 stack.push(start_node(&start));
             }
             Event::Empty(start) => {
                 count += 1;
                 if count > limits::XML_ENTRY_NODES {
-                    return Err(XmlError("one entry holds more elements than any bank writes".into()));
+                    return Err(XmlError("one entry has too many elements".into()));
                 }
                 top.children.push(start_node(&start));
             }
@@ -101,13 +100,13 @@ pub(crate) fn read_element(reader: &mut Reader<&[u8]>, start: &BytesStart<'_>) -
                     None => push_limited(&mut top.text, &format!("&{name};")),
                 }
             }
-            Event::Eof => return Err(XmlError("the file breaks off within an element".into())),
+            Event::Eof => return Err(XmlError("the file ends within an element".into())),
             Event::Comment(_) | Event::PI(_) | Event::Decl(_) | Event::DocType(_) => {}
         }
     }
 }
 
-/// Texts beyond the limit are cut later anyway; here they must only not grow without end.
+/// Limits the memory of a text. Texts are shortened to the exact limit later.
 fn push_limited(text: &mut String, addition: &str) {
     if text.len() <= limits::TEXT_BYTES {
         text.push_str(addition);

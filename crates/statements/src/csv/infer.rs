@@ -1,4 +1,4 @@
-//! Which column means what: suggested by the names, confirmed by the cells, and checked against the balances.
+//! Infers the role of each column: suggested by the header, confirmed by the cells, checked against the balances.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,7 @@ use crate::diagnostic::{Diagnostics, quote};
 use crate::number::{self, DecimalMark};
 use crate::{Amount, Currency, ParseError, limits, text};
 
-/// No column: a record answers such a place with an empty text.
-pub(crate) const NO_COLUMN: usize = usize::MAX;
-
-/// A mapping whose columns are places.
+/// A mapping with columns as indexes.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     columns: BTreeMap<Role, Vec<usize>>,
@@ -27,8 +24,8 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    pub fn column(&self, role: Role) -> usize {
-        self.columns(role).first().copied().unwrap_or(NO_COLUMN)
+    pub fn column(&self, role: Role) -> Option<usize> {
+        self.columns(role).first().copied()
     }
 
     pub fn columns(&self, role: Role) -> &[usize] {
@@ -55,7 +52,7 @@ impl Layout {
     }
 }
 
-/// What the cells of one column are, in a sample.
+/// Statistics about the cells of one column in a sample.
 #[derive(Clone, Copy, Debug, Default)]
 struct ColumnStats {
     filled: usize,
@@ -89,7 +86,7 @@ impl ColumnStats {
         self.debit_credit_words += usize::from(parse_debit_credit(cell).is_some());
     }
 
-    /// Nearly all: a total in the last line or a stray remark must not hide what a column is.
+    /// Nearly all: a total in the last line or a stray remark must not change the result.
     fn is_mostly(&self, count: usize) -> bool {
         count * 10 >= self.filled * 8
     }
@@ -104,7 +101,7 @@ impl ColumnStats {
     }
 }
 
-/// Whether a word says money in (`false`) or money out (`true`).
+/// Whether a word means money in (`false`) or money out (`true`).
 pub(crate) fn parse_debit_credit(word: &str) -> Option<bool> {
     if word.len() > 16 {
         return None;
@@ -120,7 +117,7 @@ pub(crate) fn parse_debit_credit(word: &str) -> Option<bool> {
     }
 }
 
-/// Rows that were looked at, kept for the checks that need several cells of a row.
+/// The sampled rows, kept for checks that need several cells of a row.
 struct Sample {
     columns: Vec<ColumnStats>,
     rows: Vec<Vec<String>>,
@@ -144,7 +141,7 @@ fn take_sample(mut rows: Records<'_>, width: usize) -> Sample {
     sample
 }
 
-/// Understands a table: by what is remembered of it where that fits, else by guessing; overrides win over both.
+/// Finds the layout of a table: the remembered mapping if it fits, otherwise inferred. Overrides take precedence.
 pub(crate) fn infer_layout(
     table: &Table<'_>,
     saved_mapping: Option<&Mapping>,
@@ -154,8 +151,9 @@ pub(crate) fn infer_layout(
     let header = &table.header;
     let saved_layout = saved_mapping.and_then(|mapping| from_saved(header, mapping));
     if saved_mapping.is_some() && saved_layout.is_none() {
-        diagnostics
-            .warning("the remembered mapping names columns that this table does not have: guessed anew");
+        diagnostics.warning(
+            "the remembered mapping names columns that this table does not have: columns inferred again",
+        );
     }
     let sample = take_sample(table.rows.clone(), header.names.len());
     let is_inferred = saved_layout.is_none();
@@ -195,13 +193,13 @@ pub(crate) fn infer_layout(
     Ok(layout)
 }
 
-/// A remembered mapping in places, if this table has all its columns.
+/// A remembered mapping with column indexes, if this table has all its columns.
 fn from_saved(header: &Header, mapping: &Mapping) -> Option<Layout> {
     let mut places = BTreeMap::new();
     for (role, columns) in &mapping.columns {
         places.insert(*role, header.find_all(columns).ok()?);
     }
-    // Places alone hold only for a table of the same shape.
+    // Numbered columns are only valid for a table of the same shape.
     let same_header = mapping.header == header.names || (mapping.header.is_empty() && !header.has_names);
     let has_only_names = mapping.columns.values().flatten().all(|column| !column.starts_with('#'));
     (same_header || (has_only_names && header.has_names)).then_some(Layout {
@@ -213,7 +211,7 @@ fn from_saved(header: &Header, mapping: &Mapping) -> Option<Layout> {
     })
 }
 
-/// Roles by the names of the columns, each confirmed by its cells.
+/// Assigns roles by column names, each confirmed by the cells.
 fn infer_by_header(
     header: &Header,
     sample: &Sample,
@@ -233,7 +231,7 @@ fn infer_by_header(
         }
         if let Some(role) = mismatched_role.filter(|_| candidates.len() == before && column.filled > 0) {
             let message =
-                format!("column {} is named like {} but does not hold it", quote(name), role.meaning());
+                format!("column {} is named like {} but has other contents", quote(name), role.meaning());
             diagnostics.info(message);
         }
     }
@@ -257,7 +255,7 @@ fn infer_by_header(
     places
 }
 
-/// Date and amount by the cells, where no name says them.
+/// Finds date and amount by the cells where no name identifies them.
 fn infer_by_values(places: &mut BTreeMap<Role, Vec<usize>>, header: &Header, sample: &Sample) {
     let is_taken =
         |places: &BTreeMap<Role, Vec<usize>>, index: usize| places.values().flatten().any(|p| *p == index);
@@ -294,8 +292,8 @@ fn infer_by_values(places: &mut BTreeMap<Role, Vec<usize>>, header: &Header, sam
     }
 }
 
-/// A column that is just called `IBAN` may be the own account or the other side's. It is the other side's if the lines
-/// before the header name another account, or if it changes from row to row beside a name.
+/// A column named just `IBAN` may be the own account or the counterparty's. It is the counterparty's if the lines
+/// before the header name another account, or if the value changes between rows that have a counterparty name.
 fn assign_account_column(places: &mut BTreeMap<Role, Vec<usize>>, table: &Table<'_>, sample: &Sample) {
     if places.contains_key(&Role::CounterpartyAccount) {
         return;
@@ -318,7 +316,7 @@ fn assign_account_column(places: &mut BTreeMap<Role, Vec<usize>>, table: &Table<
     }
 }
 
-/// What a person says about columns.
+/// Applies the user's settings for columns.
 fn apply_overrides(
     places: &mut BTreeMap<Role, Vec<usize>>,
     header: &Header,
@@ -344,7 +342,7 @@ fn apply_overrides(
     Ok(())
 }
 
-/// One column of amounts, or one of money in and one of money out; and a column of sides where amounts have no signs.
+/// Either one amount column, or a debit and a credit column; plus a side column if amounts have no signs.
 fn resolve_amount_columns(places: &mut BTreeMap<Role, Vec<usize>>, sample: &Sample, overrides: &Overrides) {
     if places.contains_key(&Role::Amount) {
         for role in [Role::Debit, Role::Credit] {
@@ -380,7 +378,7 @@ fn resolve_amount_columns(places: &mut BTreeMap<Role, Vec<usize>>, sample: &Samp
     }
 }
 
-/// Some text is better than none: the kind, or else the column with most letters.
+/// Without a description column: the kind, or else the column with most letters.
 fn infer_description(
     places: &mut BTreeMap<Role, Vec<usize>>,
     sample: &Sample,
@@ -455,11 +453,11 @@ fn infer_formats(
             }
         }
         InferredBy::Sequence => diagnostics.warning(format!(
-            "no date has a day above 12; read {order_text}, since only then the rows run in one direction; order=dmy or order=mdy \
-             says it for certain"
+            "no date has a day above 12; read {order_text}, since only then the rows are sorted; set order=dmy or \
+             order=mdy to decide"
         )),
         InferredBy::Guess => diagnostics.warning(
-            "the dates can be read day first or month first: read day first; order=dmy or order=mdy says it for certain",
+            "the dates can be read day first or month first: read day first; set order=dmy or order=mdy to decide",
         ),
     }
     let (mark, is_certain) = amounts.infer();
@@ -470,12 +468,12 @@ fn infer_formats(
             DecimalMark::Point => ("1,234 as 1234", "comma"),
         };
         diagnostics.warning(format!(
-            "no amount tells the decimal mark from the separator of thousands: read {example}; decimal={alternative} says otherwise"
+            "no amount tells the decimal mark from the separator of thousands: read {example}; decimal={alternative} changes it"
         ));
     }
 }
 
-/// Tries what the balances confirm: amounts as they stand, with the other sign, and with the fee taken off.
+/// Tries which reading the balances confirm: amounts as written, with inverted sign, or with the fee subtracted.
 fn infer_sign_and_fee(
     layout: &mut Layout,
     sample: &Sample,
@@ -491,13 +489,15 @@ fn infer_sign_and_fee(
         return;
     }
     let (amount, balance) = (layout.column(Role::Amount), layout.column(Role::Balance));
-    let parse_cell = |row: &[String], index: usize| {
-        let cell = row.get(index).map(String::as_str).unwrap_or_default();
+    let parse_cell = |row: &[String], index: Option<usize>| {
+        let cell = index.and_then(|index| row.get(index)).map(String::as_str).unwrap_or_default();
         number::parse_amount(cell, layout.decimal_mark).map(|reading| reading.amount)
     };
-    // Each currency has its own balance, and what is not booked has none.
+    // Each currency has its own balance; pending rows do not change it.
     let (currency, status) = (layout.column(Role::Currency), layout.column(Role::Status));
-    let cell = |row: &'_ Vec<String>, index: usize| row.get(index).cloned().unwrap_or_default();
+    let cell = |row: &'_ Vec<String>, index: Option<usize>| {
+        index.and_then(|index| row.get(index)).cloned().unwrap_or_default()
+    };
     let first = sample.rows.first().map(|row| cell(row, currency));
     let comparable: Vec<&Vec<String>> = sample
         .rows
@@ -548,8 +548,8 @@ fn infer_sign_and_fee(
     }
 }
 
-/// How many steps from one row to the next the balances confirm, if the rows run forwards and if they run backwards in
-/// time.
+/// How many steps from row to row the balances confirm, if rows are in ascending order of time and if they are in
+/// descending order.
 pub(crate) fn count_consistent(rows: &[(Amount, Amount)]) -> (usize, usize) {
     let mut counts = (0, 0);
     for pair in rows.windows(2) {

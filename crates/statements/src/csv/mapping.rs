@@ -1,7 +1,7 @@
-//! The mapping of a table: which column means what, and how its dates and amounts are written.
+//! The mapping of a table: the role of each column, and the notation of dates and amounts.
 //!
-//! A mapping is guessed once, shown to a person, corrected by [`Overrides`], remembered as JSON and given to the next
-//! file of the same account. It names columns as the file does, so it holds as long as the bank keeps its header.
+//! A mapping is inferred once, shown to a person, corrected by [`Overrides`], stored as JSON and used for the next file
+//! of the same account. It names columns as the file does, so it is valid until the bank changes its header.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,24 +14,24 @@ use crate::date::DateOrder;
 use crate::number::DecimalMark;
 use crate::{Currency, ParseError};
 
-/// How a table is to be understood.
+/// The mapping of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mapping {
-    /// What stands between the fields of a record.
+    /// The delimiter between the fields of a record.
     pub delimiter: char,
-    /// The names of all columns, to recognise the bank's format again; empty if the table has no header.
+    /// The names of all columns, to recognise the bank's format; empty if the table has no header.
     #[serde(default)]
     pub header: Vec<String>,
-    /// Which columns fill which role: by name, or by place from one as `#3`.
+    /// The columns of each role: by name, or by position from one as `#3`.
     pub columns: BTreeMap<Role, Vec<String>>,
-    /// How its dates are ordered.
+    /// The order of day, month and year.
     pub order: DateOrder,
-    /// How its amounts are written.
+    /// The decimal mark.
     pub decimal: DecimalMark,
-    /// Whether money out is written without a minus and money in with one, as some card issuers do.
+    /// Whether signs are inverted: some card issuers write money out without a minus and money in with one.
     #[serde(default)]
     pub inverted: bool,
-    /// The currency of rows that name none.
+    /// The currency of rows without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<Currency>,
 }
@@ -43,7 +43,7 @@ impl Mapping {
     }
 }
 
-/// One line a setting, in the spelling that [`Overrides`] reads.
+/// Writes one setting per line, in the syntax that [`Overrides`] parses.
 impl fmt::Display for Mapping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for role in Role::ALL {
@@ -74,7 +74,7 @@ impl fmt::Display for Mapping {
     }
 }
 
-/// What a person said about a table; it wins over every guess and over what was remembered.
+/// Settings of a person for a table. They take precedence over inference and over a remembered mapping.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     pub(crate) columns: BTreeMap<Role, Vec<String>>,
@@ -87,13 +87,15 @@ pub struct Overrides {
 
 impl Overrides {
     /// Adds one setting:
-    /// - `date=Buchungstag`, `description=Text+DocumentCache`, `amount=#3`, `balance=` (no column at all); the roles are those
-    ///   of [`Role::name`];
+    /// - `date=Buchungstag`, `description=Text+Memo`, `amount=#3`, `balance=` (no column); the roles are those of
+    ///   [`Role::name`];
     /// - `order=dmy|mdy|ymd`, `decimal=point|comma`, `sign=plain|inverted`, `delimiter=;`, `delimiter=tab`;
-    /// - `currency=EUR`, the currency of all rows that name none, or `currency=Währung`, the column of it.
+    /// - `currency=EUR`, the currency of rows without one, or `currency=Währung`, the column with the currency.
     pub fn set(&mut self, setting: &str) -> Result<(), ParseError> {
-        let invalid =
-            |why: &str| ParseError::BadOverride { text: crate::diagnostic::quote(setting), why: why.into() };
+        let invalid = |reason: &str| ParseError::BadOverride {
+            text: crate::diagnostic::quote(setting),
+            reason: reason.into(),
+        };
         let (key, value) = setting.split_once('=').ok_or_else(|| invalid("it has no equals sign"))?;
         let (key, value) = (key.trim(), value.trim());
         match key {
@@ -152,16 +154,16 @@ impl Overrides {
     }
 }
 
-/// The names of a table's columns, and how a text finds one of them.
+/// The names of a table's columns, and the lookup of a column by text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Header {
     pub names: Vec<String>,
-    /// Whether the names are the file's own rather than places.
+    /// Whether the names are the file's own, not positions.
     pub has_names: bool,
 }
 
 impl Header {
-    /// What a column is called in a mapping: its name, or its place where it has none of its own.
+    /// The reference to a column in a mapping: its name, or its position if it has none.
     pub fn reference(&self, index: usize) -> String {
         match self.names.get(index) {
             Some(name)
@@ -175,7 +177,7 @@ impl Header {
         }
     }
 
-    /// The place of a column by its name, exact or but for case, accents and punctuation, or by `#3`.
+    /// The index of a column by its name (exact, or ignoring case, accents and punctuation) or by `#3`.
     pub fn find(&self, reference: &str) -> Option<usize> {
         if let Some(number) = reference.strip_prefix('#') {
             let index = number.parse::<usize>().ok()?.checked_sub(1)?;
@@ -191,11 +193,11 @@ impl Header {
         self.names.iter().position(|name| name == reference).or_else(by_normalized_name)
     }
 
-    /// The places of an override's columns: one name, or several joined by `+`.
+    /// The indexes of an override's columns: one name, or several joined by `+`.
     pub fn find_all(&self, references: &[String]) -> Result<Vec<usize>, ParseError> {
         let mut places = Vec::new();
         for reference in references {
-            // A name may hold a plus itself.
+            // A name may contain a plus itself.
             match self.find(reference) {
                 Some(index) => places.push(index),
                 None => {

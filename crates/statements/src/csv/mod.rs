@@ -1,8 +1,8 @@
-//! CSV statements: tables whose columns every bank names as it likes.
+//! CSV statements: tables with column names that differ between banks.
 //!
-//! A file is read in four steps: [`table`] finds delimiter, preamble and header; [`guess`] finds out which column means
-//! what; [`rows`] turns rows into entries; the shared parts settle fingerprints and balances. Rows are looked at twice,
-//! since the order of dates and the decimal mark can only be told from all of them.
+//! A file is parsed in four steps. `table` finds delimiter, preamble and header; `infer` finds the role of each
+//! column; `rows` turns rows into entries; shared code assigns fingerprints and checks balances. Rows are read twice,
+//! since the order of dates and the decimal mark can only be decided over all of them.
 
 mod infer;
 mod mapping;
@@ -17,7 +17,7 @@ pub use role::Role;
 use crate::diagnostic::Diagnostics;
 use crate::{Document, Format, Options, ParseError};
 
-/// Reads a table.
+/// Parses a table.
 pub(crate) fn read(
     text: &str,
     options: &Options,
@@ -26,7 +26,7 @@ pub(crate) fn read(
     let saved_mapping = options.mapping.as_ref();
     let delimiter = options.overrides.delimiter.or(saved_mapping.map(|mapping| mapping.delimiter));
     let table = table::find(text, delimiter)
-        // A remembered delimiter that finds nothing is of another export.
+        // A remembered delimiter that finds no table belongs to another export.
         .or_else(|| table::find(text, options.overrides.delimiter))
         .ok_or(ParseError::Unrecognised)?;
     let layout = infer::infer_layout(&table, saved_mapping, &options.overrides, &mut diagnostics)?;

@@ -1,26 +1,26 @@
-//! Records of a delimited file, one after the other, without copying what needs no copy.
+//! Records of a delimited file. Fields without quotes are not copied.
 //!
-//! Written here rather than taken from a crate for one reason: a quotation mark that nobody closes must cost its own
-//! line and nothing behind it. Every general reader swallows the file from there on.
+//! This is not a crate for one reason: an unclosed quotation mark must only affect its own line. General CSV readers
+//! include the rest of the file in the field.
 
 use crate::limits;
 
-/// Where one field of a record lies.
+/// The position of one field of a record.
 #[derive(Clone, Copy, Debug)]
 struct Field {
     start: usize,
     end: usize,
-    /// In the scratch text, since quotes had to be taken out, rather than in the file.
+    /// Whether the field is in the scratch text (because quotes were removed) or in the file.
     in_scratch: bool,
 }
 
-/// One record. Reused from one to the next, so that reading a file allocates nothing per record.
+/// One record. The value is reused, so parsing allocates nothing per record.
 #[derive(Debug, Default)]
 pub(crate) struct Record<'a> {
     text: &'a str,
     scratch: String,
     fields: Vec<Field>,
-    /// The line it begins on, from one.
+    /// The line on which it starts, from one.
     pub line: u32,
 }
 
@@ -29,19 +29,19 @@ impl Record<'_> {
         self.fields.len()
     }
 
-    /// A field without surrounding white space and without what Excel wraps around numbers that are texts; empty if
-    /// the record is too short.
-    pub fn get(&self, index: usize) -> &str {
-        let Some(field) = self.fields.get(index) else { return "" };
+    /// A field without surrounding white space and without the `="…"` that Excel writes around numbers as text; empty
+    /// if the record is too short, or if there is no such column.
+    pub fn get(&self, index: impl Into<Option<usize>>) -> &str {
+        let Some(field) = index.into().and_then(|index| self.fields.get(index)) else { return "" };
         let source = if field.in_scratch { &self.scratch } else { self.text };
         let cell = source.get(field.start..field.end).unwrap_or_default().trim();
         cell.strip_prefix("=\"").and_then(|rest| rest.strip_suffix('"')).unwrap_or(cell)
     }
 
-    /// The first of several fields that is not empty, and its place; the first one if all are.
-    pub fn first_filled(&self, indexes: &[usize]) -> (&str, usize) {
+    /// The first non-empty field of several, and its index; the first one if all are empty.
+    pub fn first_filled(&self, indexes: &[usize]) -> (&str, Option<usize>) {
         let filled = indexes.iter().find(|index| !self.get(**index).is_empty()).or(indexes.first());
-        filled.map_or(("", usize::MAX), |index| (self.get(*index), *index))
+        filled.map_or(("", None), |index| (self.get(*index), Some(*index)))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &str> {
@@ -53,18 +53,18 @@ impl Record<'_> {
     }
 }
 
-/// What came next in a file.
+/// The next item of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordEvent {
     /// A record.
     Record,
-    /// A line that is no record, and why; the next record begins behind it.
+    /// An invalid line, and why; the next record starts after it.
     Malformed(&'static str),
-    /// Nothing.
+    /// The end of the file.
     End,
 }
 
-/// Reads records.
+/// An iterator over records.
 #[derive(Clone, Debug)]
 pub(crate) struct Records<'a> {
     text: &'a str,
@@ -72,25 +72,25 @@ pub(crate) struct Records<'a> {
     line: u32,
     delimiter: u8,
     newline: u8,
-    /// How many fields a record should have, if that is known: one that runs over several lines and has another
-    /// number is a stray quotation mark.
+    /// The expected number of fields, if known. A record over several lines with another number of fields has a stray
+    /// quotation mark.
     width: Option<usize>,
 }
 
 impl<'a> Records<'a> {
     pub fn new(text: &'a str, delimiter: u8) -> Records<'a> {
-        // Old exports end lines with a carriage return alone.
+        // Old exports end lines with only a carriage return.
         let newline = if memchr::memchr(b'\n', text.as_bytes()).is_some() { b'\n' } else { b'\r' };
         Records { text, position: 0, line: 1, delimiter, newline, width: None }
     }
 
-    /// The records behind this place, each with the width of the header.
+    /// The records from this position on, each with the width of the header.
     pub fn with_width(mut self, width: usize) -> Records<'a> {
         self.width = Some(width);
         self
     }
 
-    /// Reads the next record, past blank lines.
+    /// Parses the next record, skipping blank lines.
     pub fn next(&mut self, record: &mut Record<'a>) -> RecordEvent {
         let bytes = self.text.as_bytes();
         loop {
@@ -112,7 +112,7 @@ impl<'a> Records<'a> {
         self.line += 1;
     }
 
-    /// Reads the record that begins here, on a line of so many bytes.
+    /// Parses the record that starts here, on a line of this many bytes.
     fn read_record(&mut self, line_length: usize, record: &mut Record<'a>) -> RecordEvent {
         record.text = self.text;
         record.fields.clear();
@@ -153,14 +153,14 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Reads a record with quotes in it: where the next one begins and over how many line ends this one runs. `None`
-    /// if a quotation mark is not closed within the limits.
+    /// Parses a record with quotes. Returns where the next record starts and how many line ends this one contains.
+    /// `None` if a quotation mark is not closed within the limits.
     fn read_quoted(&self, record: &mut Record<'a>) -> Option<(usize, u32)> {
         let bytes = self.text.as_bytes();
         let mut position = self.position;
         let mut newlines = 0;
         loop {
-            // Spaces before a quotation mark do not belong to the field.
+            // Spaces before an opening quotation mark are not part of the field.
             let mut start = position;
             while bytes.get(start) == Some(&b' ') {
                 start += 1;
@@ -190,10 +190,10 @@ impl<'a> Records<'a> {
                 if position - self.position > limits::RECORD_BYTES {
                     return None;
                 }
-                // Whatever follows the closing mark belongs to the field, as written.
+                // Text after the closing mark is part of the field, as written.
                 let rest = self.field_end(position);
                 let trailing = self.text.get(position..rest)?.trim_end_matches('\r');
-                // If the mark that closed it stands lines below and within a field, it opened that one.
+                // If the closing mark is on a later line and inside a field, it was the opening mark of that field.
                 if newlines > 0 && !trailing.trim().is_empty() {
                     return None;
                 }
@@ -220,14 +220,14 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Where a field that begins or goes on here without quotes ends: at a delimiter, a line's end or the file's end.
+    /// The end of an unquoted field, or of its rest: a delimiter, the end of the line or of the file.
     fn field_end(&self, position: usize) -> usize {
         let rest = self.text.as_bytes().get(position..).unwrap_or_default();
         position + memchr::memchr2(self.delimiter, self.newline, rest).unwrap_or(rest.len())
     }
 }
 
-/// Whether a record has as many fields as the header, give or take a trailing delimiter.
+/// Whether a record has as many fields as the header, ignoring a trailing delimiter.
 fn has_width(record: &Record<'_>, width: usize) -> bool {
     record.len() == width || record.len() == width + 1 || record.len() + 1 == width
 }
@@ -272,12 +272,12 @@ mod tests {
             read_all(text, Some(2)),
             ["1: a|b", "2! a quotation mark is not closed", "3: c|2", "4: d|3"]
         );
-        // Closed by the next line's opening mark: the number of fields gives it away.
+        // Closed by the opening mark of the next line: the number of fields shows that.
         let text = "a;b;c\n\"broken;1;2\n\"fine\";3;4\n";
         assert_eq!(read_all(text, Some(3)), ["1: a|b|c", "2! a quotation mark is not closed", "3: fine|3|4"]);
     }
 
-    /// The reference: character by character, for files without unclosed quotes.
+    /// The model: character by character, for files without unclosed quotes.
     fn quote_all(fields: &[Vec<String>]) -> String {
         let line = |row: &Vec<String>| {
             row.iter()
@@ -294,7 +294,7 @@ mod tests {
             let text = quote_all(&rows);
             let mut records = Records::new(&text, b';');
             let mut record = Record::default();
-            // A file of one line has no line end to tell that a line feed within quotes is not the file's own.
+            // A file of one line has no line end that shows whether a line feed in quotes is the file's own.
             for row in &rows {
                 prop_assert_eq!(records.next(&mut record), RecordEvent::Record);
                 let read: Vec<&str> = record.iter().collect();

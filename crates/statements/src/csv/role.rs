@@ -1,7 +1,7 @@
-//! Roles: what a column of a statement can mean, and the names that banks give such columns.
+//! Roles: the meaning of a column, and the names that banks use for it.
 //!
-//! Names are compared without case, accents, punctuation and currency codes. The first name of a list is the best one:
-//! where two columns could fill a role, the one whose name stands earlier wins.
+//! Names are compared without case, accents, punctuation and currency codes. The names of a role are ordered: if two
+//! columns match, the one with the earlier name is used.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -10,42 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Currency;
 
-/// What a column of a table means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs)] // The names say it; `Role::meaning` says it in words.
-pub enum Role {
-    Date,
-    ValueDate,
-    Time,
-    Amount,
-    Debit,
-    Credit,
-    Side,
-    Fee,
-    Balance,
-    Currency,
-    OriginalAmount,
-    OriginalCurrency,
-    Account,
-    AccountName,
-    Counterparty,
-    Payer,
-    Payee,
-    CounterpartyAccount,
-    CounterpartyBank,
-    Description,
-    Kind,
-    Category,
-    Status,
-    Id,
-    EndToEnd,
-    Mandate,
-    Reference,
-    Check,
-}
-
-/// What the cells of a column must be for its name to be believed.
+/// The content that a column's cells must have to confirm its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentType {
     Dates,
@@ -54,281 +19,170 @@ pub(crate) enum ContentType {
     Anything,
 }
 
-impl Role {
-    /// All of them, in the order in which they are shown.
-    pub const ALL: [Role; 28] = [
-        Role::Date,
-        Role::ValueDate,
-        Role::Time,
-        Role::Amount,
-        Role::Debit,
-        Role::Credit,
-        Role::Side,
-        Role::Fee,
-        Role::Balance,
-        Role::Currency,
-        Role::OriginalAmount,
-        Role::OriginalCurrency,
-        Role::Account,
-        Role::AccountName,
-        Role::Counterparty,
-        Role::Payer,
-        Role::Payee,
-        Role::CounterpartyAccount,
-        Role::CounterpartyBank,
-        Role::Description,
-        Role::Kind,
-        Role::Category,
-        Role::Status,
-        Role::Id,
-        Role::EndToEnd,
-        Role::Mandate,
-        Role::Reference,
-        Role::Check,
-    ];
-
-    /// The name by which an override calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Role::Date => "date",
-            Role::ValueDate => "value_date",
-            Role::Time => "time",
-            Role::Amount => "amount",
-            Role::Debit => "debit",
-            Role::Credit => "credit",
-            Role::Side => "side",
-            Role::Fee => "fee",
-            Role::Balance => "balance",
-            Role::Currency => "currency",
-            Role::OriginalAmount => "original_amount",
-            Role::OriginalCurrency => "original_currency",
-            Role::Account => "account",
-            Role::AccountName => "account_name",
-            Role::Counterparty => "counterparty",
-            Role::Payer => "payer",
-            Role::Payee => "payee",
-            Role::CounterpartyAccount => "counterparty_account",
-            Role::CounterpartyBank => "counterparty_bank",
-            Role::Description => "description",
-            Role::Kind => "kind",
-            Role::Category => "category",
-            Role::Status => "status",
-            Role::Id => "id",
-            Role::EndToEnd => "end_to_end",
-            Role::Mandate => "mandate",
-            Role::Reference => "reference",
-            Role::Check => "check",
+/// Declares the roles: variant, name in overrides, meaning for a person, content of the cells, and the names that banks
+/// use for the column, best first, separated by spaces.
+macro_rules! roles {
+    ($($role:ident, $name:literal, $meaning:literal, $content:ident, $header_names:literal;)+) => {
+        /// The role of a column.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Role {
+            $(#[doc = $meaning] $role,)+
         }
-    }
 
-    /// A role by its name.
+        impl Role {
+            /// All roles, in display order.
+            pub const ALL: [Role; [$($name),+].len()] = [$(Role::$role),+];
+
+            /// The name in overrides.
+            pub fn name(self) -> &'static str {
+                match self { $(Role::$role => $name,)+ }
+            }
+
+            /// The meaning of the column, for a person.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Role::$role => $meaning,)+ }
+            }
+
+            pub(crate) fn content_type(self) -> ContentType {
+                match self { $(Role::$role => ContentType::$content,)+ }
+            }
+
+            fn header_names(self) -> &'static str {
+                match self { $(Role::$role => $header_names,)+ }
+            }
+        }
+    };
+}
+
+roles! {
+    Date, "date", "the day of booking", Dates,
+        "buchungstag buchungsdatum bookingdate datebooked dateofbooking buchung postdate posteddate \
+         postingdate dateposted dateop dateoperation datedoperation datecomptable datedecomptabilisation \
+         fechaoperacion fechadeoperacion fechacontable fechamovimiento boekdatum boekingsdatum datacontabile \
+         dataoperazione datamovimento dataksiegowania dataoperacji datumzauctovani bokforingsdag \
+         bokforingsdatum bokfortdato bogfort completeddate datecompleted date datum fecha data dato dag \
+         paivamaara kirjauspaiva transactiondate transaktionsdatum transactiedatum datetransaction \
+         datedelatransaction trandate transdate datadatransacao umsatzdatum belegdatum kaufdatum \
+         effectivedate datetime timestamp starteddate createdon created createdutc zeitpunkt buchungsdatumeur \
+         settlementdate";
+    ValueDate, "value_date", "the day from which it bears interest", Dates,
+        "valutadatum wertstellung wertstellungsdatum wertstellungstag valuta valuedate datevaleur \
+         datedevaleur fechavalor fechadevalor rentedatum datavaluta datawaluty valutadato interestdate \
+         valutering datavalor wert";
+    Time, "time", "the time of day", Anything,
+        "time uhrzeit zeit heure hora tijd ora tid transactiontime";
+    Amount, "amount", "the amount", Amounts,
+        "betrag amount umsatz montant importe bedrag importo kwota belopp belob belop castka valor \
+         betragineur netto net nettobetrag transactionamount amountaccountcurrency billingamount \
+         buchungsbetrag transactionvalue value monto summa sum summe total montante quantia cantidad \
+         montantoperation transactiebedrag amountnet ammount amt";
+    Debit, "debit", "money out", Amounts,
+        "soll debit debitamount belastung ausgang ausgaben abgang lastschrift withdrawal withdrawals paidout \
+         moneyout out debits cargo cargos debe gasto uitgaven af addebiti addebito dare uscite obciazenia \
+         debito withdrawalamount depenses debitamt spent sortie dr";
+    Credit, "credit", "money in", Amounts,
+        "haben credit creditamount gutschrift eingang einnahmen zugang deposit deposits paidin moneyin in \
+         credits abono abonos haber ingreso inkomsten bij accrediti accredito avere entrate uznania credito \
+         depositamount recettes creditamt received entree cr";
+    Side, "side", "whether it is money in or out", Anything,
+        "sollhaben sollhabenkennzeichen sollhabenkz sh debitcredit creditdebit creditdebitindicator afbij \
+         debetcredit drcr crdr dc cd direction sens richtung umsatzkennzeichen plusminus sign debitorcredit \
+         creditordebit debitcreditcode cdtdbtind";
+    Fee, "fee", "a fee taken with the amount", Amounts,
+        "fee fees gebuhr gebuhren frais comision commissione kosten provision entgelt";
+    Balance, "balance", "the balance after it", Amounts,
+        "saldo balance kontostand saldonachbuchung runningbalance solde saldonabuchung balanceafter \
+         saldotrasoperacion saldonamutatie saldopooperacji accountbalance runningbal bal closingbalance \
+         saldodisponible availablebalance buchungssaldo saldoeur neuersaldo endsaldo";
+    Currency, "currency", "the currency", Currencies,
+        "wahrung currency devise moneda divisa valuta munt muntsoort waluta mena moeda ccy currencycode \
+         wahrungscode accountcurrency kontowahrung whg monnaie buchungswahrung";
+    OriginalAmount, "original_amount", "the amount before it was converted", Amounts,
+        "originalbetrag originalamount ursprungsbetrag fremdwahrungsbetrag foreignamount montantdorigine \
+         amountforeigncurrency localamount originalbedrag amountoriginal betragfremdwahrung \
+         transactionamountforeign importeoriginal sourceamount";
+    OriginalCurrency, "original_currency", "the currency before it was converted", Currencies,
+        "originalwahrung originalcurrency ursprungswahrung fremdwahrung foreigncurrency devisedorigine \
+         typeforeigncurrency localcurrency monedaoriginal sourcecurrency";
+    Account, "account", "the own account's number", Anything,
+        "iban auftragskonto kontonummer kontonr konto ibanauftragskonto accountnumber accountno compte \
+         numerodecompte cuenta numerodecuenta rekening rekeningnummer conto account ibanbban ownaccount \
+         eigeneskonto fromaccount numerconto rachunek bankaccount accountid cardnumber kartennummer cardno \
+         card card4digits";
+    AccountName, "account_name", "the own account's name", Anything,
+        "accountname kontoname product bezeichnungauftragskonto nomducompte produkt";
+    Counterparty, "counterparty", "the other side's name", Anything,
+        "beguenstigterzahlungspflichtiger begunstigterzahlungspflichtiger beguenstigterauftraggeber \
+         begunstigterauftraggeber auftraggeberempfanger auftraggeberbegunstigter empfangerauftraggeber \
+         namezahlungsbeteiligter zahlungsbeteiligter counterparty counterpartyname partnername payeename \
+         gegenpartei gegenpart tegenpartij naamtegenpartij naamomschrijving tegenpartijnaam nomcontrepartie \
+         contrepartie tiers beneficiario ordenante beneficiarioordenante controparte kontrahent merchant \
+         merchantname handler handlername nameofcounterparty partner nombre fromto sendername name naam nom";
+    Payer, "payer", "who pays", Anything,
+        "zahlungspflichtiger zahlungspflichtigerr zahlungspflichtige auftraggeber payer debtor debtorname \
+         ordonnateur donneurdordre sender absender payername from";
+    Payee, "payee", "who is paid", Anything,
+        "zahlungsempfanger zahlungsempfangerin empfanger payee creditor creditorname beneficiaire beneficiary \
+         beneficiaryname begunstigter recipient receiver to begunstigde ontvanger destinataire destinatario";
+    CounterpartyAccount, "counterparty_account", "the other side's account", Anything,
+        "kontonummeriban ibanzahlungsbeteiligter counterpartyiban partneriban counterpartyaccount \
+         counterpartyaccountnumber tegenrekening tegenrekeningibanbban gegenkonto ibangegenkonto \
+         ibancontrepartie comptecontrepartie compteducontrepartie cuentabeneficiario payeeiban \
+         beneficiaryaccount toaccount kontonummerbegunstigter numerrachunkukontrahenta contracuenta \
+         accounttegenpartij gegeniban gegenkontoiban partneraccount iban2 ibandestempfangers partnerkonto";
+    CounterpartyBank, "counterparty_bank", "the other side's bank", Anything,
+        "bic bicswiftcode bicswift bankleitzahl blz biczahlungsbeteiligter counterpartybic swift bicbank \
+         bictegenpartij bicdelabanque partnerbic gegenkontobic";
+    Description, "description", "what it is for", Anything,
+        "verwendungszweck description libelle concepto omschrijving descrizione descripcion details memo \
+         zahlungsgrund buchungsdetails mededelingen mededeling communication communications \
+         remittanceinformation paymentreference narrative narration particulars tytul tytulem opis \
+         opisoperacji meddelande tekst text beskrivning rubrik extendeddetails detail causale \
+         causaledescrizione descricao popis note notes bemerkung notiz transactiondescription \
+         originaldescription motif libelleoperation subject zweck betreff purpose beschreibung \
+         statementdescription transactiondetails descriptif observaciones title payeememo \
+         verwendungszweckzeile1 verwendungszweckzeile2 vwz1 vwz2 vwz3 reason";
+    Kind, "kind", "what kind of movement it is", Anything,
+        "buchungstext umsatzart umsatztyp transactiontype type typ buchungsart vorgang \
+         vorgangverwendungszweck transaktionstyp mutatiesoort transactiesoort tipo tipodeoperacion \
+         typeoperation typedoperation art transactioncode code rodzajoperacji typoperacji paymenttype \
+         zahlungsart operation tipomovimento";
+    Category, "category", "the category", Anything,
+        "kategorie category categorie categoria kategoria subcategory budgetkategorie kategori";
+    Status, "status", "whether it is booked or pending", Anything,
+        "status state zustand statut estado buchungsstatus transactionstatus stato info";
+    Id, "id", "the bank's own id", Anything,
+        "transactionid transaktionsid transaktionscode transactionreferencenumber buchungsreferenz \
+         referencenumber fitid idtransaction iddetransaction transaktionsnummer transactionnumber \
+         entryreference umsatzid uniqueid identificador transactionuniqueid bankreference volgnummer id uuid \
+         numerodeoperacion bankreferenz";
+    EndToEnd, "end_to_end", "the payer's id that travels along", Anything,
+        "endtoendid kundenreferenzendtoend kundenreferenz endtoendreferenz endtoendreference \
+         referenceendtoend customerreference e2eid endtoend";
+    Mandate, "mandate", "the mandate of a direct debit", Anything,
+        "mandatsreferenz mandatereference mandateid mandaatkenmerk machtigingskenmerk referencemandat";
+    Reference, "reference", "the payee's reference", Anything,
+        "referenz reference zahlungsreferenz betalingskenmerk referencia reference1 sammlerreferenz \
+         riferimento invoiceid invoicenumber rechnungsnummer ref creditorreference";
+    Check, "check", "the number of a cheque", Anything,
+        "checknumber chequenumber checkno chequeno check checkorslip schecknummer numerodecheque numcheque \
+         slip serialnumber";
+}
+
+impl Role {
+    /// Parses the name of a role.
     pub fn parse(name: &str) -> Option<Role> {
         Role::ALL.into_iter().find(|role| role.name() == name)
     }
 
-    /// What such a column holds, for a person.
-    pub fn meaning(self) -> &'static str {
-        match self {
-            Role::Date => "the day of booking",
-            Role::ValueDate => "the day from which it bears interest",
-            Role::Time => "the time of day",
-            Role::Amount => "the amount",
-            Role::Debit => "money out",
-            Role::Credit => "money in",
-            Role::Side => "whether it is money in or out",
-            Role::Fee => "a fee taken with the amount",
-            Role::Balance => "the balance after it",
-            Role::Currency => "the currency",
-            Role::OriginalAmount => "the amount before it was converted",
-            Role::OriginalCurrency => "the currency before it was converted",
-            Role::Account => "the own account's number",
-            Role::AccountName => "the own account's name",
-            Role::Counterparty => "the other side's name",
-            Role::Payer => "who pays",
-            Role::Payee => "who is paid",
-            Role::CounterpartyAccount => "the other side's account",
-            Role::CounterpartyBank => "the other side's bank",
-            Role::Description => "what it is for",
-            Role::Kind => "what kind of movement it is",
-            Role::Category => "the category",
-            Role::Status => "whether it is booked or pending",
-            Role::Id => "the bank's own id",
-            Role::EndToEnd => "the payer's id that travels along",
-            Role::Mandate => "the mandate of a direct debit",
-            Role::Reference => "the payee's reference",
-            Role::Check => "the number of a cheque",
-        }
-    }
-
-    pub(crate) fn content_type(self) -> ContentType {
-        match self {
-            Role::Date | Role::ValueDate => ContentType::Dates,
-            Role::Amount | Role::Debit | Role::Credit | Role::Fee | Role::Balance | Role::OriginalAmount => {
-                ContentType::Amounts
-            }
-            Role::Currency | Role::OriginalCurrency => ContentType::Currencies,
-            _ => ContentType::Anything,
-        }
-    }
-
-    /// Whether several columns may fill it: descriptions follow each other, and the first date that is there counts.
+    /// Whether several columns may have this role: descriptions are joined, and the first date that is present is used.
     pub(crate) fn is_multi_column(self) -> bool {
         matches!(self, Role::Description | Role::Date)
     }
 
-    /// The names that banks give it, the best first, with spaces between.
-    fn header_names(self) -> &'static str {
-        match self {
-            Role::Date => {
-                "buchungstag buchungsdatum bookingdate datebooked dateofbooking buchung postdate \
-                 posteddate postingdate dateposted dateop dateoperation datedoperation datecomptable \
-                 datedecomptabilisation fechaoperacion fechadeoperacion fechacontable fechamovimiento \
-                 boekdatum boekingsdatum datacontabile dataoperazione datamovimento dataksiegowania \
-                 dataoperacji datumzauctovani bokforingsdag bokforingsdatum bokfortdato bogfort \
-                 completeddate datecompleted date datum fecha data dato dag paivamaara kirjauspaiva \
-                 transactiondate transaktionsdatum transactiedatum datetransaction \
-                 datedelatransaction trandate transdate datadatransacao umsatzdatum belegdatum \
-                 kaufdatum effectivedate datetime timestamp starteddate createdon created createdutc \
-                 zeitpunkt buchungsdatumeur settlementdate"
-            }
-            Role::ValueDate => {
-                "valutadatum wertstellung wertstellungsdatum wertstellungstag valuta valuedate \
-                 datevaleur datedevaleur fechavalor fechadevalor rentedatum datavaluta datawaluty \
-                 valutadato interestdate valutering datavalor wert"
-            }
-            Role::Time => "time uhrzeit zeit heure hora tijd ora tid transactiontime",
-            Role::Amount => {
-                "betrag amount umsatz montant importe bedrag importo kwota belopp belob belop castka \
-                 valor betragineur netto net nettobetrag transactionamount amountaccountcurrency \
-                 billingamount buchungsbetrag transactionvalue value monto summa sum summe total \
-                 montante quantia cantidad montantoperation transactiebedrag amountnet ammount amt"
-            }
-            Role::Debit => {
-                "soll debit debitamount belastung ausgang ausgaben abgang lastschrift withdrawal \
-                 withdrawals paidout moneyout out debits cargo cargos debe gasto uitgaven af addebiti \
-                 addebito dare uscite obciazenia debito withdrawalamount depenses debitamt spent \
-                 sortie dr"
-            }
-            Role::Credit => {
-                "haben credit creditamount gutschrift eingang einnahmen zugang deposit deposits \
-                 paidin moneyin in credits abono abonos haber ingreso inkomsten bij accrediti \
-                 accredito avere entrate uznania credito depositamount recettes creditamt received \
-                 entree cr"
-            }
-            Role::Side => {
-                "sollhaben sollhabenkennzeichen sollhabenkz sh debitcredit creditdebit \
-                 creditdebitindicator afbij debetcredit drcr crdr dc cd direction sens richtung \
-                 umsatzkennzeichen plusminus sign debitorcredit creditordebit debitcreditcode \
-                 cdtdbtind"
-            }
-            Role::Fee => "fee fees gebuhr gebuhren frais comision commissione kosten provision entgelt",
-            Role::Balance => {
-                "saldo balance kontostand saldonachbuchung runningbalance solde saldonabuchung \
-                 balanceafter saldotrasoperacion saldonamutatie saldopooperacji accountbalance \
-                 runningbal bal closingbalance saldodisponible availablebalance buchungssaldo \
-                 saldoeur neuersaldo endsaldo"
-            }
-            Role::Currency => {
-                "wahrung currency devise moneda divisa valuta munt muntsoort waluta mena moeda ccy \
-                 currencycode wahrungscode accountcurrency kontowahrung whg monnaie buchungswahrung"
-            }
-            Role::OriginalAmount => {
-                "originalbetrag originalamount ursprungsbetrag fremdwahrungsbetrag foreignamount \
-                 montantdorigine amountforeigncurrency localamount originalbedrag amountoriginal \
-                 betragfremdwahrung transactionamountforeign importeoriginal sourceamount"
-            }
-            Role::OriginalCurrency => {
-                "originalwahrung originalcurrency ursprungswahrung fremdwahrung foreigncurrency \
-                 devisedorigine typeforeigncurrency localcurrency monedaoriginal sourcecurrency"
-            }
-            Role::Account => {
-                "iban auftragskonto kontonummer kontonr konto ibanauftragskonto accountnumber \
-                 accountno compte numerodecompte cuenta numerodecuenta rekening rekeningnummer conto \
-                 account ibanbban ownaccount eigeneskonto fromaccount numerconto rachunek bankaccount \
-                 accountid cardnumber kartennummer cardno card card4digits"
-            }
-            Role::AccountName => "accountname kontoname product bezeichnungauftragskonto nomducompte produkt",
-            Role::Counterparty => {
-                "beguenstigterzahlungspflichtiger begunstigterzahlungspflichtiger \
-                 beguenstigterauftraggeber begunstigterauftraggeber auftraggeberempfanger \
-                 auftraggeberbegunstigter empfangerauftraggeber namezahlungsbeteiligter \
-                 zahlungsbeteiligter counterparty counterpartyname partnername payeename gegenpartei \
-                 gegenpart tegenpartij naamtegenpartij naamomschrijving tegenpartijnaam \
-                 nomcontrepartie contrepartie tiers beneficiario ordenante beneficiarioordenante \
-                 controparte kontrahent merchant merchantname handler handlername nameofcounterparty \
-                 partner nombre fromto sendername name naam nom"
-            }
-            Role::Payer => {
-                "zahlungspflichtiger zahlungspflichtigerr zahlungspflichtige auftraggeber payer \
-                 debtor debtorname ordonnateur donneurdordre sender absender payername from"
-            }
-            Role::Payee => {
-                "zahlungsempfanger zahlungsempfangerin empfanger payee creditor creditorname \
-                 beneficiaire beneficiary beneficiaryname begunstigter recipient receiver to \
-                 begunstigde ontvanger destinataire destinatario"
-            }
-            Role::CounterpartyAccount => {
-                "kontonummeriban ibanzahlungsbeteiligter counterpartyiban partneriban \
-                 counterpartyaccount counterpartyaccountnumber tegenrekening tegenrekeningibanbban \
-                 gegenkonto ibangegenkonto ibancontrepartie comptecontrepartie compteducontrepartie \
-                 cuentabeneficiario payeeiban beneficiaryaccount toaccount kontonummerbegunstigter \
-                 numerrachunkukontrahenta contracuenta accounttegenpartij gegeniban gegenkontoiban \
-                 partneraccount iban2 ibandestempfangers partnerkonto"
-            }
-            Role::CounterpartyBank => {
-                "bic bicswiftcode bicswift bankleitzahl blz biczahlungsbeteiligter counterpartybic \
-                 swift bicbank bictegenpartij bicdelabanque partnerbic gegenkontobic"
-            }
-            Role::Description => {
-                "verwendungszweck description libelle concepto omschrijving descrizione descripcion \
-                 details memo zahlungsgrund buchungsdetails mededelingen mededeling communication \
-                 communications remittanceinformation paymentreference narrative narration \
-                 particulars tytul tytulem opis opisoperacji meddelande tekst text beskrivning rubrik \
-                 extendeddetails detail causale causaledescrizione descricao popis note notes \
-                 bemerkung notiz transactiondescription originaldescription motif libelleoperation \
-                 subject zweck betreff purpose beschreibung statementdescription transactiondetails \
-                 descriptif observaciones title payeememo verwendungszweckzeile1 \
-                 verwendungszweckzeile2 vwz1 vwz2 vwz3 reason"
-            }
-            Role::Kind => {
-                "buchungstext umsatzart umsatztyp transactiontype type typ buchungsart vorgang \
-                 vorgangverwendungszweck transaktionstyp mutatiesoort transactiesoort tipo \
-                 tipodeoperacion typeoperation typedoperation art transactioncode code rodzajoperacji \
-                 typoperacji paymenttype zahlungsart operation tipomovimento"
-            }
-            Role::Category => {
-                "kategorie category categorie categoria kategoria subcategory budgetkategorie \
-                 kategori"
-            }
-            Role::Status => "status state zustand statut estado buchungsstatus transactionstatus stato info",
-            Role::Id => {
-                "transactionid transaktionsid transaktionscode transactionreferencenumber \
-                 buchungsreferenz referencenumber fitid idtransaction iddetransaction \
-                 transaktionsnummer transactionnumber entryreference umsatzid uniqueid identificador \
-                 transactionuniqueid bankreference volgnummer id uuid numerodeoperacion bankreferenz"
-            }
-            Role::EndToEnd => {
-                "endtoendid kundenreferenzendtoend kundenreferenz endtoendreferenz endtoendreference \
-                 referenceendtoend customerreference e2eid endtoend"
-            }
-            Role::Mandate => {
-                "mandatsreferenz mandatereference mandateid mandaatkenmerk machtigingskenmerk \
-                 referencemandat"
-            }
-            Role::Reference => {
-                "referenz reference zahlungsreferenz betalingskenmerk referencia reference1 \
-                 sammlerreferenz riferimento invoiceid invoicenumber rechnungsnummer ref \
-                 creditorreference"
-            }
-            Role::Check => {
-                "checknumber chequenumber checkno chequeno check checkorslip schecknummer \
-                 numerodecheque numcheque slip serialnumber"
-            }
-        }
-    }
-
-    /// The roles that a column's name suggests and how well, 0 being best. Several roles may want a name: `valuta` is a
-    /// currency in one language and a day in another; what the cells hold decides.
+    /// The roles that a column's name suggests, with a rank (0 is best). A name may suggest several roles: `valuta` is
+    /// a currency in one language and a date in another; the cells decide.
     pub(crate) fn for_header(name: &str) -> &'static [(Role, usize)] {
         static ROLES_BY_HEADER: OnceLock<HashMap<&'static str, Vec<(Role, usize)>>> = OnceLock::new();
         let roles_by_header = ROLES_BY_HEADER.get_or_init(|| {
@@ -344,7 +198,7 @@ impl Role {
     }
 }
 
-/// The currency that a column's name holds, as in `Betrag (EUR)`.
+/// The currency in a column's name, as in `Betrag (EUR)`.
 pub(crate) fn currency_in_name(name: &str) -> Option<Currency> {
     split_words(name).find_map(common_currency)
 }
@@ -366,7 +220,7 @@ fn split_words(name: &str) -> impl Iterator<Item = &str> {
 
 /// A name without case, accents, punctuation and currencies.
 pub(crate) fn normalize_header(name: &str) -> String {
-    // No column that anybody recognises has a longer name, and a line of prose need not be folded.
+    // No known column name is longer, and prose does not need normalization.
     if name.len() > 80 {
         return String::new();
     }

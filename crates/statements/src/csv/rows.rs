@@ -1,9 +1,9 @@
-//! From rows to entries, with a layout that is settled. A row that cannot be read is reported and left out alone.
+//! Turns rows into entries with a known layout. A row that cannot be parsed is reported and skipped.
 
 use std::collections::HashMap;
 
 use crate::csv::Role;
-use crate::csv::infer::{Layout, NO_COLUMN, count_consistent, parse_debit_credit};
+use crate::csv::infer::{Layout, count_consistent, parse_debit_credit};
 use crate::csv::records::{Record, RecordEvent};
 use crate::csv::role::normalize_header;
 use crate::csv::table::Table;
@@ -14,38 +14,38 @@ use crate::{
     Statement, Status, date, fingerprint, kind, limits, number, reconcile, text,
 };
 
-/// Reads rows; knows the places of all roles.
+/// Parses rows; knows the column of each role.
 struct RowParser<'t> {
     layout: &'t Layout,
     /// The first column of each role, in the order of [`Role::ALL`].
-    columns: [usize; Role::ALL.len()],
-    /// Whether times without a zone are universal time, by the name of the date's column.
+    columns: [Option<usize>; Role::ALL.len()],
+    /// Whether times without a zone are UTC, by the name of the date column.
     is_utc: bool,
     default_currency: Option<Currency>,
-    /// Whether a row was left out for want of a currency.
+    /// Whether a row was skipped because it has no currency.
     currency_missing: bool,
-    /// The kinds of the texts of the kind's column: few texts, many rows.
+    /// The movement kinds by text of the kind column, as a cache: few different texts, many rows.
     kinds: HashMap<Box<str>, Option<Kind>>,
 }
 
-/// Why a row gives no entry.
+/// Why a row produces no entry.
 struct RowError {
-    column: usize,
+    column: Option<usize>,
     severity: Severity,
     message: String,
 }
 
 impl RowError {
-    fn error(column: usize, message: String) -> RowError {
+    fn error(column: Option<usize>, message: String) -> RowError {
         RowError { column, severity: Severity::Error, message }
     }
 
     fn too_short(record: &Record<'_>, width: usize) -> RowError {
-        RowError::error(NO_COLUMN, format!("the row has {} of {width} fields", record.len()))
+        RowError::error(None, format!("the row has {} of {width} fields", record.len()))
     }
 }
 
-/// What a row's status says.
+/// The meaning of a row's status.
 enum RowStatus {
     Booked,
     Pending,
@@ -67,14 +67,14 @@ fn parse_row_status(status: &str) -> RowStatus {
     }
 }
 
-/// Reads all rows of a table into statements, one for each account and currency.
+/// Parses all rows of a table into statements, one per account and currency.
 pub(crate) fn parse_rows(
     table: &Table<'_>,
     layout: &Layout,
     default_currency: Option<Currency>,
     diagnostics: &mut Diagnostics,
 ) -> Result<Vec<Statement>, ParseError> {
-    let date_header = table.header.names.get(layout.column(Role::Date));
+    let date_header = layout.column(Role::Date).and_then(|index| table.header.names.get(index));
     let mut parser = RowParser {
         layout,
         columns: Role::ALL.map(|role| layout.column(role)),
@@ -109,9 +109,9 @@ pub(crate) fn parse_rows(
                 count += 1;
                 statement_set.push(&record, &parser, table, entry)?;
             }
-            Ok(None) => diagnostics.info_at(record.line, "the bank did not carry it out: left out"),
+            Ok(None) => diagnostics.info_at(record.line, "the bank did not execute it: left out"),
             Err(RowError { column, severity, message }) => {
-                let column = (column != NO_COLUMN).then(|| column as u32 + 1);
+                let column = column.map(|column| column as u32 + 1);
                 diagnostics.push(Some(record.line), column, severity, message);
             }
         }
@@ -122,14 +122,14 @@ pub(crate) fn parse_rows(
     Ok(statement_set.finish(table, layout, diagnostics))
 }
 
-/// Whether a status says that money moved.
+/// Whether a status means that money moved.
 pub(crate) fn is_booked(status: &str) -> bool {
     matches!(parse_row_status(status), RowStatus::Booked)
 }
 
 impl RowParser<'_> {
-    fn column(&self, role: Role) -> usize {
-        self.columns.get(role as usize).copied().unwrap_or(NO_COLUMN)
+    fn column(&self, role: Role) -> Option<usize> {
+        self.columns.get(role as usize).copied().flatten()
     }
 
     fn cell<'r>(&self, record: &'r Record<'_>, role: Role) -> &'r str {
@@ -146,7 +146,7 @@ impl RowParser<'_> {
                 return Err(RowError::too_short(record, width));
             }
             let message = "the row has no amount: left out".into();
-            return Err(RowError { column: NO_COLUMN, severity: Severity::Warning, message });
+            return Err(RowError { column: None, severity: Severity::Warning, message });
         };
         let status = match parse_row_status(self.cell(record, Role::Status)) {
             RowStatus::Cancelled => return Ok(None),
@@ -164,11 +164,11 @@ impl RowParser<'_> {
             }
             None => match self.default_currency {
                 Some(currency) => currency,
-                // Without any currency nothing can be posted; the file is refused if no row has one.
+                // Without a currency no row can be posted; the file is refused if no row has one.
                 None => {
                     self.currency_missing = true;
-                    let message = "the row does not say in which currency its amount is";
-                    return Err(RowError::error(NO_COLUMN, message.into()));
+                    let message = "the row has no currency";
+                    return Err(RowError::error(None, message.into()));
                 }
             },
         };
@@ -193,14 +193,20 @@ impl RowParser<'_> {
         Ok(Some(entry))
     }
 
-    /// A row without a date: a total, a remark, or one that is broken.
-    fn missing_date_error(&self, record: &Record<'_>, cell: &str, column: usize, width: usize) -> RowError {
+    /// The error for a row without a date: a total, a remark, or a damaged row.
+    fn missing_date_error(
+        &self,
+        record: &Record<'_>,
+        cell: &str,
+        column: Option<usize>,
+        width: usize,
+    ) -> RowError {
         const TOTALS: [&str; 6] = ["saldo", "total", "summe", "balance", "kontostand", "solde"];
         let first = record.iter().find(|cell| !cell.is_empty()).unwrap_or_default();
         let label = normalize_header(first);
         if TOTALS.iter().any(|word| label.contains(word)) {
             let message = format!("{} is no entry: left out", quote(first));
-            return RowError { column: NO_COLUMN, severity: Severity::Notice, message };
+            return RowError { column: None, severity: Severity::Notice, message };
         }
         if record.len() + 1 < width {
             return RowError::too_short(record, width);
@@ -211,10 +217,10 @@ impl RowParser<'_> {
         RowError::error(column, format!("{} is not a date", quote(cell)))
     }
 
-    /// The amount from the account's view, and the currency beside it; nothing if all its cells are empty.
+    /// The amount from the account's view, and the currency next to it; `None` if all its cells are empty.
     fn parse_amount(&self, record: &Record<'_>) -> Result<Option<(Amount, Option<Currency>)>, RowError> {
         let mark = self.layout.decimal_mark;
-        let parse_cell = |index: usize| -> Result<Option<ParsedAmount>, RowError> {
+        let parse_cell = |index: Option<usize>| -> Result<Option<ParsedAmount>, RowError> {
             match record.get(index) {
                 "" => Ok(None),
                 cell => match number::parse_amount(cell, mark) {
@@ -224,12 +230,12 @@ impl RowParser<'_> {
             }
         };
         let too_large = || RowError::error(self.column(Role::Amount), "the amount is too large".into());
-        let (amount, currency) = if self.column(Role::Amount) != NO_COLUMN {
+        let (amount, currency) = if self.column(Role::Amount).is_some() {
             let Some(ParsedAmount { amount, currency, .. }) = parse_cell(self.column(Role::Amount))? else {
                 return Ok(None);
             };
             let amount = match self.column(Role::Side) {
-                NO_COLUMN => amount,
+                None => amount,
                 index => match parse_debit_credit(record.get(index)) {
                     Some(is_debit) => {
                         let size = amount.checked_abs().ok_or_else(too_large)?;
@@ -237,7 +243,7 @@ impl RowParser<'_> {
                     }
                     None => {
                         let message =
-                            format!("{} says neither money in nor money out", quote(record.get(index)));
+                            format!("{} means neither money in nor money out", quote(record.get(index)));
                         return Err(RowError::error(index, message));
                     }
                 },
@@ -275,9 +281,9 @@ impl RowParser<'_> {
         let (likely, other) =
             if amount.is_negative() { (Role::Payee, Role::Payer) } else { (Role::Payer, Role::Payee) };
         let name = [Role::Counterparty, likely].into_iter().find_map(|role| text::non_empty_line(cell(role)));
-        // A lone column of payees also names those who pay.
+        // If there is only a payee column, it also contains payers.
         let only_party =
-            || if self.column(likely) != NO_COLUMN { None } else { text::non_empty_line(cell(other)) };
+            || if self.column(likely).is_some() { None } else { text::non_empty_line(cell(other)) };
         let account = cell(Role::CounterpartyAccount);
         Counterparty {
             name: name.or_else(only_party),
@@ -314,7 +320,7 @@ impl RowParser<'_> {
         if word.is_empty() {
             return kind::from_text(description);
         }
-        // Money back often comes as a plain credit, and only the text says why.
+        // A refund often has the kind of a plain credit, and only the text shows it.
         if !amount.is_negative() && kind::from_text(description) == Some(Kind::Refund) {
             return Some(Kind::Refund);
         }
@@ -322,7 +328,7 @@ impl RowParser<'_> {
             return *cached;
         }
         let inferred = kind::from_text(word);
-        // A column that holds something else than kinds must not fill the memory.
+        // A column that does not contain kinds must not fill the memory.
         if self.kinds.len() < 1_000 {
             self.kinds.insert(word.into(), inferred);
         }
@@ -330,12 +336,12 @@ impl RowParser<'_> {
     }
 }
 
-/// Statements, found by what their rows say about the account.
+/// The statements by the account details of their rows.
 #[derive(Default)]
 struct StatementSet {
     statements: Vec<Statement>,
     index_by_account: HashMap<(Box<str>, Currency), usize>,
-    /// Where the last row went: rows of one account follow each other.
+    /// The statement of the last row: rows of one account are usually consecutive.
     last_used: Option<(Box<str>, Currency, usize)>,
 }
 
@@ -357,7 +363,7 @@ impl StatementSet {
                 if index == next {
                     if next == limits::STATEMENTS {
                         return Err(ParseError::Unsupported {
-                            what: "a table of more accounts than a statement can have",
+                            description: "a table of more accounts than a statement can have",
                             hint: "name the column of the own account, for example account=IBAN, or none with account=",
                         });
                     }
@@ -385,9 +391,8 @@ impl StatementSet {
         for statement in &mut self.statements {
             let ids_trusted = ids_are_unique(&statement.entries);
             if !ids_trusted {
-                diagnostics.warning(
-                    "the column of ids repeats itself and does not tell entries apart: not relied upon",
-                );
+                diagnostics
+                    .warning("the column of ids has repeated values and does not identify entries: not used");
             }
             fingerprint::assign_occurrences(&mut statement.entries, ids_trusted, diagnostics);
             if layout.has(Role::Balance) {
@@ -407,7 +412,7 @@ impl StatementSet {
     }
 }
 
-/// Whether a column of ids is one: at most one in twenty repeats.
+/// Whether a column contains ids: at most one in twenty repeats.
 fn ids_are_unique(entries: &[Entry]) -> bool {
     let ids = entries.iter().filter_map(|entry| entry.references.bank_id.as_deref());
     let mut unique_ids = std::collections::HashSet::new();
@@ -419,7 +424,7 @@ fn ids_are_unique(entries: &[Entry]) -> bool {
     repeated < 2 || repeated * 20 <= all
 }
 
-/// Checks the amounts against the balance of each row and takes the first and the last of them as the statement's own.
+/// Checks amounts against the balance of each row, and uses the first and last balance for the statement.
 fn check_running_balance(statement: &mut Statement, diagnostics: &mut Diagnostics) {
     const MAX_REPORTED: usize = 5;
     let rows: Vec<(u32, Amount, Amount)> = statement

@@ -1,4 +1,4 @@
-//! The shape of a table: what stands between its fields, what stands before its header, and where its rows begin.
+//! The shape of a table: its delimiter, the lines before its header, and where its rows start.
 
 use jiff::civil::Date;
 
@@ -10,29 +10,29 @@ use crate::number::{self, DecimalMark};
 use crate::text;
 use crate::{AccountHint, Amount, Currency, limits};
 
-/// What may stand between fields, the likeliest first where a file does not tell.
+/// Possible delimiters, most likely first.
 const DELIMITERS: [u8; 4] = [b';', b',', b'\t', b'|'];
 
-/// A table, found in a text.
+/// A table found in a text.
 #[derive(Debug)]
 pub(crate) struct Table<'a> {
     pub delimiter: u8,
     pub header: Header,
-    /// The rows, from behind the header.
+    /// The rows after the header.
     pub rows: Records<'a>,
     pub preamble: Preamble,
 }
 
-/// What the lines before the header say about the account.
+/// Account details from the lines before the header.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Preamble {
     pub account: AccountHint,
     pub currency: Option<Currency>,
-    /// Balances with a word before them, and whether that word says opening (`true`) or closing.
+    /// Labelled balances, and whether the label means opening (`true`) or closing.
     pub balances: Vec<(bool, String, Option<Date>)>,
 }
 
-/// Finds the table of a text, unless there is none: no line with two fields that could be rows.
+/// Finds the table of a text; `None` if no line has two fields and could be a row.
 pub(crate) fn find(text: &str, delimiter: Option<char>) -> Option<Table<'_>> {
     let declared = delimiter.and_then(|c| u8::try_from(c).ok()).or_else(|| declared_delimiter(text));
     let candidates: Vec<u8> = declared.map_or_else(|| DELIMITERS.to_vec(), |delimiter| vec![delimiter]);
@@ -46,7 +46,7 @@ pub(crate) fn find(text: &str, delimiter: Option<char>) -> Option<Table<'_>> {
     best.map(|(_, table)| table)
 }
 
-/// Whether a text holds a table.
+/// Whether a text contains a table.
 pub(crate) fn has_table(text: &str) -> bool {
     DELIMITERS.iter().any(|delimiter| find_header(text, *delimiter).is_some())
 }
@@ -58,8 +58,8 @@ fn declared_delimiter(text: &str) -> Option<u8> {
     value.first().copied().filter(|byte| DELIMITERS.contains(byte))
 }
 
-/// Looks for the header among the first lines: the one in which most names are known. Without one, the table begins
-/// with the first line that holds a date and an amount.
+/// Finds the header in the first lines: the line with most known names. Without one, the table starts at the first
+/// line with a date and an amount.
 fn find_header(text: &str, delimiter: u8) -> Option<(usize, Table<'_>)> {
     let mut records = Records::new(text, delimiter);
     let mut record = Record::default();
@@ -83,7 +83,7 @@ fn find_header(text: &str, delimiter: u8) -> Option<(usize, Table<'_>)> {
             best = Some((known_count, to_header(&record), records.clone(), line));
         }
         if first_row.is_none() && is_data_row {
-            // Names that nobody knows are still names, if as many stand right above the first row.
+            // A line of unknown names is a header if it is directly above the first row and has as many fields.
             let above = possible_header.take().filter(|names: &Header| names.names.len() == record.len());
             let header = above
                 .unwrap_or_else(|| Header { names: vec![String::new(); record.len()], has_names: false });
@@ -94,7 +94,7 @@ fn find_header(text: &str, delimiter: u8) -> Option<(usize, Table<'_>)> {
         .then(|| to_header(&record));
     }
     let (score, header, rows, lines) = match (best, first_row) {
-        // A header counts more than any number of fields.
+        // A header is stronger evidence than any number of fields.
         (Some((known, header, rows, lines)), _) => (1_000 + known, header, rows, lines),
         (None, Some((header, rows, lines))) => (header.names.len(), header, rows, lines),
         (None, None) => return None,
@@ -109,7 +109,7 @@ fn to_header(record: &Record<'_>) -> Header {
     Header { names: trim_trailing_empty(names), has_names: true }
 }
 
-/// A header often ends with a delimiter, behind which there is no column.
+/// A header often ends with a delimiter that has no column after it.
 fn trim_trailing_empty(mut names: Vec<String>) -> Vec<String> {
     while names.len() > 2 && names.last().is_some_and(String::is_empty) {
         names.pop();
@@ -117,7 +117,7 @@ fn trim_trailing_empty(mut names: Vec<String>) -> Vec<String> {
     names
 }
 
-/// How many different roles the fields of a record are named like.
+/// The number of different roles that the fields' names suggest.
 fn count_known_roles(record: &Record<'_>) -> usize {
     let mut roles: Vec<Role> = record
         .iter()
@@ -129,7 +129,7 @@ fn count_known_roles(record: &Record<'_>) -> usize {
     roles.len()
 }
 
-/// Whether a record holds a date and an amount.
+/// Whether a record contains a date and an amount.
 fn is_row(record: &Record<'_>) -> bool {
     let is_date = |cell: &str| {
         date::parse_date(cell, DateOrder::Dmy).or_else(|| date::parse_date(cell, DateOrder::Mdy)).is_some()
@@ -138,7 +138,7 @@ fn is_row(record: &Record<'_>) -> bool {
 }
 
 impl Preamble {
-    /// What the first lines say.
+    /// The account details in the first lines.
     fn parse(mut records: Records<'_>, lines: usize) -> Preamble {
         let (mut preamble, mut record) = (Preamble::default(), Record::default());
         for _ in 0..lines {
@@ -149,7 +149,7 @@ impl Preamble {
         preamble
     }
 
-    /// Looks for an IBAN, a number, a currency and balances in a line before the header.
+    /// Finds an IBAN, a number, a currency and balances in a line before the header.
     fn parse_line(&mut self, record: &Record<'_>) {
         let mut label = String::new();
         let mut day = None;
@@ -220,7 +220,7 @@ impl Preamble {
         }
     }
 
-    /// The balances, read with the table's decimal mark: opening and closing.
+    /// The opening and closing balance, parsed with the table's decimal mark.
     pub fn balance(&self, opening: bool, mark: DecimalMark) -> Option<(Amount, Option<Date>)> {
         let (_, text, as_of) = self.balances.iter().find(|(first, ..)| *first == opening)?;
         Some((number::parse_amount(text, mark)?.amount, *as_of))
@@ -232,7 +232,7 @@ fn find_date(cell: &str) -> Option<Date> {
     words.filter_map(|word| date::parse_date(word, DateOrder::Dmy)).map(|(day, _)| day).next_back()
 }
 
-/// An IBAN within a text: the longest run of groups that is one.
+/// An IBAN within a text: the longest sequence of groups that is valid.
 pub(crate) fn find_iban(text: &str) -> Option<Box<str>> {
     if !text.bytes().any(|byte| byte.is_ascii_digit()) || text.len() > 400 {
         return None;
@@ -256,7 +256,7 @@ pub(crate) fn find_iban(text: &str) -> Option<Box<str>> {
     None
 }
 
-/// The currency that the name of a column holds.
+/// The currency in a column's name.
 pub(crate) fn currency_of_column(header: &Header, index: usize) -> Option<Currency> {
     header.names.get(index).and_then(|name| role::currency_in_name(name))
 }

@@ -1,5 +1,5 @@
-//! The arithmetic of journals: amounts that were left out, balances that were assigned or asserted, and whether each
-//! transaction adds up.
+//! Arithmetic of journals: omitted amounts, balance assignments and assertions, and the check that each transaction
+//! balances.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,14 +8,14 @@ use crate::diagnostic::{Diagnostics, quote};
 use crate::hledger::parse::{Cost, Posting, PostingKind, Transaction};
 use crate::hledger::quantity::Quantity;
 
-/// Commodities of one account that a sole assertion looks at; more would let a small file cost much.
+/// Commodities of one account that an exclusive assertion checks; more would make a small file expensive.
 const COMMODITIES_ASSERTED: usize = 100;
 
-/// The balances of all accounts, as the transactions go by in the order of their days.
+/// The balances of all accounts while transactions are processed in order of their days.
 #[derive(Debug, Default)]
 pub(crate) struct Balances {
     by_account: HashMap<String, BTreeMap<String, Amount>>,
-    /// With all accounts below; kept only if some assertion asks for it.
+    /// Balances that include subaccounts; kept only if an assertion needs them.
     inclusive: Option<HashMap<String, BTreeMap<String, Amount>>>,
 }
 
@@ -35,7 +35,7 @@ impl Balances {
 
     fn add(&mut self, account: &str, quantity: &Quantity) -> Option<()> {
         let add = |accounts: &mut HashMap<String, BTreeMap<String, Amount>>, name: &str| {
-            // Looked up first, since nearly every account is there already and needs no name of its own.
+            // Looked up first, since nearly every account exists already and needs no new name.
             if !accounts.contains_key(name) {
                 accounts.insert(name.into(), BTreeMap::new());
             }
@@ -54,7 +54,7 @@ impl Balances {
     }
 }
 
-/// What a posting counts for when a transaction is added up: its cost if it has one.
+/// The amount with which a posting counts in the balance of its transaction: its cost if it has one.
 pub(crate) fn cost_value(posting: &Posting) -> Option<Quantity> {
     let quantity = posting.quantity.as_ref()?;
     match &posting.cost {
@@ -70,14 +70,14 @@ fn apply_cost(quantity: &Quantity, cost: &Cost) -> Option<Quantity> {
         if quantity.amount.is_negative() { size.checked_neg()? } else { size }
     } else {
         let product = quantity.amount.total_nanos().checked_mul(price.total_nanos())?;
-        // Half a billionth is rounded away from nothing; the sum of a transaction is judged far above that.
+        // Half a billionth is rounded away from zero; transactions are compared at a much coarser precision.
         let half = if product < 0 { -500_000_000 } else { 500_000_000 };
         Amount::from_nanos((product + half) / 1_000_000_000)?
     };
     Some(Quantity { amount, commodity: cost.quantity.commodity.clone(), decimals: cost.quantity.decimals })
 }
 
-/// Fills in what a transaction leaves out and checks what it claims; `None`, with a finding, if it does not add up.
+/// Fills in omitted amounts of a transaction and checks it; `None`, with a diagnostic, if it does not balance.
 pub(crate) fn balance_transaction(
     transaction: &mut Transaction,
     balances: &mut Balances,
@@ -99,7 +99,7 @@ pub(crate) fn balance_transaction(
     Some(())
 }
 
-/// `account  = 500 EUR` without an amount: whatever brings the account there.
+/// `account  = 500 EUR` without an amount: the amount that gives the account this balance.
 fn apply_assignments(
     transaction: &mut Transaction,
     balances: &Balances,
@@ -129,7 +129,7 @@ fn apply_assignments(
     Some(())
 }
 
-/// Fills in the one amount that a transaction may leave out, and checks that the rest is nothing.
+/// Fills in the one amount that a transaction may omit, and checks that the rest adds up to zero.
 fn infer_missing_amount(
     transaction: &mut Transaction,
     kind: PostingKind,
@@ -149,7 +149,7 @@ fn infer_missing_amount(
         let added = cost_value(posting).and_then(|value| {
             let (sum, decimals) = sums.entry(value.commodity).or_default();
             *sum = sum.checked_add(value.amount)?;
-            // A price's decimals say nothing about how exact the sum is.
+            // The decimals of a price do not determine the precision of the sum.
             let precision =
                 if posting.cost.as_ref().is_some_and(|cost| !cost.total) { 0 } else { value.decimals };
             *decimals = (*decimals).max(precision);
@@ -166,7 +166,7 @@ fn infer_missing_amount(
     sums.retain(|_, (sum, decimals)| !is_zero_at_precision(*sum, *decimals));
     match elided.as_slice() {
         [] if sums.is_empty() => Some(()),
-        // Two commodities without a price are an exchange at whatever rate that makes.
+        // Two commodities without a price are an exchange at the implied rate.
         [] if sums.len() == 2 && !costs && signs_differ(&sums) => Some(()),
         [] => {
             let remainders: Vec<String> =
@@ -185,7 +185,7 @@ fn infer_missing_amount(
     }
 }
 
-/// Puts what is missing where the amount was left out: one posting for each commodity.
+/// Puts the missing amount into the posting without one: one posting per commodity.
 fn fill_missing_amount(
     transaction: &mut Transaction,
     index: usize,
@@ -202,7 +202,7 @@ fn fill_missing_amount(
     Some(())
 }
 
-/// Whether a sum is nothing at the precision in which its parts were written.
+/// Whether a sum is zero at the precision in which its parts were written.
 fn is_zero_at_precision(sum: Amount, decimals: usize) -> bool {
     let step = 10i128.pow(9 - decimals.clamp(2, 9) as u32);
     sum.total_nanos().abs() * 2 < step || sum.is_zero()
@@ -236,7 +236,9 @@ fn check_assertion(posting: &Posting, balances: &Balances, diagnostics: &mut Dia
             let account = quote(&posting.account);
             diagnostics.warning_at(
                 posting.line,
-                format!("{account} is asserted to hold nothing else, but holds {sum} {other_commodity}"),
+                format!(
+                    "{account} is asserted to contain nothing else, but contains {sum} {other_commodity}"
+                ),
             );
         }
     }

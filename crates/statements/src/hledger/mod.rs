@@ -1,8 +1,8 @@
 //! Journals of plain text accounting, as hledger reads them.
 //!
-//! A journal knows no statements. Each account that holds money or debt (`assets`, `liabilities`, or what an `account`
-//! directive calls so) becomes one in each of its currencies; its postings become entries, and the other postings of their
-//! transactions say what for: one is the category, several are splits, another own account makes a transfer.
+//! A journal has no statements. Each account that contains money or debt (`assets`, `liabilities`, or declared by an
+//! `account` directive) becomes one statement per currency. Its postings become entries. The other postings of a
+//! transaction describe the entry: one is the category, several are splits, another own account makes it a transfer.
 
 mod balance;
 mod parse;
@@ -18,7 +18,7 @@ use crate::{
 use balance::Balances;
 use parse::{Journal, Posting, PostingKind, Transaction};
 
-/// Whether a text is a journal: somewhere a line begins with a date and the next one is indented.
+/// Whether a text is a journal: a line starts with a date and the next one is indented.
 pub(crate) fn is_journal(start: &str) -> bool {
     let mut lines = start.lines().peekable();
     while let Some(line) = lines.next() {
@@ -31,14 +31,14 @@ pub(crate) fn is_journal(start: &str) -> bool {
     false
 }
 
-/// Whether a text without transactions holds directives of a journal.
+/// Whether a text without transactions contains directives of a journal.
 pub(crate) fn has_directives(start: &str) -> bool {
     let directives =
         ["account ", "commodity ", "include ", "decimal-mark ", "alias ", "P ", "D ", "apply account "];
     start.lines().any(|line| directives.iter().any(|directive| line.starts_with(directive)))
 }
 
-/// Reads a journal.
+/// Parses a journal.
 pub(crate) fn read(
     text: &str,
     options: &Options,
@@ -77,7 +77,8 @@ pub(crate) fn read(
     Ok(Document { format: Format::Hledger, statements, findings: diagnostics.into_vec(), mapping: None })
 }
 
-/// Fills in and checks amounts in the order of the days, as assertions mean it; what does not add up goes.
+/// Completes and checks transactions in order of their days, as assertions require; one that does not balance is
+/// dropped.
 fn balance_transactions(journal: &mut Journal, diagnostics: &mut Diagnostics) {
     let mut balances = Balances::new(&journal.transactions);
     let mut order: Vec<usize> = (0..journal.transactions.len()).collect();
@@ -90,7 +91,7 @@ fn balance_transactions(journal: &mut Journal, diagnostics: &mut Diagnostics) {
     journal.transactions.retain(|transaction| !transaction.is_invalid);
 }
 
-/// What kind of account a name stands for, if it holds money or debt.
+/// The kind of an account by its name, if it contains money or debt.
 fn money_account_kind(journal: &Journal, account: &str) -> Option<AccountKind> {
     let mut name = account;
     loop {
@@ -141,7 +142,7 @@ struct StatementSet<'j> {
     options: &'j Options,
     statements: Vec<Statement>,
     index_by_account: HashMap<(String, Currency), usize>,
-    /// Commodities that are no currency, each reported once.
+    /// Commodities that are not currencies, each reported once.
     reported_commodities: HashSet<String>,
 }
 
@@ -156,7 +157,9 @@ impl StatementSet<'_> {
             && self.reported_commodities.insert(commodity.into())
         {
             let message = match commodity {
-                "" => "amounts without a commodity are left out: a D directive or currency=EUR says what they are".into(),
+                "" => {
+                    "amounts without a commodity are left out: add a D directive or set currency=EUR".into()
+                }
                 _ => format!("{} is not a currency: postings in it are left out", quote(commodity)),
             };
             diagnostics.warning_at(line, message);
@@ -199,8 +202,8 @@ impl StatementSet<'_> {
             let statement_index = *self.index_by_account.entry(key).or_insert(next);
             if statement_index == next {
                 if next == limits::STATEMENTS {
-                    let what = "a journal of more accounts than can be read at once";
-                    return Err(ParseError::Unsupported { what, hint: "import it in parts" });
+                    let description = "a journal of more accounts than can be read at once";
+                    return Err(ParseError::Unsupported { description, hint: "import it in parts" });
                 }
                 let name = text::non_empty_line(&posting.account);
                 let hint = AccountHint { name, kind: Some(*kind), ..AccountHint::default() };
@@ -214,8 +217,8 @@ impl StatementSet<'_> {
     }
 }
 
-/// What the postings to other than own accounts say about an entry. Which of several own accounts paid for which of
-/// several things, a journal does not say.
+/// Describes an entry by the postings to other accounts. With several own accounts and several other postings, a
+/// journal does not say which account paid for which.
 fn set_category(entry: &mut Entry, other_postings: &[&Posting], is_only_own: bool) {
     match other_postings {
         [] => {}
@@ -231,7 +234,7 @@ fn set_category(entry: &mut Entry, other_postings: &[&Posting], is_only_own: boo
     }
 }
 
-/// One part of an entry, in the view of the account: what the other side gains, this one loses.
+/// One part of an entry from the account's view: the amount of the other side, negated.
 fn to_split(posting: &Posting) -> Option<Split> {
     let value = balance::cost_value(posting)?;
     Some(Split {

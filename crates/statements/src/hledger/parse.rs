@@ -1,7 +1,7 @@
-//! Journals, line by line: transactions with their postings, and the directives that change how they are read.
+//! Line parser of journals: transactions with their postings, and the directives that change how they are parsed.
 //!
-//! What hledger can do and a statement does not need (rules for periodic and automatic transactions, prices, time clocks)
-//! is skipped and named once. Another file is never read: an `include` is reported with its name.
+//! Features that a statement does not need (periodic and automatic transactions, prices, time clocks) are skipped and
+//! reported once. Other files are never opened: an `include` is reported with its name.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(crate) struct Transaction {
     pub code: String,
     pub description: String,
     pub postings: Vec<Posting>,
-    /// A posting could not be read: the whole transaction is left out, since it would not balance.
+    /// A posting could not be parsed: the whole transaction is dropped, since it would not balance.
     pub is_invalid: bool,
 }
 
@@ -42,9 +42,9 @@ pub(crate) struct Posting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PostingKind {
     Real,
-    /// `(account)`: stands for itself.
+    /// `(account)`: does not need to balance.
     Virtual,
-    /// `[account]`: balances with its like.
+    /// `[account]`: balances with other postings of this type.
     BalancedVirtual,
 }
 
@@ -63,20 +63,20 @@ pub(crate) struct Assertion {
     pub inclusive: bool,
 }
 
-/// All of a journal.
+/// A complete journal.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     pub transactions: Vec<Transaction>,
-    /// The types that `account` directives give: the letter of `type:`.
+    /// The types from `account` directives: the letter of `type:`.
     pub types: HashMap<String, char>,
 }
 
-/// Where the next indented lines belong.
+/// The block that the next indented lines belong to.
 enum Block {
     None,
     Transaction,
     Commodity(String),
-    /// Lines of something that is skipped.
+    /// Lines of a skipped feature.
     Skipped,
 }
 
@@ -87,13 +87,13 @@ struct Parser<'f> {
     year: Option<i16>,
     prefixes: Vec<String>,
     aliases: Vec<(String, String)>,
-    /// Kinds of things skipped, how many, and the line of the first.
+    /// Skipped features: how many, and the line of the first.
     skipped: Vec<(&'static str, usize, u32)>,
     unclear: Option<(u32, usize)>,
     postings: usize,
 }
 
-/// Reads a journal.
+/// Parses a journal.
 pub(crate) fn parse_journal(text: &str, diagnostics: &mut Diagnostics) -> Journal {
     let mut parser = Parser {
         journal: Journal::default(),
@@ -142,7 +142,7 @@ pub(crate) fn parse_journal(text: &str, diagnostics: &mut Diagnostics) -> Journa
         let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
         diagnostics.warning_at(
             line,
-            format!("a lone mark before three digits{more} is read as the decimal mark, as hledger does; decimal-mark says it for certain"),
+            format!("a lone mark before three digits{more} is read as the decimal mark, as hledger does; a decimal-mark directive decides it"),
         );
     }
     journal
@@ -156,7 +156,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A line that begins at the margin: a transaction or a directive.
+    /// Parses a line without indentation: a transaction or a directive.
     fn parse_unindented(&mut self, line: &str, number: u32) -> Block {
         let first = line.chars().next().unwrap_or(' ');
         if first.is_ascii_digit() {
@@ -271,7 +271,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A line that belongs to the block above it; `false` if there are too many.
+    /// Parses a line of the current block; `false` if there are too many.
     fn parse_indented(&mut self, block: &Block, line: &str, number: u32) -> bool {
         match block {
             Block::Transaction if !line.starts_with([';', '#']) => {
@@ -384,7 +384,7 @@ impl Parser<'_> {
             let (quantity, tail) = self.parse_quantity(tail, number)?;
             posting.assertion = Some(Assertion { quantity, exclusive, inclusive });
             rest = tail.trim();
-            // The cost of an asserted balance changes nothing about it.
+            // The cost of an asserted balance does not change it.
             if let Some(cost) = rest.strip_prefix('@') {
                 rest = self.parse_quantity(cost.strip_prefix('@').unwrap_or(cost), number)?.1.trim();
             }
@@ -401,7 +401,7 @@ impl Parser<'_> {
         Some((quantity, rest.trim_start()))
     }
 
-    /// An account with its aliases replaced and the applied prefixes before it; `None` if it is empty or endless.
+    /// An account with aliases replaced and the applied prefixes; `None` if it is empty or too long.
     fn resolve_account_name(&self, name: &str) -> Option<String> {
         let check_length = |name: String| (name.len() <= limits::JOURNAL_ACCOUNT_BYTES).then_some(name);
         let mut name = check_length(name.to_owned()).filter(|name| !name.is_empty())?;
@@ -420,7 +420,7 @@ impl Parser<'_> {
     }
 }
 
-/// A line without the comment at its end, and the comment.
+/// Splits a line into its text and the comment at its end.
 fn strip_comment(line: &str) -> (&str, &str) {
     match line.split_once(';') {
         Some((before, comment)) => (before.trim_end(), comment.trim()),
@@ -436,7 +436,7 @@ fn find_tag<'c>(comment: &'c str, name: &str) -> Option<&'c str> {
     })
 }
 
-/// Lots such as `{$50}`, `[2024-01-01]` and `(note)`, which other programs write behind a quantity.
+/// Skips lots such as `{$50}`, `[2024-01-01]` and `(note)`, which other programs write after a quantity.
 fn skip_lots(text: &str) -> Option<&str> {
     let mut rest = text.trim_start();
     while let Some(close) = match rest.chars().next() {
@@ -451,7 +451,7 @@ fn skip_lots(text: &str) -> Option<&str> {
     Some(rest)
 }
 
-/// `2024-01-15`, `2024/1/15`, `2024.1.15`, or without a year if one is known.
+/// Parses `2024-01-15`, `2024/1/15`, `2024.1.15`, or without a year if one is known.
 pub(crate) fn parse_date(text: &str, year: Option<i16>) -> Option<Date> {
     let mut parts = text.trim().split(['-', '/', '.']);
     let (first, second, third) = (parts.next()?, parts.next()?, parts.next());
@@ -472,7 +472,7 @@ pub(crate) fn parse_date(text: &str, year: Option<i16>) -> Option<Date> {
         .then(|| Date::new(year, parse_two_digits(month)?, parse_two_digits(day)?).ok())?
 }
 
-/// Whether a line could be the head of a transaction.
+/// Whether a line could be the first line of a transaction.
 pub(crate) fn is_transaction_header(line: &str) -> bool {
     let dates = line.split([' ', '\t']).next().unwrap_or_default();
     let first = dates.split('=').next().unwrap_or_default();

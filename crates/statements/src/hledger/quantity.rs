@@ -1,21 +1,21 @@
-//! Quantities of journals: a number and its commodity, on either side, with whatever mark the journal uses.
+//! Quantities of journals: a number and its commodity, on either side, with the decimal mark of the journal.
 
 use std::collections::HashMap;
 
 use crate::Amount;
 use crate::number::{self, DecimalMark};
 
-/// So much of something.
+/// A quantity of a commodity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Quantity {
     pub amount: Amount,
     /// Empty if none was written and the journal has no default.
     pub commodity: String,
-    /// Decimals as written: the precision to which sums of it must be nothing.
+    /// Decimals as written: the precision at which sums must be zero.
     pub decimals: usize,
 }
 
-/// How a journal writes numbers, as far as its directives say.
+/// The notation of numbers, as declared by directives.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Styles {
     /// `decimal-mark ,`
@@ -26,10 +26,10 @@ pub(crate) struct Styles {
     pub default: Option<String>,
 }
 
-/// A quantity, what stands behind it, and whether its only mark could as well part thousands.
+/// A quantity, the text after it, and whether its only mark could also be a thousands separator.
 pub(crate) type ParsedQuantity<'a> = (Quantity, &'a str, bool);
 
-/// Reads the quantity that a text begins with.
+/// Parses the quantity at the start of a text.
 pub(crate) fn parse_quantity<'a>(text: &'a str, styles: &Styles) -> Option<ParsedQuantity<'a>> {
     let mut rest = text.trim_start();
     let mut negative = false;
@@ -73,13 +73,13 @@ pub(crate) fn parse_quantity<'a>(text: &'a str, styles: &Styles) -> Option<Parse
     Some((Quantity { amount, commodity, decimals }, rest, unclear))
 }
 
-/// The decimal mark that the number of a `commodity` or `D` directive shows: the last mark in it.
+/// The decimal mark in the number of a `commodity` or `D` directive: its last mark.
 pub(crate) fn last_decimal_mark(text: &str) -> Option<DecimalMark> {
     let index = text.rfind(['.', ','])?;
     Some(if text.as_bytes().get(index) == Some(&b',') { DecimalMark::Comma } else { DecimalMark::Point })
 }
 
-/// The symbol that a text begins with: quoted, or up to a digit, a space or a sign with a meaning of its own.
+/// The symbol at the start of a text: quoted, or up to a digit, a space or a sign with a meaning of its own.
 fn parse_symbol(text: &str) -> Option<(&str, &str)> {
     if let Some(quoted) = text.strip_prefix('"') {
         let end = quoted.find('"')?;
@@ -91,7 +91,7 @@ fn parse_symbol(text: &str) -> Option<(&str, &str)> {
     (!symbol.is_empty()).then_some((symbol, rest))
 }
 
-/// How far a number goes: digits and marks, and single spaces before groups of three digits.
+/// The length of a number: digits and marks, and single spaces before groups of three digits.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut position = 0;

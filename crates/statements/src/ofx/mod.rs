@@ -1,5 +1,5 @@
-//! OFX and QFX: what American banks and Quicken speak. Bank and credit card statements are read; of an investment
-//! statement only the movements of its cash.
+//! OFX and QFX, the formats of American banks and Quicken. Bank and credit card statements are parsed; of an investment
+//! statement only the cash movements.
 
 mod time;
 mod tokens;
@@ -15,7 +15,7 @@ use crate::{
 };
 use tokens::{Token, Tokens, unescape};
 
-/// The aggregate whose values come now; values of others with the same names must not mix in.
+/// The aggregate of the current values. Other aggregates have values with the same names, which must not be mixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Aggregate {
     Nothing,
@@ -29,7 +29,7 @@ enum Aggregate {
     Original,
 }
 
-/// A transaction as its values come.
+/// A transaction while its values are parsed.
 #[derive(Debug, Default)]
 struct TransactionBuilder {
     line: u32,
@@ -37,7 +37,7 @@ struct TransactionBuilder {
     posted: Option<String>,
     available: Option<String>,
     kind: Option<Kind>,
-    /// The currency of the amount, if it is not the account's.
+    /// The currency of the amount, if it differs from the account's.
     currency: Option<Currency>,
     texts: TextFields,
     counterparty: Counterparty,
@@ -53,7 +53,7 @@ struct TextFields {
     memo: Option<Box<str>>,
 }
 
-/// A statement as its values come.
+/// A statement while its values are parsed.
 #[derive(Debug, Default)]
 struct StatementBuilder {
     line: u32,
@@ -79,7 +79,7 @@ struct Reader<'o> {
     limit_reached: bool,
 }
 
-/// Reads a file.
+/// Parses a file.
 pub(crate) fn read(text: &str, options: &Options, diagnostics: Diagnostics) -> Result<Document, ParseError> {
     let mut reader = Reader {
         options,
@@ -101,11 +101,11 @@ pub(crate) fn read(text: &str, options: &Options, diagnostics: Diagnostics) -> R
     reader.end_entry();
     reader.end_statement()?;
     if !ended {
-        reader.diagnostics.error_at(last_line, "the file breaks off before its end: entries may be missing");
+        reader.diagnostics.error_at(last_line, "the file is cut off: entries may be missing");
     }
     if reader.statements.is_empty() && !reader.diagnostics.has_errors() {
         return Err(ParseError::Unsupported {
-            what: "OFX without a bank or credit card statement",
+            description: "OFX without a bank or credit card statement",
             hint: "ask the bank for the account's transactions, not for its list of accounts or messages",
         });
     }
@@ -274,7 +274,8 @@ impl Reader<'_> {
         let mut value = reading.amount;
         let digits = statement.currency.map_or(2, |currency| currency.minor_digits());
         if unclear && digits < 3 {
-            // The standard knows no separators of thousands, and no such currency three decimals; the bank knows better.
+            // The standard has no thousands separators, and this currency has no three decimals; the bank wrote a
+            // separator.
             let text = amount.unwrap_or_default();
             let whole = text.replace([',', '.'], "");
             if let Some((reading, _)) = number::parse_standalone(&whole) {
@@ -284,7 +285,7 @@ impl Reader<'_> {
         }
         if let Some(corrected_id) = &transaction.corrects_id {
             let message = format!(
-                "the bank says that this entry corrects {}: look whether both stand",
+                "the bank says that this entry corrects {}: check whether both are present",
                 quote(corrected_id)
             );
             self.diagnostics.warning_at(transaction.line, message);
@@ -312,7 +313,7 @@ impl Reader<'_> {
         let currency = currency.ok_or(ParseError::CurrencyUnknown)?;
         if self.statements.len() == limits::STATEMENTS {
             return Err(ParseError::Unsupported {
-                what: "OFX of too many accounts",
+                description: "OFX of too many accounts",
                 hint: "download one account at a time",
             });
         }
@@ -381,7 +382,7 @@ impl TransactionBuilder {
         if entry.counterparty.name.is_none() {
             entry.counterparty.name = name.clone();
         }
-        // A memo says more; where it only repeats the name, or there is none, the name is all there is.
+        // A memo has more details. If it is missing or repeats the name, the name is the description.
         entry.description = memo.or(name).unwrap_or_default();
         entry.references.bank_id = id;
         entry.references.check = check;

@@ -4,10 +4,10 @@ use jiff::civil::Date;
 
 use crate::{BankTime, date};
 
-/// The calendar day as it is written, and the exact time if a zone stands behind it.
+/// The calendar day as written, and the exact time if there is a zone.
 ///
-/// The standard reads a missing zone as Greenwich; banks mean their own. The day stays the one they wrote, and no
-/// moment is made of a time whose zone nobody gave.
+/// The standard defines a missing zone as GMT, but banks mean local time. The day stays as written, and a time without
+/// a zone gives no timestamp.
 pub(crate) fn parse_date_time(text: &str) -> Option<(Date, Option<BankTime>)> {
     let (stamp, zone) = match text.split_once('[') {
         Some((stamp, zone)) => (stamp.trim(), Some(zone)),
@@ -66,7 +66,7 @@ mod tests {
         };
         assert_eq!(formatted("20240115"), Some(("2024-01-15".into(), None)));
         assert_eq!(formatted("20240115235959"), Some(("2024-01-15".into(), None)));
-        // Late in the evening in New York is the next day in Greenwich; the bank wrote the fifteenth.
+        // Late evening in New York is the next day in GMT; the bank wrote the fifteenth.
         let evening = Some((1_705_377_600_000, -300));
         assert_eq!(formatted("20240115230000.000[-5:EST]"), Some(("2024-01-15".into(), evening)));
         assert_eq!(formatted("20240101000000[+5.30:IST]").unwrap().1.unwrap().1, 330);

@@ -1,23 +1,23 @@
-//! Tags and values of OFX, whether 1.x, SGML whose values end where the next tag begins, or 2.x, XML.
+//! Tags and values of OFX: 1.x is SGML, where a value ends at the next tag, and 2.x is XML.
 //!
-//! Both are read alike: a tag, then the text behind it. Nothing is expanded but the five entities of XML, `&nbsp;` and
-//! character numbers, so no file can grow by being read.
+//! Both are tokenized alike: a tag, then the text after it. Only the five entities of XML, `&nbsp;` and character
+//! numbers are expanded, so parsing never enlarges a file.
 
 use std::borrow::Cow;
 
-/// One tag and the text behind it.
+/// One tag and the text after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token<'a> {
     /// Without brackets, slash, prefix and attributes.
     pub name: &'a str,
     pub closing: bool,
-    /// The text up to the next tag, trimmed, with its entities still in it.
+    /// The text up to the next tag, trimmed, with entities unexpanded.
     pub value: &'a str,
     /// The line of the tag, from one.
     pub line: u32,
 }
 
-/// Reads tokens from a text.
+/// Iterates over the tokens of a text.
 #[derive(Debug)]
 pub(crate) struct Tokens<'a> {
     text: &'a str,
@@ -91,7 +91,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// A value with its entities replaced.
+/// A value with its entities expanded.
 pub(crate) fn unescape(value: &str) -> Cow<'_, str> {
     if !value.contains('&') {
         return Cow::Borrowed(value);
@@ -120,7 +120,7 @@ pub(crate) fn unescape(value: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// What an entity stands for.
+/// The text of an entity.
 pub(crate) fn decode_entity(entity: &str) -> Option<char> {
     Some(match entity {
         "amp" => '&',

@@ -1,5 +1,5 @@
-//! Every statement beside what is read from it, as text. `QUAD_BLESS=1` writes the expectations anew; a person reads the
-//! difference before it is committed. Fingerprints are part of it: ledgers keep them, so they must never change.
+//! Compares every statement with its expected result, as text. `QUAD_TEST_BLESS=1` rewrites the expectations; review
+//! the difference before a commit. Fingerprints are included: ledgers store them, so they must never change.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::{options, statements, statements_dir};
 
 #[test]
 fn corpus_matches_expected_output() {
-    let bless = std::env::var_os("QUAD_BLESS").is_some();
+    let bless = std::env::var_os("QUAD_TEST_BLESS").is_some();
     let mut mismatches = Vec::new();
     for (name, bytes) in statements() {
         let output = match parse(&bytes, &options(&name)) {
@@ -23,7 +23,7 @@ fn corpus_matches_expected_output() {
             mismatches.push(format!("--- {name}\n{output}"));
         }
     }
-    assert!(mismatches.is_empty(), "QUAD_BLESS=1 accepts these:\n{}", mismatches.join("\n"));
+    assert!(mismatches.is_empty(), "QUAD_TEST_BLESS=1 accepts these:\n{}", mismatches.join("\n"));
 }
 
 fn format_document(document: &Document) -> String {

@@ -1,4 +1,4 @@
-//! Journals that were written: read back by the reader here, and by hledger itself where it is installed.
+//! Journals that were written are parsed by this crate, and by hledger if it is installed.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -10,7 +10,7 @@ use quad_statements::{Amount, JournalPosting, JournalTransaction, Options, Statu
 
 use crate::{read_document, statements};
 
-/// A journal of all entries of all statements: each account against one for what it was spent on.
+/// A journal of all entries of all statements: each account against one expense account.
 fn export(name: &str, assertions: bool) -> (String, BTreeMap<(String, String), Amount>) {
     let document = read_document(name);
     let mut sums: BTreeMap<(String, String), Amount> = BTreeMap::new();
@@ -52,7 +52,7 @@ fn export(name: &str, assertions: bool) -> (String, BTreeMap<(String, String), A
     (journal, sums)
 }
 
-/// Runs hledger on a journal, if it is there.
+/// Runs hledger on a journal, if it is installed.
 fn hledger(journal: &str, arguments: &[&str]) -> Option<String> {
     let mut child = Command::new("hledger")
         .args(["-f", "-"])
@@ -100,7 +100,7 @@ fn exported_journal_reimports_with_same_sums() {
 fn hledger_balances_match_exports() {
     let mut checked = 0;
     for (name, _) in statements() {
-        // Rows of a statement may run backwards in time; assertions hold in the order of the days.
+        // Rows of a statement may be in descending order of time; assertions apply in order of the days.
         let forwards = ["es_trailing_minus.csv", "card_inverted.csv"].contains(&name.as_str());
         let (journal, sums) = export(&name, forwards);
         if journal.matches('\n').count() < 5 {
@@ -151,7 +151,7 @@ fn hledger_balances_match_corpus_journal() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the texts hold, the journal stays one and its amounts stay exact.
+    /// For all texts, the output is a valid journal and its amounts are exact.
     #[test]
     fn arbitrary_text_keeps_journal_parseable(
         texts in prop::collection::vec("\\PC{0,30}", 4),

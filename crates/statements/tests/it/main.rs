@@ -1,4 +1,4 @@
-//! Statements as banks write them: what is read, what is recognised again, and that nothing breaks the reader.
+//! Tests with statements as banks write them: parsing, stable fingerprints, and robustness.
 
 // Helpers outside `#[test]` functions are tests too, which clippy does not know.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use quad_statements::csv::Overrides;
 use quad_statements::{Document, Options, parse};
 
-/// The folder of the statements that were written for these tests.
+/// The folder of the test statements.
 pub fn statements_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/statements")
 }
@@ -32,13 +32,13 @@ pub fn statements() -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// What stands beside a statement in a file of options: overrides, one a line.
+/// The options file of a statement: overrides, one per line.
 pub fn options(name: &str) -> Options {
     let text = std::fs::read_to_string(statements_dir().join(format!("{name}.options"))).unwrap_or_default();
     Options { overrides: Overrides::parse(text.lines()).unwrap(), ..Options::default() }
 }
 
-/// A statement, read.
+/// Parses a statement.
 pub fn read_document(name: &str) -> Document {
     let bytes = std::fs::read(statements_dir().join(name)).unwrap();
     parse(&bytes, &options(name)).unwrap_or_else(|error| panic!("{name}: {error}"))

@@ -1,4 +1,4 @@
-//! Mappings: guessed, shown, overridden and remembered.
+//! Mappings: inferred, shown, overridden and stored.
 
 use quad_statements::csv::{Mapping, Overrides, Role};
 use quad_statements::{Currency, DateOrder, Options, ParseError, parse};
@@ -40,7 +40,7 @@ fn mismatched_saved_mapping_is_ignored() {
     let other = std::fs::read(statements_dir().join("us_checking.csv")).unwrap();
     let document = parse(&other, &Options { mapping, ..Options::default() }).unwrap();
     assert_eq!(document.statements[0].entries.len(), 6);
-    assert!(document.findings[0].message.contains("guessed anew"), "{:?}", document.findings);
+    assert!(document.findings[0].message.contains("inferred again"), "{:?}", document.findings);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn overrides_take_precedence_over_inference() {
     let mapping = document.mapping.unwrap();
     assert_eq!((mapping.order, mapping.currency), (DateOrder::Mdy, Currency::parse("GBP").ok()));
     assert_eq!(mapping.columns(Role::Amount), ["Other amount"]);
-    // Nothing is left to warn of once it was said.
+    // No warning remains after the setting was given.
     assert_eq!(document.findings, []);
 }
 
@@ -64,7 +64,7 @@ fn parse_errors_have_hints() {
         |text: &str, overrides: &[&str]| parse(text.as_bytes(), &options_with(overrides)).unwrap_err();
     let no_currency = parse_error("Date,Amount\n2024-01-02,5.00\n", &[]);
     assert_eq!(no_currency, ParseError::CurrencyUnknown);
-    assert_eq!(no_currency.hint(), "say it, for example currency=EUR");
+    assert_eq!(no_currency.hint(), "set it, for example currency=EUR");
     let no_column = parse_error("Date,Amount\n2024-01-02,5.00\n", &["amount=Sum"]);
     assert_eq!(no_column.to_string(), "the table has no column 'Sum'; its columns are Date, Amount");
     let no_date = parse_error("Amount,Memo,Balance\n5.00,x,7.00\n", &["currency=EUR"]);

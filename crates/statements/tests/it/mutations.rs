@@ -1,4 +1,4 @@
-//! No file, however damaged, makes the reader panic, hang or lose what stands before and behind the damage.
+//! Damaged files never make the parser panic or hang, and entries before and after the damage are kept.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use quad_statements::{Document, Format, Options, Severity, Status, parse};
 
 use crate::{options, statements};
 
-/// A small generator with a fixed seed: the same damage in every run. (SplitMix64, by its published constants.)
+/// A small random generator with a fixed seed, so that every run has the same damage. (SplitMix64.)
 struct TestRng(u64);
 
 impl TestRng {
@@ -24,7 +24,7 @@ impl TestRng {
     }
 }
 
-/// Pieces that mean something in one of the formats.
+/// Text that has a meaning in one of the formats.
 const FRAGMENTS: [&[u8]; 24] = [
     b"\"",
     b"\"\"",
@@ -78,7 +78,7 @@ fn mutate(bytes: &mut Vec<u8>, rng: &mut TestRng) {
     }
 }
 
-/// What holds of every document, whatever it was read from.
+/// Properties of every document.
 fn check_invariants(document: &Document) {
     for statement in &document.statements {
         for entry in &statement.entries {
@@ -170,7 +170,7 @@ fn missing_entry_is_reported_by_balance_check() {
         "warning: the statement of 1 does not add up: 10.00 and its entries make 8.00 EUR, but it closes with 7.00, a \
          difference of -1.00"
     );
-    // What is only announced is not part of the booked balance.
+    // Pending entries are not part of the booked balance.
     let pending = complete.replacen("</Stmt>", "<Ntry><Amt Ccy=\"EUR\">5</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts>PDNG</Sts><BookgDt><Dt>2024-01-03</Dt></BookgDt></Ntry></Stmt>", 1);
     let document = read(&pending);
     assert_eq!(document.findings, []);

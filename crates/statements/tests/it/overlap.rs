@@ -1,4 +1,4 @@
-//! The same entry in another file is the same entry; another entry never is.
+//! The same entry has the same fingerprint in every file; different entries have different ones.
 
 use std::collections::HashSet;
 
@@ -93,12 +93,13 @@ fn bank_id_identifies_entry_when_text_changes() {
         fingerprint("2024-01-13;AB123456;x;-4.20;EUR"),
         fingerprint("2024-01-13;AB123456;x;-0.10;EUR")
     );
-    // A bare counter starts again in the next file and says nothing.
+    // A bare counter starts again in the next file, so it identifies nothing.
     assert_ne!(fingerprint("2024-01-13;1;coffee;-4.20;EUR"), fingerprint("2024-01-13;1;tea;-4.20;EUR"));
 }
 
 proptest! {
-    /// Any two windows of one history agree about what they share, as a set that was counted by hand says.
+    /// Any two windows of one history agree on the entries that they share, compared with a set that was counted
+    /// directly.
     #[test]
     fn overlapping_windows_add_each_entry_once(
         history in prop::collection::vec((1u8..=9, 0u8..3, 1u8..4), 1..40),
