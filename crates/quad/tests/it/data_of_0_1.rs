@@ -57,6 +57,8 @@ const REWORDED: &[(&str, &str)] = &[
     ),
     ("nothing has that id", "no row has this id"),
     ("the key when is there twice", "the key when is duplicated"),
+    ("defaults fill in what is missing", "defaults replace missing values"),
+    ("if somebody was faster", "if the row has changed since"),
 ];
 
 /// Fields of `resources/list` that are for people, and may be reworded.
