@@ -507,3 +507,20 @@ async fn backup_never_overwrites_a_file() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "older");
     assert_eq!(refused.kind(), Kind::BadInput, "a backup never overwrites");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn concurrent_opens_of_a_new_file_succeed() {
+    for _ in 0..20 {
+        let folder = tempfile::tempdir().unwrap();
+        let location = quad_store::Location::Sqlite(folder.path().join("quad.db"));
+        let opens: Vec<_> = (0..8)
+            .map(|_| {
+                let location = location.clone();
+                tokio::spawn(async move { Store::open(location, &[]).await.map(drop) })
+            })
+            .collect();
+        for open in opens {
+            open.await.unwrap().unwrap();
+        }
+    }
+}

@@ -87,11 +87,18 @@ impl Conn {
         let mut conn =
             Conn { inner, sync_commit: true, time_budget, rowid_predictor: RowidPredictor::default() };
         // The checkpoint thread copies the log, so commits do not. Foreign keys are enforced only if asked for.
-        conn.execute_script(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
-             PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;",
-        )?;
-        Ok(conn)
+        let settings = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
+                        PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;";
+        // While other processes switch a new file to WAL, SQLite reports "locked" without calling the busy handler.
+        let started = Instant::now();
+        loop {
+            match conn.execute_script(settings) {
+                Err(DbError::Retryable(_)) if started.elapsed() < limits::SQLITE_BUSY_TIMEOUT => {
+                    std::thread::sleep(limits::SQLITE_BUSY_SLEEP);
+                }
+                result => return result.map(|()| conn),
+            }
+        }
     }
 
     /// Limits the total time of the statements that follow; past it they fail. `None` removes the limit.
