@@ -10,16 +10,31 @@ use crate::{Content, Error, EventDraft, JsonText, Principal, ReadSet, Receipt, R
 /// A tool as published.
 #[derive(Debug)]
 pub struct Tool {
-    /// The name: 1 to 64 of `[A-Za-z0-9_.-]`.
+    /// The name that every model API accepts: 1 to 64 of `[A-Za-z0-9_-]`.
     pub name: &'static str,
+    /// The name in seed 000 and in the original of `refrakt://`, where it has dots. Calls accept both.
+    pub dotted_name: Option<&'static str>,
     /// A short title for people.
     pub title: &'static str,
     /// What it does, so that an agent can choose.
     pub description: &'static str,
     /// The JSON Schema of the arguments. The root is an object.
     pub input_schema: Value,
-    /// The JSON Schema of `structuredContent`, if the shape is fixed.
+    /// The JSON Schema of `structuredContent`. It also admits `{error}`; see [`tool_schema::result`].
+    ///
+    /// [`tool_schema::result`]: crate::tool_schema::result
     pub output_schema: Option<Value>,
+    /// The arguments of an example call. They match the input schema. Errors and the command line show them.
+    pub example: Value,
+    /// Other names of arguments that callers send, each with the right name. Callers also get the synonyms
+    /// that all tools share.
+    pub argument_aliases: &'static [(&'static str, &'static str)],
+    /// Arguments whose type the handler checks itself, because it accepts more forms than the schema publishes:
+    /// a model API takes one type for each argument.
+    pub unchecked_arguments: &'static [&'static str],
+    /// Whether results carry stored text: rows, memories, statements, pages. A model must not take it for
+    /// instructions, so the result says so.
+    pub returns_stored_text: bool,
     /// The scope that a caller needs.
     pub required_scope: ScopeRequirement,
     /// Its effect on stored data.
@@ -53,14 +68,55 @@ impl Tool {
     ) -> Tool {
         Tool {
             name,
+            dotted_name: None,
             title,
             description,
             input_schema,
             output_schema: None,
+            example: json!({}),
+            argument_aliases: &[],
+            unchecked_arguments: &[],
+            returns_stored_text: false,
             required_scope,
             effect,
             core: false,
         }
+    }
+
+    /// Sets the name with dots, for a tool whose original has one.
+    pub fn dotted(mut self, name: &'static str) -> Tool {
+        self.dotted_name = Some(name);
+        self
+    }
+
+    /// Sets the schema of the result; see [`tool_schema::result`](crate::tool_schema::result).
+    pub fn output(mut self, schema: Value) -> Tool {
+        self.output_schema = Some(schema);
+        self
+    }
+
+    /// Sets the arguments of an example call.
+    pub fn example(mut self, arguments: Value) -> Tool {
+        self.example = arguments;
+        self
+    }
+
+    /// Accepts other names of arguments: pairs of another name and the right one.
+    pub fn aliases(mut self, aliases: &'static [(&'static str, &'static str)]) -> Tool {
+        self.argument_aliases = aliases;
+        self
+    }
+
+    /// Leaves the check of these arguments to the handler.
+    pub fn unchecked(mut self, names: &'static [&'static str]) -> Tool {
+        self.unchecked_arguments = names;
+        self
+    }
+
+    /// Marks the results as stored text.
+    pub fn with_stored_text(mut self) -> Tool {
+        self.returns_stored_text = true;
+        self
     }
 
     /// The entry in `tools/list`.

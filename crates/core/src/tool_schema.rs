@@ -1,4 +1,4 @@
-//! JSON Schema fragments for the arguments of tools.
+//! JSON Schema fragments for the arguments and the results of tools.
 
 use serde_json::{Map, Value, json};
 
@@ -36,4 +36,22 @@ pub fn ratio(description: &str) -> Value {
 /// The cursor of the previous page.
 pub fn cursor(description: &str) -> Value {
     string(description)
+}
+
+/// The schema of a result: an object with these properties, or `{error}`. Some clients validate the result of a
+/// failed call too, and would hide its message if the schema did not admit it.
+pub fn result(properties: &[(&str, Value)], required: &[&str]) -> Value {
+    let mut properties: Map<String, Value> =
+        properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    properties.insert("error".into(), json!({"type": "object", "description": "Only if the call failed"}));
+    json!({
+        "type": "object",
+        "properties": properties,
+        "anyOf": [{"required": required}, {"required": ["error"]}],
+    })
+}
+
+/// An array of these items.
+pub fn array(items: Value, description: &str) -> Value {
+    json!({"type": "array", "items": items, "description": description})
 }
