@@ -41,6 +41,20 @@ pub fn closest_few<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>
     matches.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
+/// All candidates, those that resemble `word` most first. Equally distant ones keep their order.
+///
+/// ```
+/// use quad_address::nearest_first;
+/// assert_eq!(nearest_first("close", ["open", "frozen", "closed"]), ["closed", "open", "frozen"]);
+/// ```
+pub fn nearest_first<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut sorted: Vec<&str> = candidates.into_iter().collect();
+    if let Some(word) = fold_case(word) {
+        sorted.sort_by_cached_key(|candidate| osa_distance(&word.text, &candidate.to_lowercase()));
+    }
+    sorted
+}
+
 /// The edit distance of two words, if they are close.
 pub(crate) fn edit_distance(word: &str, candidate: &str) -> Option<usize> {
     edit_distance_if_close(&fold_case(word)?, candidate)

@@ -61,7 +61,7 @@ mod trie;
 mod variables;
 
 pub use address::Address;
-pub use closest::{closest, closest_few};
+pub use closest::{closest, closest_few, nearest_first};
 pub use error::{AddressError, UriSyntaxError};
 pub use grammar::Grammar;
 pub use route::{RouteError, RouteId, RouteSpec};

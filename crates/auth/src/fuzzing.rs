@@ -5,14 +5,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use quad_core::{Result, Timestamp};
-use serde_json::{Map, Value};
 
 pub use crate::jws::Claims;
 
 use crate::jws::{self, CompactJws};
 use crate::key::{self, Seed, SigningKey};
 use crate::keyring::{KeyEntry, Keyring};
-use crate::strict_json;
 
 /// Signing keys of known seeds.
 #[derive(Debug)]
@@ -65,9 +63,4 @@ impl FuzzKeys {
     pub fn verify_opaque(&self, purpose: &str, opaque: &str) -> Option<Vec<u8>> {
         self.0.find(key::opaque_kid(opaque))?.verify_opaque(purpose, opaque)
     }
-}
-
-/// Parses an object without duplicate names, or returns the reason why it is rejected.
-pub fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, &'static str> {
-    strict_json::parse_object(bytes).map_err(|reason| reason.as_str())
 }

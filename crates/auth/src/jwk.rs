@@ -7,14 +7,14 @@ use std::collections::HashMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use quad_core::{Error, Kind, Result};
+use quad_core::{Error, Kind, Result, strict_json};
 use ring::digest;
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
 };
 use serde_json::Value;
 
-use crate::{limits, strict_json};
+use crate::limits;
 
 /// A signature algorithm of external tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

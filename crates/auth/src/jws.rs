@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use quad_core::strict_json::{self, StrictJsonError};
 use quad_core::{PrincipalKind, ScopeSet, TenantId, Timestamp};
 use serde_json::{Map, Value, json};
 
@@ -14,7 +15,6 @@ use crate::auth_error::AuthErrorKind;
 use crate::key::SigningKey;
 use crate::keyring::Keyring;
 use crate::limits::CLOCK_TOLERANCE_MS;
-use crate::strict_json;
 
 /// The issuer of local tokens.
 pub const ISSUER: &str = "quad";
@@ -176,7 +176,11 @@ pub fn verify(keyring: &Keyring, token: &CompactJws<'_>, now: Timestamp) -> Resu
 }
 
 fn decode_object(part: &str) -> Result<Map<String, Value>, AuthErrorKind> {
-    strict_json::parse_object(&BASE64.decode(part).map_err(|_| AuthErrorKind::Malformed)?)
+    let bytes = BASE64.decode(part).map_err(|_| AuthErrorKind::Malformed)?;
+    strict_json::parse_object(&bytes).map_err(|error| match error {
+        StrictJsonError::Duplicate(_) => AuthErrorKind::DuplicateClaim,
+        StrictJsonError::Syntax(_) | StrictJsonError::NotAnObject => AuthErrorKind::Malformed,
+    })
 }
 
 #[cfg(test)]

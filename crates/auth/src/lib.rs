@@ -37,7 +37,6 @@ mod secret_file;
 mod service;
 mod session;
 mod signing;
-mod strict_json;
 mod token;
 mod token_cache;
 

@@ -147,6 +147,22 @@ impl Error {
         self
     }
 
+    /// Rewrites the message and the hint.
+    pub fn map_text(mut self, rewrite: impl Fn(&str) -> String) -> Error {
+        self.0.message = rewrite(&self.0.message);
+        self.0.hint = self.0.hint.as_deref().map(rewrite);
+        self
+    }
+
+    /// The message and the hint as one text, for clients that show only one.
+    pub fn message_with_hint(&self) -> String {
+        match self.hint_text() {
+            None => self.message().to_owned(),
+            Some(hint) if self.message().ends_with(['.', '?', '!']) => format!("{} {hint}", self.message()),
+            Some(hint) => format!("{}. {hint}", self.message()),
+        }
+    }
+
     /// Marks the audit event as appended, so that it is not appended again.
     pub(crate) fn mark_recorded(mut self) -> Error {
         self.0.audit_state = AuditState::Recorded;
@@ -267,6 +283,16 @@ mod tests {
         let json = serde_json::to_string(&error.envelope()).unwrap();
         assert!(!json.contains("fire"), "{json}");
         assert!(json.contains(r#""kind":"internal""#));
+    }
+
+    #[test]
+    fn message_with_hint_is_two_sentences() {
+        let check = |message: &str, expect: &str| {
+            assert_eq!(Error::bad_input(message).hint("Send an id").message_with_hint(), expect);
+        };
+        check("The id is missing", "The id is missing. Send an id");
+        check("The id is missing.", "The id is missing. Send an id");
+        assert_eq!(Error::bad_input("no").message_with_hint(), "no");
     }
 
     #[test]

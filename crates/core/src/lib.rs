@@ -8,6 +8,7 @@
 //! This crate must not know protocol messages, sockets or SQL.
 #![forbid(unsafe_code)]
 
+mod arguments;
 pub mod audit_fields;
 pub mod audit_log;
 pub mod cache;
@@ -33,6 +34,7 @@ pub mod route_table;
 pub mod scheme;
 pub mod scope;
 pub mod side_effect;
+pub mod strict_json;
 pub mod text;
 pub mod time;
 pub mod tool;
@@ -47,7 +49,7 @@ pub use event::EventDraft;
 pub use json::{JsonArrayWriter, JsonObjectWriter, JsonText, write_json_string};
 pub use link_index::{LinkIndex, VisibleLinks};
 pub use principal::{Principal, PrincipalKind, TenantId};
-pub use quad_address::{Address, Grammar, RouteSpec, Template, Variables, closest};
+pub use quad_address::{Address, Grammar, RouteSpec, Template, Variables, closest, nearest_first};
 pub use read_set::{ReadSet, Tag, Version};
 pub use resolver::Resolver;
 pub use route_table::{RouteDef, RouteTable};

@@ -6,59 +6,100 @@ use serde_json::{Map, Value, json};
 use crate::resolver::{Resolver, View};
 use crate::scheme::{CompletionQuery, CompletionTarget};
 use crate::tool::ToolEffect;
+use crate::tool_schema::{self, object, string};
 use crate::{Error, EventDraft, Principal, Result, ScopeRequirement, Tool, ToolOutput};
 
 /// The three tools. They need no scope of their own: each address is checked like any other read.
 pub fn tools() -> Vec<Tool> {
-    let tool = |name, title, description, input_schema| Tool {
-        core: true,
-        ..Tool::new(name, title, description, input_schema, ScopeRequirement::NONE, ToolEffect::Reads)
+    let tool = |name, title, description, input_schema| {
+        Tool::new(name, title, description, input_schema, ScopeRequirement::NONE, ToolEffect::Reads)
     };
-    vec![
-        tool(
-            "resource_list",
-            "List resources",
-            "Lists the addresses that you can read, with names and media types, in pages. The same as resources/list.",
-            json!({
+    let core = |tool: Tool| Tool { core: true, ..tool };
+    let list = tool(
+        "resource_list",
+        "List resources",
+        "Lists the addresses (URIs) that you can read, in pages.",
+        object(&[("cursor", string("nextCursor of the page before"))], &[]),
+    )
+    .output(tool_schema::result(
+        &[
+            ("resources", tool_schema::array(entry_schema(), "Addresses")),
+            ("nextCursor", string("Where the next page starts, if there is one")),
+        ],
+        &["resources"],
+    ));
+    let read = tool(
+        "resource_read",
+        "Read a resource",
+        "Reads one address, such as bkend://orgs.",
+        object(&[("uri", string("The address"))], &["uri"]),
+    )
+    .example(json!({"uri": "bkend://orgs"}))
+    .output(tool_schema::result(
+        &[("contents", tool_schema::array(contents_schema(), "Usually one"))],
+        &["contents"],
+    ))
+    .with_stored_text();
+    let complete = tool(
+        "resource_complete",
+        "Complete an address",
+        "Lists possible values of a variable in an address template.",
+        object(
+            &[
+                ("template", string("A uriTemplate of resources/templates/list")),
+                ("variable", string("The variable to complete")),
+                ("value", json!({"type": "string", "description": "What it starts with", "default": ""})),
+                ("context", json!({"type": "object", "description": "Values of the other variables"})),
+            ],
+            &["template", "variable"],
+        ),
+    )
+    .example(json!({"template": "amem://types/{type}", "variable": "type", "value": "d"}))
+    .output(tool_schema::result(
+        &[
+            ("values", tool_schema::array(json!({"type": "string"}), "Values, the best first")),
+            ("total", json!({"type": "integer", "description": "How many there are"})),
+            ("hasMore", json!({"type": "boolean", "description": "Whether values are left out"})),
+        ],
+        &["values", "total", "hasMore"],
+    ));
+    vec![core(list), core(read), complete]
+}
+
+/// An entry of `resources/list`.
+fn entry_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "uri": string("The address"),
+            "name": string("Its name"),
+            "title": string("A title for people"),
+            "description": string("What it is"),
+            "mimeType": string("The media type"),
+            "annotations": {
                 "type": "object",
                 "properties": {
-                    "cursor": {"type": "string", "description": "The nextCursor of the page before"},
+                    "audience": {"type": "array", "items": {"type": "string"}},
+                    "priority": {"type": "number"},
                 },
-                "additionalProperties": false,
-            }),
-        ),
-        tool(
-            "resource_read",
-            "Read a resource",
-            "Reads one address, such as bkend://orgs. The same as resources/read.",
-            json!({
-                "type": "object",
-                "properties": {"uri": {"type": "string", "description": "The address"}},
-                "required": ["uri"],
-                "additionalProperties": false,
-            }),
-        ),
-        tool(
-            "resource_complete",
-            "Complete an address",
-            "Lists possible values of a variable in an address template. The same as completion/complete.",
-            json!({
-                "type": "object",
-                "properties": {
-                    "template": {"type": "string", "description": "A uriTemplate, as published"},
-                    "variable": {"type": "string", "description": "The variable to complete"},
-                    "value": {"type": "string", "description": "What it starts with", "default": ""},
-                    "context": {
-                        "type": "object",
-                        "description": "Values of the other variables",
-                        "additionalProperties": {"type": "string"},
-                    },
-                },
-                "required": ["template", "variable"],
-                "additionalProperties": false,
-            }),
-        ),
-    ]
+            },
+        },
+        "required": ["uri", "name", "mimeType"],
+    })
+}
+
+/// An entry of `contents`.
+fn contents_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "uri": string("The address"),
+            "mimeType": string("The media type"),
+            "text": string("The contents, if they are text"),
+            "blob": string("The contents in base64, if they are not"),
+        },
+        "required": ["uri"],
+    })
 }
 
 /// Calls one of them. The resolver's method appends the event, also that of an error.

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use crate::text::truncate;
-use crate::{Content, Error, EventDraft, JsonText, Principal, ReadSet, Receipt, Result, ScopeRequirement};
+use crate::{Content, EventDraft, JsonText, Principal, ReadSet, Receipt, ScopeRequirement};
 
 /// A tool as published.
 #[derive(Debug)]
@@ -32,6 +31,11 @@ pub struct Tool {
     /// Arguments whose type the handler checks itself, because it accepts more forms than the schema publishes:
     /// a model API takes one type for each argument.
     pub unchecked_arguments: &'static [&'static str],
+    /// Arguments that the tool accepts and the schema does not publish: forms that existing clients send. The
+    /// handler checks them.
+    pub unpublished_arguments: &'static [&'static str],
+    /// An argument that may hold the others, for clients that send them in an object. The schema does not publish it.
+    pub wrapper_argument: Option<&'static str>,
     /// Whether results carry stored text: rows, memories, statements, pages. A model must not take it for
     /// instructions, so the result says so.
     pub returns_stored_text: bool,
@@ -76,6 +80,8 @@ impl Tool {
             example: json!({}),
             argument_aliases: &[],
             unchecked_arguments: &[],
+            unpublished_arguments: &[],
+            wrapper_argument: None,
             returns_stored_text: false,
             required_scope,
             effect,
@@ -113,6 +119,18 @@ impl Tool {
         self
     }
 
+    /// Accepts arguments that the schema does not publish.
+    pub fn unpublished(mut self, names: &'static [&'static str]) -> Tool {
+        self.unpublished_arguments = names;
+        self
+    }
+
+    /// Accepts the arguments inside this one, too.
+    pub fn wrapper(mut self, name: &'static str) -> Tool {
+        self.wrapper_argument = Some(name);
+        self
+    }
+
     /// Marks the results as stored text.
     pub fn with_stored_text(mut self) -> Tool {
         self.returns_stored_text = true;
@@ -125,7 +143,7 @@ impl Tool {
             "name": self.name,
             "title": self.title,
             "description": self.description,
-            "inputSchema": self.input_schema,
+            "inputSchema": published_schema(&self.input_schema),
             "annotations": {
                 "title": self.title,
                 "readOnlyHint": self.effect == ToolEffect::Reads,
@@ -138,6 +156,23 @@ impl Tool {
             entry.insert("outputSchema".into(), schema.clone());
         }
         entry
+    }
+}
+
+/// The schema that a caller sees. Model APIs take one type for each argument, so `["string", "null"]` is published as
+/// `string`; calls are checked against the schema as declared.
+fn published_schema(schema: &Value) -> Value {
+    match schema {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| {
+                let types = if name == "type" { value.as_array() } else { None };
+                let shown = types.and_then(|types| types.iter().find(|name| *name != "null"));
+                (name.clone(), shown.map_or_else(|| published_schema(value), Value::clone))
+            })
+            .collect(),
+        Value::Array(items) => items.iter().map(published_schema).collect(),
+        other => other.clone(),
     }
 }
 
@@ -211,6 +246,8 @@ pub struct ToolOutput {
     pub blocks: Vec<ContentBlock>,
     /// Whether the output reports a failure. Set by the few tools whose failure has its own output.
     pub is_error: bool,
+    /// Whether the output carries stored text. Set by the resolver from [`Tool::returns_stored_text`].
+    pub has_stored_text: bool,
 }
 
 impl ToolOutput {
@@ -271,29 +308,3 @@ pub enum ContentBlock {
         content: Content,
     },
 }
-
-/// Checks arguments against an input schema. The error lists each violation with its field.
-pub fn validate_arguments(schema: &jsonschema::Validator, arguments: &Value) -> Result<()> {
-    let errors: Vec<Value> = schema
-        .iter_errors(arguments)
-        .take(ERRORS_REPORTED_MAX)
-        .map(|error| {
-            let path = error.instance_path().to_string();
-            let field = path.trim_start_matches('/').replace('/', ".");
-            json!({"field": field, "reason": truncate(&error.to_string(), REASON_CHARS_MAX)})
-        })
-        .collect();
-    let Some(first) = errors.first() else { return Ok(()) };
-    let field = first["field"].as_str().unwrap_or_default();
-    let reason = first["reason"].as_str().unwrap_or_default();
-    let message = if field.is_empty() { reason.to_owned() } else { format!("{field}: {reason}") };
-    Err(Error::bad_input(message)
-        .hint("See the tool's inputSchema in tools/list")
-        .with_detail("details", errors))
-}
-
-/// Violations in one error. More would hide the first.
-const ERRORS_REPORTED_MAX: usize = 8;
-
-/// Characters of one violation. The validator quotes the value, which may be a megabyte long.
-const REASON_CHARS_MAX: usize = 200;

@@ -60,6 +60,7 @@ impl RequestContext<'_> {
 
     /// The RPC error with the number that the request's era has for it.
     pub(crate) fn rpc_error(&self, error: Error) -> RpcError {
+        let error = self.endpoint.tool_names.rewrite_error(self.endpoint.resolver(), error);
         RpcError::from_error(error, self.revision.era())
     }
 }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::envelope::raw_str;
 use crate::params::Params;
 use crate::server_state::ServerState;
-use crate::{Era, RpcError, limits};
+use crate::{Era, RpcError, ToolNames, limits};
 
 /// One address that clients talk to: which schemes it shows and which tools it lists.
 #[derive(Clone)]
@@ -19,12 +19,18 @@ pub struct Endpoint {
     pub(crate) server: Arc<ServerState>,
     pub(crate) view: View,
     pub(crate) all_tools: bool,
+    pub(crate) tool_names: ToolNames,
 }
 
 impl Endpoint {
     /// An endpoint for a view. `all_tools`: whether `tools/list` shows every tool, not only the core ones.
     pub fn new(server: Arc<ServerState>, view: View, all_tools: bool) -> Endpoint {
-        Endpoint { server, view, all_tools }
+        Endpoint { server, view, all_tools, tool_names: ToolNames::default() }
+    }
+
+    /// Publishes tools under these names.
+    pub fn with_tool_names(self, tool_names: ToolNames) -> Endpoint {
+        Endpoint { tool_names, ..self }
     }
 
     /// The state that all endpoints share.

@@ -42,6 +42,7 @@ pub mod stdio_session;
 mod stream_limit;
 mod subscription;
 mod tool_call;
+pub mod tool_names;
 mod tools;
 
 pub use endpoint::Endpoint;
@@ -50,6 +51,7 @@ pub use revision::{Era, Revision};
 pub use rpc_error::RpcError;
 pub use server_state::{ServerOptions, ServerState};
 pub use session_store::SessionStore;
+pub use tool_names::ToolNames;
 
 /// The messages of a streamed reply, in order. The reply ends with the stream.
 pub type MessageStream = std::pin::Pin<Box<dyn futures_util::Stream<Item = Vec<u8>> + Send>>;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use quad_core::strict_json::{self, StrictJsonError};
 use quad_core::{Error, Result};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -131,16 +132,24 @@ pub(crate) fn optional_str<'a>(raw: Option<&'a RawValue>, name: &str) -> Result<
     }
 }
 
-/// An optional object; an absent one is empty.
+/// An optional object; an absent one is empty. A name that occurs twice in one object is an error: which of the two
+/// values is meant is not known.
 pub(crate) fn object(raw: Option<&RawValue>, name: &str) -> Result<Map<String, Value>> {
     let Some(raw) = raw else { return Ok(Map::new()) };
-    serde_json::from_str(raw.get()).map_err(|error| {
-        let message = if raw.get().starts_with('{') {
-            format!("params.{name}: {error}")
-        } else {
-            format!("params.{name} must be an object")
+    strict_json::parse_object(raw.get().as_bytes()).map_err(|error| {
+        let (message, hint) = match error {
+            StrictJsonError::NotAnObject => (
+                format!("params.{name} must be an object"),
+                format!("Send params.{name} as an object, such as {{}}"),
+            ),
+            StrictJsonError::Duplicate(duplicate) => {
+                (format!("params.{name} contains {duplicate} twice"), "Send each name once".to_owned())
+            }
+            StrictJsonError::Syntax(text) => {
+                (format!("params.{name}: {text}"), "Send valid JSON, nested less deeply".to_owned())
+            }
         };
-        Error::bad_input(message).with_detail("field", name)
+        Error::bad_input(message).hint(hint).with_detail("field", name)
     })
 }
 
@@ -184,6 +193,10 @@ mod tests {
         assert_eq!(
             object(Some(&raw("[]")), "arguments").unwrap_err().message(),
             "params.arguments must be an object"
+        );
+        assert_eq!(
+            object(Some(&raw(r#"{"data":{"a":1,"a":2}}"#)), "arguments").unwrap_err().message(),
+            "params.arguments contains a twice"
         );
         assert_eq!(reject_cursor(Some(&raw("\"x\""))).unwrap_err().code(), "INVALID_CURSOR");
     }

@@ -34,7 +34,7 @@ pub(crate) async fn get(context: &RequestContext<'_>) -> Result<Vec<u8>> {
     let endpoint = context.endpoint;
     let (prompt, messages) =
         endpoint.resolver().get_prompt(context.caller, endpoint.view, &name, &arguments).await?;
-    let messages: Vec<Value> = messages
+    let mut messages: Vec<Value> = messages
         .iter()
         .map(|message| {
             let role = match message.role {
@@ -44,6 +44,9 @@ pub(crate) async fn get(context: &RequestContext<'_>) -> Result<Vec<u8>> {
             json!({"role": role, "content": block_json(&message.block, context.revision)})
         })
         .collect();
+    for message in &mut messages {
+        endpoint.tool_names.rewrite_value(endpoint.resolver(), message);
+    }
     let reply = ResponseWriter::new(context.id, 1_024)
         .field("description", &prompt.description)?
         .field("messages", &messages)?;

@@ -157,6 +157,10 @@ pub(crate) const RECEIPT_KEY: &str = "dev.quadrivium/receipt";
 /// The key in `_meta` of a read whose contents the caller already has; `contents` is then empty.
 pub(crate) const NOT_MODIFIED_KEY: &str = "dev.quadrivium/notModified";
 
+/// The key in `_meta` of a result that carries stored text: rows, memories, statements, pages. A client shows it to the
+/// model as data, never as instructions.
+pub(crate) const STORED_TEXT_KEY: &str = "dev.quadrivium/storedText";
+
 /// The receipt of a read: the hash of the contents, the version and the audit event.
 pub(crate) fn receipt_json(read: &SerializedRead, receipt: &Receipt) -> String {
     let version = read.read_set.version.unwrap_or(receipt.version);

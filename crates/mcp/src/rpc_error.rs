@@ -159,7 +159,8 @@ impl RpcError {
         self.error.detail("scope").and_then(Value::as_str)
     }
 
-    /// The response; without an id if none could be read.
+    /// The response; without an id if none could be read. The message carries the hint, since many clients show a
+    /// model only the message.
     pub fn to_json(&self, id: Option<&RawValue>) -> Vec<u8> {
         let mut out = Vec::with_capacity(256);
         out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
@@ -174,7 +175,7 @@ impl RpcError {
                 .hint("Send the request again")
         });
         let sent_error = retry_error.as_ref().unwrap_or(&self.error);
-        let error = serde_json::json!({"code": self.code, "message": sent_error.message(), "data": sent_error.envelope()});
+        let error = serde_json::json!({"code": self.code, "message": sent_error.message_with_hint(), "data": sent_error.envelope()});
         out.extend_from_slice(br#""error":"#);
         out.extend_from_slice(error.to_string().as_bytes());
         out.push(b'}');

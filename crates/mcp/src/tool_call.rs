@@ -15,7 +15,7 @@ use crate::blocks::block_json;
 use crate::dispatch::{Reply, RequestContext};
 use crate::params::{self, Params};
 use crate::progress::ProgressMessages;
-use crate::response_writer::ResponseWriter;
+use crate::response_writer::{ResponseWriter, STORED_TEXT_KEY};
 use crate::{Endpoint, Era, Revision, RpcError, Transport, limits};
 
 /// The response of a running call.
@@ -146,6 +146,7 @@ impl OwnedToolCall {
         let resolver = self.endpoint.resolver();
         let result =
             resolver.call_tool(&self.caller, self.endpoint.view, &self.name, self.arguments, progress).await;
+        let result = result.map_err(|error| self.endpoint.tool_names.rewrite_error(resolver, error));
         let response = match result {
             Ok(output) => write_response(&self.endpoint, &self.id, self.revision, &output, None),
             Err(error) if is_protocol_error(&error, self.transport) => Err(error),
@@ -191,6 +192,9 @@ fn write_response(
     let reply = reply.field("isError", &output.is_error)?;
     // Some clients look for the error code in `_meta`.
     let code = error.and_then(|error| error.detail("errorCode")).map(Value::to_string);
-    let entries: Vec<_> = code.as_deref().map(|code| ("errorCode", code)).into_iter().collect();
+    let mut entries: Vec<_> = code.as_deref().map(|code| ("errorCode", code)).into_iter().collect();
+    if output.has_stored_text {
+        entries.push((STORED_TEXT_KEY, "true"));
+    }
     Ok(reply.finish_with_meta(&endpoint.server, revision, None, &entries))
 }

@@ -23,6 +23,7 @@ pub(crate) async fn list(context: &RequestContext<'_>) -> Result<Vec<u8>> {
             if let (false, Some(entry)) = (context.revision.has_structured_results(), entry.as_object_mut()) {
                 entry.remove("outputSchema");
             }
+            endpoint.tool_names.rewrite_value(endpoint.resolver(), &mut entry);
             entry
         })
         .collect();

@@ -9,8 +9,10 @@ use super::{MountedScheme, RegisteredTool, Resolver, ToolOwner, View, require_sc
 use crate::audit_log::ReadSets;
 use crate::event::truncate_for_audit;
 use crate::scheme::RequestTarget;
-use crate::tool::{AuditStatus, Progress, ToolCall, validate_arguments};
-use crate::{Error, EventDraft, Kind, Principal, Result, ToolOutput, canonical, closest, resource_tools};
+use crate::tool::{AuditStatus, Progress, ToolCall};
+use crate::{
+    Error, EventDraft, Kind, Principal, Result, ToolOutput, arguments, canonical, closest, resource_tools,
+};
 
 impl Resolver {
     /// Calls a tool. An unknown name is [`Kind::BadInput`] with the code `UNKNOWN_TOOL`; every other failure
@@ -24,11 +26,19 @@ impl Resolver {
         progress: &dyn Progress,
     ) -> Result<ToolOutput> {
         let arguments = Value::Object(arguments);
+        let name = self.tool_name(name);
         let event = EventDraft::call(caller, "tools/call")
             .input("tool", truncate_for_audit(name))
             .input("args_hash", canonical::sha256_hex_of(&arguments));
+        let Value::Object(arguments) = arguments else {
+            return Err(Error::internal("tool arguments are an object"));
+        };
         match self.try_call_tool(caller, view, name, arguments, &event, progress).await {
-            Ok(output) => Ok(output),
+            Ok(output) => {
+                let has_stored_text =
+                    self.find_tool(view, name).is_ok_and(|(_, entry)| entry.tool.returns_stored_text);
+                Ok(ToolOutput { has_stored_text, ..output })
+            }
             Err(error) => {
                 Err(self.map_and_record(caller, view, RequestTarget::Tool(name), event, error).await)
             }
@@ -40,16 +50,13 @@ impl Resolver {
         caller: &Principal,
         view: View,
         name: &str,
-        arguments: Value,
+        arguments: Map<String, Value>,
         event: &EventDraft,
         progress: &dyn Progress,
     ) -> Result<ToolOutput> {
         let (mounted, entry) = self.find_tool(view, name)?;
         require_scope(entry.tool.required_scope, caller)?;
-        validate_arguments(entry.validator()?, &arguments)?;
-        let Value::Object(arguments) = arguments else {
-            return Err(Error::bad_input("Tool arguments must be an object"));
-        };
+        let arguments = arguments::prepare(&entry.tool, entry.validator()?, arguments)?;
         let Some(mounted) = mounted else {
             // The resource tools append their event themselves: it names the address.
             return resource_tools::call(self, caller, view, name, &arguments, event.clone()).await;
@@ -79,10 +86,16 @@ impl Resolver {
 
     /// The client capabilities that a tool needs. None for an unknown tool: the call itself reports that.
     pub fn client_capabilities(&self, view: View, tool: &str) -> &'static [&'static str] {
-        match self.find_tool(view, tool) {
+        match self.find_tool(view, self.tool_name(tool)) {
             Ok((Some(mounted), _)) => mounted.scheme.client_capabilities(tool),
             _ => &[],
         }
+    }
+
+    /// The published name of a tool that a caller names with dots, as its original does. Other names are
+    /// returned as they are.
+    fn tool_name<'a>(&'a self, name: &'a str) -> &'a str {
+        self.dotted_names.get(name).copied().unwrap_or(name)
     }
 
     /// A tool, and its scheme unless it is built in.

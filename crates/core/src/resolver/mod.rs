@@ -40,6 +40,8 @@ pub struct Resolver {
     router: Router<RouteRef>,
     route_cache: RouteCache,
     tools: HashMap<&'static str, ToolOwner>,
+    /// The published name of each tool that also has a name with dots.
+    dotted_names: HashMap<&'static str, &'static str>,
     builtin_tools: Vec<RegisteredTool>,
     cache: Cache,
     audit_log: Arc<dyn AuditLog>,
@@ -134,11 +136,17 @@ impl Resolver {
         for (index, entry) in builtin_tools.iter().enumerate() {
             register(entry.tool.name, ToolOwner::Builtin(index))?;
         }
+        let dotted_names = mounted
+            .iter()
+            .flat_map(|scheme| &scheme.tools)
+            .filter_map(|entry| Some((entry.tool.dotted_name?, entry.tool.name)))
+            .collect();
         Ok(Resolver {
             schemes: mounted,
             router,
             route_cache: RouteCache::default(),
             tools,
+            dotted_names,
             builtin_tools,
             cache: Cache::new(limits::CACHE_BYTES),
             audit_log,
@@ -200,6 +208,11 @@ impl Resolver {
         scheme_tools.chain(builtin).filter(move |tool| {
             (include_all || tool.core) && tool.required_scope.is_satisfied_by(&caller.scopes)
         })
+    }
+
+    /// The tools that have a name with dots: the published name and that name.
+    pub fn dotted_tool_names(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.dotted_names.iter().map(|(dotted, name)| (*name, *dotted))
     }
 
     /// The prompts that the caller may use.

@@ -1,27 +1,50 @@
 //! JSON without duplicate names.
 //!
 //! Two parsers of `{"sub":"a","sub":"b"}` may see different subjects: one takes the first, another the last. Signed
-//! data must be unambiguous, so a document with a duplicate name is rejected.
+//! data and arguments must be unambiguous, so a document with a duplicate name is rejected.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::auth_error::AuthErrorKind;
+use crate::text::truncate;
+
+/// Why a text is not an object with unique names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StrictJsonError {
+    /// It is not JSON, or nested too deeply. The parser's message has the line and column.
+    Syntax(String),
+    /// It is JSON, but not an object.
+    NotAnObject,
+    /// A name occurs twice in one object.
+    Duplicate(String),
+}
 
 /// Parses one object. Duplicate names are rejected at every depth.
-pub fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, AuthErrorKind> {
+pub fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, StrictJsonError> {
     match serde_json::from_slice(bytes) {
         Ok(UniqueKeyValue(Value::Object(object))) => Ok(object),
-        Ok(_) => Err(AuthErrorKind::Malformed),
-        // `serde_json` has a single error type; the text identifies our error.
-        Err(error) if error.to_string().starts_with(DUPLICATE_KEY) => Err(AuthErrorKind::DuplicateClaim),
-        Err(_) => Err(AuthErrorKind::Malformed),
+        Ok(_) => Err(StrictJsonError::NotAnObject),
+        Err(error) => Err(from_serde(&error.to_string())),
     }
 }
 
-const DUPLICATE_KEY: &str = "duplicate name";
+/// `serde_json` has a single error type; the text identifies our error.
+fn from_serde(text: &str) -> StrictJsonError {
+    match text.strip_prefix(DUPLICATE_KEY) {
+        Some(rest) => {
+            let name = rest.rsplit_once(" at line ").map_or(rest, |(name, _)| name);
+            StrictJsonError::Duplicate(name.to_owned())
+        }
+        None => StrictJsonError::Syntax(text.to_owned()),
+    }
+}
+
+const DUPLICATE_KEY: &str = "duplicate name ";
+
+/// Characters of a duplicate name in an error. It may be a megabyte long.
+const NAME_CHARS_SHOWN_MAX: usize = 60;
 
 struct UniqueKeyValue(Value);
 
@@ -75,9 +98,11 @@ impl<'de> Visitor<'de> for UniqueKeyVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some((name, UniqueKeyValue(value))) = members.next_entry::<String, UniqueKeyValue>()? {
-            if object.insert(name, value).is_some() {
-                return Err(A::Error::custom(DUPLICATE_KEY));
+            if object.contains_key(&name) {
+                let shown = truncate(&name, NAME_CHARS_SHOWN_MAX);
+                return Err(A::Error::custom(format_args!("{DUPLICATE_KEY}{shown}")));
             }
+            object.insert(name, value);
         }
         Ok(Value::Object(object))
     }
@@ -96,15 +121,27 @@ mod tests {
 
     #[test]
     fn duplicate_keys_are_rejected_at_every_depth() {
-        let check = |text: &str, expect: &str| {
-            assert_eq!(format!("{:?}", parse_object(text.as_bytes()).unwrap_err()), expect, "{text}");
+        let check = |text: &str, name: &str| {
+            let expect = StrictJsonError::Duplicate(name.to_owned());
+            assert_eq!(parse_object(text.as_bytes()), Err(expect), "{text}");
         };
-        check(r#"{"sub":"a","sub":"b"}"#, "DuplicateClaim");
-        check(r#"{"sub":"a","\u0073ub":"a"}"#, "DuplicateClaim");
-        check(r#"{"x":[{"a":1,"b":2,"a":1}]}"#, "DuplicateClaim");
-        for malformed in ["", "[]", "5", "{", r#"{"a":1}x"#, r#"{"a"}"#, "\u{feff}{}"] {
-            check(malformed, "Malformed");
+        check(r#"{"sub":"a","sub":"b"}"#, "sub");
+        check(r#"{"sub":"a","\u0073ub":"a"}"#, "sub");
+        check(r#"{"x":[{"a":1,"b":2,"a":1}]}"#, "a");
+        check(r#"{" at line 5":1," at line 5":2}"#, " at line 5");
+    }
+
+    #[test]
+    fn what_is_not_an_object_is_rejected() {
+        for text in ["[]", "5", "null"] {
+            assert_eq!(parse_object(text.as_bytes()), Err(StrictJsonError::NotAnObject), "{text}");
         }
-        check(&format!("{}{}", "[".repeat(10_000), "]".repeat(10_000)), "Malformed");
+        let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+        for malformed in ["", "{", r#"{"a":1}x"#, r#"{"a"}"#, "\u{feff}{}", &deep] {
+            assert!(
+                matches!(parse_object(malformed.as_bytes()), Err(StrictJsonError::Syntax(_))),
+                "{malformed:.20}"
+            );
+        }
     }
 }
