@@ -1,9 +1,9 @@
-// Drives quad with the clients that people use: each official client, over HTTP and stdio, in both protocol eras.
+// Drives quad with the clients that people use: each official client, over HTTP and stdio, in the protocol eras that it speaks.
 //
 //   run.mjs [WORD…]    every combination, or those whose name holds every WORD, such as `python stdio`
 //
 // Each era has a data directory of its own, which the stdio processes share with the HTTP server that runs on it, as the
-// clients on a desk do. With QUAD_TEST_POSTGRES_URL the two libraries also meet a server on PostgreSQL. The eras run side by
+// clients on one machine do. With QUAD_TEST_POSTGRES_URL the two libraries also meet a server on PostgreSQL. The eras run side by
 // side; within one the clients take turns, so that a notification can only come from the client's own write.
 import path from 'node:path';
 import { randomUUID } from 'node:crypto';
@@ -17,6 +17,10 @@ const common = [
 const clients = {
     python: { command: places.python, script: path.join(here, 'client.py'), checks: [...common, 'complete', 'subscribe'] },
     typescript: { command: places.node, script: path.join(here, 'client.mjs'), checks: [...common, 'complete', 'subscribe'] },
+    'typescript-1': {
+        command: places.node, script: path.join(here, 'client_1.mjs'), eras: ['legacy'],
+        checks: ['connect', 'list tools', 'get_context', 'not found', 'failed call of each tool']
+    },
     inspector: { command: places.node, script: path.join(here, 'inspector.mjs'), checks: [...common, 'create a table'] }
 };
 const eras = ['modern', 'legacy'];
@@ -27,7 +31,8 @@ const words = process.argv.slice(2);
 async function drive(client, transport, era, server, target) {
     const name = `${client} ${transport} ${era}`;
     if (!words.every(word => name.split(' ').includes(word))) return;
-    const { command, script, checks } = clients[client];
+    const { command, script, checks, eras: spoken = eras } = clients[client];
+    if (!spoken.includes(era)) return;
     const { stdout, stderr, status, late } = await run(command, [script, era, ...target], 120);
     const lines = stdout.split('\n').map(line => line.split('\t'));
     let good = true;

@@ -26,6 +26,7 @@ export const hosts = [
         version: () => versionOf('@anthropic-ai/claude-code'),
         provider: 'anthropic',
         prefix: 'mcp__quad__',
+        logs: ['home/.cache/claude-cli-nodejs'],
         program: [path.join(modules, `@anthropic-ai/claude-code-${machine}`, 'claude')],
         arguments: [
             '--print', prompt, '--model', 'claude-sonnet-4-5', '--mcp-config', 'mcp.json', '--strict-mcp-config',
@@ -74,7 +75,8 @@ args = ${JSON.stringify(quad.args)}
 default_tools_approval_mode = "approve"
 `
         }),
-        environment: () => ({ STAND_IN_KEY: dummyKey })
+        // Its log goes to a database, and what is asked for here to the standard error too.
+        environment: () => ({ STAND_IN_KEY: dummyKey, RUST_LOG: 'warn' })
     },
     {
         name: 'gemini-cli',
@@ -104,6 +106,7 @@ default_tools_approval_mode = "approve"
         version: () => versionOf('opencode-ai'),
         provider: 'openai',
         prefix: 'quad_',
+        logs: ['home/.local/share/opencode/log'],
         // On x64 the program for old processors runs on all of them.
         program: [path.join(modules, `opencode-${machine}${process.arch === 'x64' ? '-baseline' : ''}`, 'bin/opencode')],
         arguments: ['run', '--model', 'stand-in/stand-in', prompt],

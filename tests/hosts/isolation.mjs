@@ -19,7 +19,8 @@ export const isIsolated = process.env[mark] === '1';
 export async function runIsolated(script, words, folder) {
     const probe = spawnSync('unshare', [...namespaces, 'sh', '-c', loopbackUp], { encoding: 'utf8' });
     if (probe.error || probe.status !== 0) {
-        return { reason: `no network namespace: ${(probe.error?.message ?? probe.stderr).trim()}` };
+        const cause = (probe.error?.message ?? probe.stderr).trim();
+        return { reason: `no network namespace: ${cause}. Run this on Linux, as root or where users may create namespaces` };
     }
     const inside = ['sh', '-c', `${loopbackUp} && exec "$@"`, 'sh', places.node, script, ...words];
     const environment = { ...process.env, [mark]: '1', TMPDIR: folder };

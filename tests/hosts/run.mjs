@@ -3,89 +3,32 @@
 //   run.mjs [HOST…]    every host, or those named: claude-code, codex, gemini-cli, opencode
 //
 // A stand-in answers in the place of the provider. Everything runs in a network namespace with loopback alone, so no provider
-// can be contacted. The tools in the first request are held against the list that quad publishes and against the provider's
-// documentation; then the stand-in calls one tool that succeeds and one that quad refuses.
+// can be contacted. The tools in the first request are compared with the list that quad publishes and with the provider's
+// documentation; then the stand-in calls one tool that succeeds and one that quad refuses. The last lines sum up each host.
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { finish, places, report, run, tail, temporaryFolder, withCleanUp } from '../harness.mjs';
+import { check, checkCalls, checkInstructions, checkTools } from './checks.mjs';
 import { commandOf, hosts, missing } from './hosts.mjs';
 import { isIsolated, reachable, runIsolated } from './isolation.mjs';
-import { callTools, published } from './quad.mjs';
-import { providers, schemaFaults } from './rules.mjs';
-import { lastWords, script, startStandIn } from './stand_in.mjs';
+import { checkLogs } from './logs.mjs';
+import { published } from './quad.mjs';
+import { lastWords, startStandIn } from './stand_in.mjs';
 
 const secondsForEach = 120;
 const limits = { tools: 45, tokens: 7000 };
 const words = process.argv.slice(2);
 const wanted = hosts.filter(({ name }) => words.length === 0 || words.includes(name));
+const overview = [];
 
-/** A check that passes if there is no fault; the first faults are shown. */
-function check(name, faults, detail = '') {
-    const shown = faults.slice(0, 6).join('; ') + (faults.length > 6 ? `; and ${faults.length - 6} more` : '');
-    return report(faults.length ? 'fail' : 'pass', name, faults.length ? shown : detail);
-}
+const publishedForm = ({ name, description, schema }) => JSON.stringify({ name, description, inputSchema: schema });
 
-/** The tokens of a list of tools: name, description and input schema, as compact JSON, in the encoding o200k. */
+/** Counts the tokens of a list of tools: name, description and input schema, as compact JSON, in the encoding o200k. */
 async function tokenCounter() {
     const file = path.join(places.root, '.tools/hosts/node_modules/gpt-tokenizer/esm/encoding/o200k_base.js');
     const { countTokens } = await import(pathToFileURL(file));
-    return tools =>
-        tools.reduce((sum, { name, description, schema }) =>
-            sum + countTokens(JSON.stringify({ name, description, inputSchema: schema })), 0);
-}
-
-const portable = name => name.replaceAll(/[^a-zA-Z0-9_-]/g, '_');
-// Hosts write an ellipsis as three dots, and the other way round; escapes of JSON in JSON do not matter either.
-const plain = text => text.normalize('NFKC').replaceAll('\\', '');
-
-/** Holds the tools of a request against those that quad publishes. Returns those of quad, as they were sent. */
-function checkTools(label, host, sent, tools) {
-    const provider = providers[host.provider];
-    const fullName = tool => (tool.namespace ? `${tool.namespace}__${tool.name}` : tool.name);
-    const ours = sent.filter(tool => fullName(tool).startsWith(host.prefix));
-    const pairs = tools.map(tool => {
-        const name = host.prefix + tool.name;
-        return { tool, name, sent: ours.find(other => portable(fullName(other)) === portable(name)) };
-    });
-    const arrived = pairs.filter(pair => pair.sent);
-    const absent = pairs.filter(pair => !pair.sent).map(({ tool }) => `${tool.name} is not sent`);
-    check(`${label}: every default tool arrives`, absent, `${arrived.length} of ${tools.length}`);
-    const changed = arrived
-        .filter(pair => fullName(pair.sent) !== pair.name)
-        .map(pair => `${pair.tool.name} becomes ${fullName(pair.sent)}`);
-    const refused = arrived
-        .flatMap(pair => [pair.sent.name, pair.sent.namespace ?? pair.sent.name])
-        .filter(name => !provider.name.test(name))
-        .map(name => `${name} is refused`);
-    const longest = Math.max(0, ...arrived.map(pair => fullName(pair.sent).length));
-    check(`${label}: names are accepted and not changed`, [...new Set([...refused, ...changed])], `longest has ${longest} characters`);
-    const cut = arrived
-        .filter(pair => !plain(pair.sent.description ?? '').includes(plain(pair.tool.description)))
-        .map(({ tool }) => `the description of ${tool.name} is not whole`);
-    check(`${label}: descriptions arrive whole`, cut);
-    const faults = arrived.flatMap(pair => schemaFaults({ ...pair.sent, name: pair.tool.name }, provider));
-    check(`${label}: schemas are accepted by ${host.provider}`, faults);
-    return arrived.map(pair => pair.sent);
-}
-
-/** Each line of the instructions must be somewhere in the request: hosts put them into the prompt or beside the tools. */
-function checkInstructions(label, body, instructions) {
-    const text = plain(JSON.stringify(body));
-    const lost = instructions.split('\n').filter(line => !text.includes(plain(line)));
-    check(`${label}: instructions arrive whole`, lost.map(line => `not sent: ${tail(line, 80)}`), `${instructions.length} characters`);
-}
-
-/** The two calls of the script: what the host gives the model must be what quad gives the host. */
-function checkCalls(label, turns, program, data) {
-    const [listed, refused] = callTools(program, data, script);
-    const received = turns.at(-1).results;
-    const [good = '', bad = ''] = received.map(plain);
-    const id = listed.structuredContent.items[0].id;
-    check(`${label}: the result of a tool call comes back`, good.includes(id) ? [] : [`no ${id} in: ${tail(good, 200)}`], id);
-    const { message, hint } = refused.structuredContent.error;
-    const lost = [message, hint].filter(text => text && !bad.includes(plain(text)));
-    check(`${label}: the error of a refused call comes back`, lost.map(text => `no "${text}" in: ${tail(bad, 200)}`), message);
+    return tools => tools.reduce((sum, tool) => sum + countTokens(publishedForm(tool)), 0);
 }
 
 async function drive(host, program, { tools, instructions }, tokens) {
@@ -112,10 +55,15 @@ async function drive(host, program, { tools, instructions }, tokens) {
             check(`${label}: sends tools of quad`, [`other requests: ${standIn.others.join(', ') || 'none'}`]);
             return;
         }
-        const sent = checkTools(label, host, standIn.turns[0].tools, tools);
+        const { arrived, names, schemas } = checkTools(label, host, standIn.turns[0].tools, tools);
         checkInstructions(label, standIn.turns[0].body, instructions);
         checkCalls(label, standIn.turns, program, data);
-        console.log(`     ${label}: ${sent.length} tools of quad take ${tokens(sent)} tokens as they are sent`);
+        const complaints = checkLogs(label, host, folder, stderr);
+        const word = good => (good ? 'accepted' : 'REFUSED');
+        overview.push(
+            `${label}: ${arrived.length} of ${tools.length} tools, names ${word(names)}, schemas ${word(schemas)}, ` +
+                `${complaints} complaints in its logs, ${tokens(arrived)} tokens as sent`
+        );
     } finally {
         standIn.stop();
     }
@@ -131,26 +79,34 @@ async function main() {
     const server = published(program, path.join(folder, 'data'));
     const count = server.tools.length;
     const tokens = await tokenCounter();
-    const total = tokens(server.tools.map(tool => ({ ...tool, schema: tool.inputSchema })));
+    const list = server.tools.map(tool => ({ ...tool, schema: tool.inputSchema }));
+    const total = tokens(list);
+    const bytes = list.reduce((sum, tool) => sum + Buffer.byteLength(publishedForm(tool)), 0);
     const over = (value, limit, what) => (value > limit ? [`${value} ${what}, ${value - limit} too many`] : []);
     check(`the default list has at most ${limits.tools} tools`, over(count, limits.tools, 'tools'), `${count}`);
-    check(`the default list takes at most ${limits.tokens} tokens`, over(total, limits.tokens, 'tokens'), `${total}`);
+    check(`the default list takes at most ${limits.tokens} tokens`, over(total, limits.tokens, 'tokens'), `${total}, ${bytes} bytes`);
     for (const host of wanted) {
         await drive(host, program, server, tokens).catch(error => report('fail', host.name, error.stack));
     }
+    for (const line of overview) console.log(`     ${line}`);
 }
 
 await withCleanUp(async () => {
-    if (isIsolated) {
+    const unknown = words.filter(word => !hosts.some(({ name }) => name === word));
+    if (unknown.length > 0) {
+        report('fail', `no such host: ${unknown.join(', ')}`, `one of ${hosts.map(({ name }) => name).join(', ')}`);
+        finish();
+    } else if (isIsolated) {
         await main();
         finish();
-        return;
-    }
-    const { reason, status } = await runIsolated(import.meta.filename, words, await temporaryFolder());
-    if (reason) {
-        for (const host of wanted) report('skip', host.name, reason);
-        finish();
     } else {
-        process.exitCode = status;
+        const { reason, status } = await runIsolated(import.meta.filename, words, await temporaryFolder());
+        if (!reason) {
+            process.exitCode = status;
+            return;
+        }
+        // Outside of a namespace the hosts could reach other machines, so they are not started at all.
+        report('fail', 'the hosts run without network', reason);
+        finish();
     }
 });
