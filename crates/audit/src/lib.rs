@@ -170,8 +170,9 @@ mod tests {
 
     use quad_core::resolver::View;
     use quad_core::scheme::CompletionTarget;
-    use quad_core::{Error, Kind, PrincipalKind, Resolver, ScopeSet, TenantId};
+    use quad_core::{Kind, PrincipalKind, Resolver, ScopeSet, TenantId};
     use quad_store::audit::block;
+    use quad_testing::ToyScheme;
     use serde_json::{Map, Value};
 
     use super::*;
@@ -362,34 +363,10 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn lists_nothing_completes_outcomes_and_is_global() {
         for fixture in fixtures().await {
-            struct OtherScheme;
-            #[async_trait::async_trait]
-            impl Scheme for OtherScheme {
-                fn name(&self) -> &'static str {
-                    "other"
-                }
-                fn instructions(&self) -> &'static str {
-                    ""
-                }
-                fn scopes(&self) -> &'static [&'static str] {
-                    &[]
-                }
-                fn routes(&self) -> Result<Vec<Route>> {
-                    Ok(Vec::new())
-                }
-                async fn read(&self, _: &Principal, _: usize, address: &Address) -> Result<ReadOutput> {
-                    Err(Error::not_found(address.requested()))
-                }
-                async fn list(&self, _: &Principal, _: Option<&str>, _: usize) -> Result<SchemePage> {
-                    Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() })
-                }
-                async fn complete(&self, _: &Principal, _: CompletionQuery<'_>) -> Result<Completion> {
-                    Ok(Completion::default())
-                }
-            }
+            let other = ToyScheme { name: "other", ..ToyScheme::default() };
             let store = Arc::new(fixture.store().clone());
             let schemes: Vec<Arc<dyn Scheme>> =
-                vec![Arc::new(OtherScheme), Arc::new(Audit::new(fixture.store().clone()))];
+                vec![Arc::new(other), Arc::new(Audit::new(fixture.store().clone()))];
             let resolver = Resolver::new(schemes, store.clone(), store).unwrap();
             let auditor = caller(fixture.tenant(), "audit:read");
             let (other_view, audit_view) =

@@ -5,10 +5,11 @@
 //! load balancer the limits add up. Requests of one tenant never use the bucket of another.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use quad_core::TenantId;
+use quad_core::lock::MutexExt as _;
 
 use crate::limits;
 
@@ -55,7 +56,7 @@ impl RateLimiter {
     pub fn try_acquire(&self, tenant: &TenantId, now: Instant) -> Result<(), Duration> {
         let (rate, burst) = (f64::from(self.limit.per_second.max(1)), f64::from(self.limit.burst.max(1)));
         // No operation below leaves a bucket inconsistent, so a poisoned lock is safe to use.
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.buckets.lock_unpoisoned();
         let refilled_tokens = |bucket: &Bucket| {
             (bucket.tokens + now.saturating_duration_since(bucket.updated_at).as_secs_f64() * rate).min(burst)
         };

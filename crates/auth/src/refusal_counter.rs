@@ -7,8 +7,9 @@
 //! its last second.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use quad_core::lock::MutexExt as _;
 use quad_core::{AuditLog as _, EventDraft, ReadSets, TenantId, Timestamp};
 use quad_store::Store;
 use tokio::task::JoinSet;
@@ -137,7 +138,7 @@ impl RefusalCounter {
 
     fn lock(&self) -> MutexGuard<'_, PendingCounts> {
         // No operation leaves the counts inconsistent, so a poisoned lock is safe to use.
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock_unpoisoned()
     }
 }
 

@@ -4,10 +4,11 @@
 //! one, but at most once per [`limits::RELOAD_INTERVAL`]: a caller that invents key ids waits, but causes no more
 //! reads.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 use quad_core::Result;
+use quad_core::lock::RwLockExt as _;
 use tokio::sync::Mutex;
 
 use crate::limits;
@@ -28,7 +29,7 @@ impl<T> Reloading<T> {
 
     /// The cached value.
     pub fn get(&self) -> Arc<T> {
-        self.value.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.value.read_unpoisoned().clone()
     }
 
     /// Loads the value now, regardless of the interval.
@@ -66,7 +67,7 @@ impl<T> Reloading<T> {
 
     fn set(&self, value: T) -> Result<Arc<T>> {
         let value = Arc::new(value);
-        *self.value.write().unwrap_or_else(PoisonError::into_inner) = value.clone();
+        *self.value.write_unpoisoned() = value.clone();
         Ok(value)
     }
 }

@@ -5,8 +5,9 @@
 //! commit.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
+use quad_core::lock::MutexExt as _;
 use quad_core::{Principal, Timestamp};
 use ring::digest;
 
@@ -78,7 +79,7 @@ impl TokenCache {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Fingerprint, CachedPrincipal>> {
         // No operation leaves the map inconsistent, so a poisoned lock is safe to use.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock_unpoisoned()
     }
 }
 

@@ -41,6 +41,7 @@ pub mod tool;
 pub mod tool_schema;
 pub mod tool_table;
 
+pub use arguments::entry_preparer;
 pub use audit_log::{AppendError, AuditLog, HeadLease, PendingAppend, ReadSets, Receipt};
 pub use change_feed::{Change, ChangeFeed};
 pub use contents::{Body, Content, ReadOutput, SerializedRead};

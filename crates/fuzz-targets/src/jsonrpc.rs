@@ -54,9 +54,9 @@ async fn compare_transports(data: &[u8]) {
 /// The reply to a POST; `None` if it is a stream or has no body.
 async fn via_http(headers: &HeaderMap, body: &[u8]) -> Option<Vec<u8>> {
     let server = FuzzServer::get();
-    let events_before = server.events();
+    server.take_events();
     let reply = http_post::handle(&server.endpoint, &server.caller, headers, body).await;
-    let appended = server.events() - events_before;
+    let appended = server.take_events();
     match reply.body {
         PostBody::Accepted => None,
         PostBody::Message { status, json, .. } => {
@@ -78,6 +78,7 @@ async fn via_http(headers: &HeaderMap, body: &[u8]) -> Option<Vec<u8>> {
 /// The replies to a line on stdio.
 async fn via_stdio(line: &[u8]) -> Vec<Vec<u8>> {
     let server = FuzzServer::get();
+    server.take_events();
     let (sender, mut replies) = mpsc::channel(REPLY_QUEUE);
     let mut session = StdioSession::new(server.endpoint.clone(), server.caller.clone(), sender);
     session.handle_line(line).await;
@@ -92,7 +93,7 @@ async fn via_stdio(line: &[u8]) -> Vec<Vec<u8>> {
 
 /// Checks that a reply has the right form, repeats the id as written, and has an audit event. `appended` is the number
 /// of audit events of the request.
-fn check_reply(reply: &[u8], request: &[u8], appended: Option<u64>) {
+fn check_reply(reply: &[u8], request: &[u8], appended: Option<usize>) {
     let parsed: Value =
         serde_json::from_slice(reply).unwrap_or_else(|_| panic!("not JSON: {}", lossy_text(reply)));
     let replies = match &parsed {
@@ -119,11 +120,7 @@ fn check_reply(reply: &[u8], request: &[u8], appended: Option<u64>) {
     }
     if let Some(appended) = appended {
         assert!(appended >= error_count, "an error without an audit event: {}", lossy_text(reply));
-        assert!(
-            appended <= replies.len() as u64,
-            "more than one audit event for a message: {}",
-            lossy_text(reply)
-        );
+        assert!(appended <= replies.len(), "more than one audit event for a message: {}", lossy_text(reply));
     }
     if let Ok(Incoming::One(Message::Request { id, .. })) = envelope::parse_incoming(request) {
         let expected = format!(r#"{{"jsonrpc":"2.0","id":{},"#, id.get());
@@ -141,7 +138,7 @@ fn must_match(body: &[u8]) -> bool {
     let Ok(Incoming::One(Message::Request { method, .. })) = envelope::parse_incoming(body) else {
         return false;
     };
-    !TRANSPORT_METHODS.contains(&method.as_ref()) && quad_auth::fuzzing::parse_object(body).is_ok()
+    !TRANSPORT_METHODS.contains(&method.as_ref()) && quad_core::strict_json::parse_object(body).is_ok()
 }
 
 /// Splits the header lines from the body.

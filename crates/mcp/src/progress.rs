@@ -1,7 +1,8 @@
 //! Progress of one tool call, as notifications.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use quad_core::lock::MutexExt as _;
 use quad_core::tool::Progress;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ impl ProgressMessages {
 impl Progress for ProgressMessages {
     fn report(&self, done: f64, total: Option<f64>, message: &str) {
         // The protocol requires increasing values, and JSON has no NaN or infinity. Other values are dropped.
-        let mut last_value = self.last_value.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last_value = self.last_value.lock_unpoisoned();
         if !done.is_finite() || done <= *last_value {
             return;
         }

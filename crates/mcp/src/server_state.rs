@@ -1,9 +1,10 @@
 //! The state that all endpoints of a process share: the resolver, the session store and the open streams.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use quad_core::Resolver;
+use quad_core::lock::MutexExt as _;
 use tokio::sync::{mpsc, watch};
 
 use crate::session_store::SessionStore;
@@ -113,7 +114,7 @@ impl ServerState {
     }
 
     fn lock_session_streams(&self) -> MutexGuard<'_, HashMap<String, SessionStreamEntry>> {
-        self.session_streams.lock().unwrap_or_else(PoisonError::into_inner)
+        self.session_streams.lock_unpoisoned()
     }
 }
 

@@ -5,11 +5,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
 use quad_core::limits::SUBSCRIPTION_URIS;
+use quad_core::lock::MutexExt as _;
 use quad_core::{Error, Principal};
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, mpsc};
@@ -408,11 +409,11 @@ impl SessionState {
     }
 
     fn lock_in_flight(&self) -> MutexGuard<'_, HashMap<String, AbortHandle>> {
-        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+        self.in_flight.lock_unpoisoned()
     }
 
     fn lock_subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
-        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.subscriptions.lock_unpoisoned()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Limits the open streams of the process and of each principal.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use quad_core::lock::MutexExt as _;
 use quad_core::{Error, Kind, Principal, Result};
 
 use crate::limits;
@@ -50,7 +51,7 @@ impl StreamLimiter {
     }
 
     fn lock_counts(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock_unpoisoned()
     }
 }
 

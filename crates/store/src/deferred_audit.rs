@@ -6,7 +6,9 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
+
+use quad_core::lock::MutexExt as _;
 
 use crate::commit::AuditJob;
 use crate::limits;
@@ -75,6 +77,6 @@ impl DeferredEvents {
     }
 
     fn lock_jobs(&self) -> MutexGuard<'_, VecDeque<Box<AuditJob>>> {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.jobs.lock_unpoisoned()
     }
 }

@@ -35,6 +35,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use quad_core::lock::MutexExt as _;
 use quad_core::{
     AppendError, EventDraft, HeadLease, PendingAppend, ReadSets, Result, SideEffect, TenantId, Timestamp,
     Version,
@@ -84,7 +85,7 @@ impl ActiveLeases {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<task::Id, Arc<EventSlot>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock_unpoisoned()
     }
 }
 
@@ -140,7 +141,7 @@ enum SlotState {
 
 impl EventSlot {
     fn lock(&self) -> MutexGuard<'_, SlotState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock_unpoisoned()
     }
 
     /// Passes an event; returns false if the commit thread no longer waits for it.

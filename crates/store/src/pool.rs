@@ -1,9 +1,10 @@
 //! A bounded pool of connections, and the two ways to run a closure on one of them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use quad_core::lock::MutexExt as _;
 use quad_core::{Error, Result};
 use tokio::sync::Semaphore;
 
@@ -58,7 +59,7 @@ impl Pool {
         f: impl FnOnce(&mut Connection) -> Result<T, TxError>,
     ) -> Option<Result<T>> {
         let _permit = self.permits.try_acquire().ok()?;
-        let mut connection = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+        let mut connection = self.idle.lock_unpoisoned().pop()?;
         if !connection.set_time_budget(Some(budget)) {
             self.put_back(connection);
             return None;
@@ -76,7 +77,7 @@ impl Pool {
     }
 
     fn take(&self) -> Result<Connection> {
-        while let Some(connection) = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+        while let Some(connection) = self.idle.lock_unpoisoned().pop() {
             if connection.is_alive() {
                 return Ok(connection);
             }
@@ -86,7 +87,7 @@ impl Pool {
 
     fn put_back(&self, connection: Connection) {
         if connection.is_alive() {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            self.idle.lock_unpoisoned().push(connection);
         }
     }
 }

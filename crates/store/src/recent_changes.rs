@@ -5,8 +5,9 @@
 //! which subscribers must be notified of this change?
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use quad_core::lock::MutexExt as _;
 use quad_core::{Change, ReadSet, TenantId, Timestamp, Version};
 use tokio::sync::broadcast;
 
@@ -129,7 +130,7 @@ impl RecentChanges {
     }
 
     fn tenants(&self) -> MutexGuard<'_, HashMap<TenantId, TenantChanges>> {
-        self.tenants.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tenants.lock_unpoisoned()
     }
 }
 

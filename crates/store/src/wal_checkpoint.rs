@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use quad_core::lock::MutexExt as _;
 use quad_core::{Error, Result};
 
 use crate::connection::Connection;
@@ -29,7 +30,7 @@ pub(crate) struct CheckpointSignal {
 impl CheckpointSignal {
     /// Called after each commit. Copies the rest of the log if the checkpoint thread has asked for it.
     pub(crate) fn on_commit(&self, connection: &mut Connection) {
-        *self.dirty.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.dirty.lock_unpoisoned() = true;
         self.changed.notify_one();
         if self.checkpoint_requested.swap(false, Ordering::Relaxed)
             && let Err(error) = checkpoint_passive(connection)
@@ -40,7 +41,7 @@ impl CheckpointSignal {
 
     /// Waits for a commit, at most [`IDLE_POLL`]; returns whether there was one.
     fn wait_for_commit(&self) -> bool {
-        let dirty = self.dirty.lock().unwrap_or_else(PoisonError::into_inner);
+        let dirty = self.dirty.lock_unpoisoned();
         let result = self.changed.wait_timeout_while(dirty, IDLE_POLL, |dirty| !*dirty);
         let (mut dirty, _) = result.unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *dirty)

@@ -6,25 +6,38 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use quad_core::resolver::View;
-use quad_core::scheme::{Completion, CompletionQuery, SchemePage};
 use quad_core::tool::NoProgress;
 use quad_core::{
     Address, Content, Error, Grammar, Kind, Principal, PrincipalKind, ReadOutput, ReadSet, Resolver, Result,
-    Route, RouteDef, RouteTable, Scheme, ScopeRequirement, ScopeSet, TenantId,
+    RouteDef, RouteTable, Scheme, ScopeRequirement, ScopeSet, TenantId,
 };
 use quad_store::audit::block;
 use quad_store::testing::{TestStore, stores};
 use quad_store::{Sql as _, Store};
+use quad_testing::ToyScheme;
 use serde_json::{Value, json};
 
 use super::{COMPONENT, Links, PageLimits};
 
 /// Existing resources by tenant. `toy://a/…` and `toy://b/…` need a scope each, `toy://own/{subject}/…` is for one
 /// subject, and `toy://text` exists for all callers.
-#[derive(Default)]
-pub(super) struct ToyScheme(Mutex<BTreeSet<(TenantId, String)>>);
+#[derive(Clone, Default)]
+pub(super) struct ToyResources(Arc<Mutex<BTreeSet<(TenantId, String)>>>);
 
-impl ToyScheme {
+const ROUTES: RouteTable<()> = RouteTable {
+    rows: &[
+        RouteDef::json((), "toy://a/{id}", "a", "", ScopeRequirement(&["a:read"])),
+        RouteDef::json((), "toy://b/{id}", "b", "", ScopeRequirement(&["b:read"])),
+        RouteDef::json((), "toy://own/{subject}/{id}", "own", "", ScopeRequirement::NONE),
+        RouteDef::json((), "toy://text{?q}", "text", "", ScopeRequirement::NONE),
+    ],
+    grammars: &[("q", Grammar::Text)],
+};
+
+/// The route of `toy://text`.
+const TEXT_ROUTE: usize = 3;
+
+impl ToyResources {
     pub(super) fn add(&self, tenant: &TenantId, path: &str) {
         self.0.lock().unwrap().insert((tenant.clone(), format!("toy://{path}")));
     }
@@ -32,61 +45,26 @@ impl ToyScheme {
     pub(super) fn remove(&self, tenant: &TenantId, path: &str) {
         self.0.lock().unwrap().remove(&(tenant.clone(), format!("toy://{path}")));
     }
-}
 
-/// The routes of the toy scheme. The last one names `toy://text`, which always exists.
-const ROUTES: RouteTable<ToyResource> = RouteTable {
-    rows: &[
-        RouteDef::json(ToyResource::Stored, "toy://a/{id}", "a", "", ScopeRequirement(&["a:read"])),
-        RouteDef::json(ToyResource::Stored, "toy://b/{id}", "b", "", ScopeRequirement(&["b:read"])),
-        RouteDef::json(ToyResource::Stored, "toy://own/{subject}/{id}", "own", "", ScopeRequirement::NONE),
-        RouteDef::json(ToyResource::Text, "toy://text{?q}", "text", "", ScopeRequirement::NONE),
-    ],
-    grammars: &[("q", Grammar::Text)],
-};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ToyResource {
-    Stored,
-    Text,
-}
-
-#[async_trait::async_trait]
-impl Scheme for ToyScheme {
-    fn name(&self) -> &'static str {
-        "toy"
+    /// The scheme that shows these resources.
+    fn scheme(&self) -> ToyScheme {
+        let resources = self.clone();
+        ToyScheme {
+            scopes: &["a:read", "b:read"],
+            routes: ROUTES,
+            read: Box::new(move |caller, route, address| resources.read(caller, route, address)),
+            ..ToyScheme::default()
+        }
     }
 
-    fn instructions(&self) -> &'static str {
-        ""
-    }
-
-    fn scopes(&self) -> &'static [&'static str] {
-        &["a:read", "b:read"]
-    }
-
-    fn routes(&self) -> Result<Vec<Route>> {
-        ROUTES.routes()
-    }
-
-    async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
+    fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
         let is_own = address.variable("subject").is_none_or(|subject| *subject == *caller.subject);
         let resource = (caller.tenant.clone(), address.canonical().to_owned());
-        let exists =
-            ROUTES.resource(route)? == ToyResource::Text || self.0.lock().unwrap().contains(&resource);
-
+        let exists = route == TEXT_ROUTE || self.0.lock().unwrap().contains(&resource);
         if !exists || !is_own {
             return Err(Error::not_found(address.requested()));
         }
         Ok(ReadOutput::new(Content::text("text/plain", "toy"), ReadSet::default()))
-    }
-
-    async fn list(&self, _: &Principal, _: Option<&str>, _: usize) -> Result<SchemePage> {
-        Ok(SchemePage { entries: Vec::new(), next: None, read_set: ReadSet::default() })
-    }
-
-    async fn complete(&self, _: &Principal, _: CompletionQuery<'_>) -> Result<Completion> {
-        Ok(Completion::default())
     }
 }
 
@@ -94,7 +72,7 @@ impl Scheme for ToyScheme {
 pub(super) struct LinkFixture {
     pub(super) test_store: Arc<TestStore>,
     pub(super) tenant: TenantId,
-    pub(super) toy: Arc<ToyScheme>,
+    pub(super) toy: ToyResources,
     pub(super) links: Arc<Links>,
     pub(super) resolver: Arc<Resolver>,
 }
@@ -129,10 +107,10 @@ pub(super) fn caller(tenant: &TenantId, subject: &str, scopes: &str) -> Principa
 impl LinkFixture {
     fn new(test_store: Arc<TestStore>) -> LinkFixture {
         let store: Store = test_store.store.clone();
-        let toy = Arc::new(ToyScheme::default());
+        let toy = ToyResources::default();
         let page_limits = PageLimits { returned: 3, scanned: 7 };
         let links = Arc::new(Links { page_limits, ..Links::new(store.clone()) });
-        let schemes: Vec<Arc<dyn Scheme>> = vec![toy.clone(), links.clone()];
+        let schemes: Vec<Arc<dyn Scheme>> = vec![Arc::new(toy.scheme()), links.clone()];
         let store = Arc::new(store);
         let resolver = Arc::new(Resolver::new(schemes, store.clone(), store).unwrap());
         links.set_resolver(&resolver);

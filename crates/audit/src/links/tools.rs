@@ -5,7 +5,9 @@
 //! remove the links of others.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{Error, Kind, Principal, PrincipalKind, ReadSet, Result, ScopeRequirement, Tool, ToolOutput};
+use quad_core::{
+    Error, Kind, Principal, PrincipalKind, ReadSet, Result, ScopeRequirement, Tool, ToolOutput, tool_schema,
+};
 use quad_store::{Sql as _, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
@@ -25,51 +27,93 @@ pub(crate) fn all() -> Vec<Tool> {
         "default": relation::DEFAULT,
         "description": format!("The relation of from to to: {}, or a name of your own", known_relations.join(", ")),
     });
-    let address = |description: &str| json!({"type": "string", "description": description});
-    let core = |tool: Tool| Tool { core: true, ..tool };
-    vec![
-        core(Tool::new(
-            "link",
-            "Link two addresses",
-            "Links one address to another, across schemes: a memory to the table row that supports it, a plan to a \
-             decision. You must be able to read both. Repeating a link changes at most its note.",
-            json!({
-                "type": "object",
-                "properties": {
-                    "from": address("The address that cites"),
-                    "to": address("The address that is cited"),
-                    "relation": relation.clone(),
-                    "note": {
-                        "type": "string",
-                        "maxLength": limits::NOTE_CHARS_MAX,
-                        "description": "The reason, in one sentence; an empty text removes it",
-                    },
-                },
-                "required": ["from", "to"],
-                "additionalProperties": false,
-            }),
-            ScopeRequirement::NONE,
-            ToolEffect::Updates,
-        )),
-        core(Tool::new(
-            "unlink",
-            "Remove a link",
-            "Removes a link that you made, by its id or by from, to and relation.",
-            json!({
-                "type": "object",
-                "properties": {
-                    "id": {"type": "string", "description": "The link's id"},
-                    "from": address("Instead of id: the source address"),
-                    "to": address("Instead of id: the target address"),
-                    "relation": relation,
-                },
-                "oneOf": [{"required": ["id"]}, {"required": ["from", "to"]}],
-                "additionalProperties": false,
-            }),
-            ScopeRequirement::NONE,
-            ToolEffect::Deletes,
-        )),
-    ]
+    let note = json!({
+        "type": "string",
+        "maxLength": limits::NOTE_CHARS_MAX,
+        "description": "The reason, in one sentence; an empty text removes it",
+    });
+    let link = Tool::new(
+        "link",
+        "Link two addresses",
+        "Links one address to another, across schemes: a memory to the table row that supports it, a plan to a \
+         decision. You must be able to read both. Repeating a link changes at most its note.",
+        tool_schema::object(
+            &[
+                ("from", tool_schema::string("The address that cites")),
+                ("to", tool_schema::string("The address that is cited")),
+                ("relation", relation.clone()),
+                ("note", note),
+            ],
+            &["from", "to"],
+        ),
+        ScopeRequirement::NONE,
+        ToolEffect::Updates,
+    )
+    .output(result_schema())
+    .example(json!({
+        "from": "amem://node/0",
+        "to": "bkend://orgs/org_abc123",
+        "relation": "supports",
+    }))
+    .aliases(LINK_ALIASES);
+    let unlink = Tool::new(
+        "unlink",
+        "Remove a link",
+        "Removes a link that you made, by its id or by from, to and relation.",
+        tool_schema::object(
+            &[
+                ("id", tool_schema::string("The link's id")),
+                ("from", tool_schema::string("Instead of id: the source address")),
+                ("to", tool_schema::string("Instead of id: the target address")),
+                ("relation", relation),
+            ],
+            &[],
+        ),
+        ScopeRequirement::NONE,
+        ToolEffect::Deletes,
+    )
+    .output(result_schema())
+    .example(unlink_example())
+    .aliases(UNLINK_ALIASES);
+    vec![Tool { core: true, ..link }, unlink]
+}
+
+/// Other names of the ends of a link.
+const LINK_ALIASES: &[(&str, &str)] =
+    &[("source", "from"), ("target", "to"), ("from_uri", "from"), ("to_uri", "to"), ("type", "relation")];
+
+/// Those of [`LINK_ALIASES`], and other names of a link's id.
+const UNLINK_ALIASES: &[(&str, &str)] = &[
+    ("source", "from"),
+    ("target", "to"),
+    ("from_uri", "from"),
+    ("to_uri", "to"),
+    ("type", "relation"),
+    ("link_id", "id"),
+    ("linkId", "id"),
+];
+
+/// The arguments of a call that removes a link by its ends.
+fn unlink_example() -> Value {
+    json!({"from": "amem://node/0", "to": "bkend://orgs/org_abc123", "relation": "supports"})
+}
+
+/// The schema of both results: the link and what happened to it.
+fn result_schema() -> Value {
+    let outcomes: Vec<&str> = Outcome::ALL.iter().map(|outcome| outcome.as_str()).collect();
+    tool_schema::result(
+        &[
+            ("id", tool_schema::string("The link's id")),
+            ("from", tool_schema::string("The address that cites")),
+            ("to", tool_schema::string("The address that is cited")),
+            ("relation", tool_schema::string("The relation of from to to")),
+            ("note", tool_schema::string("The reason")),
+            ("created_by", tool_schema::string("The author")),
+            ("created_at", tool_schema::string("The time of creation")),
+            ("result", tool_schema::string_enum(&outcomes, "What happened")),
+        ],
+        &["id", "from", "to", "relation", "result"],
+    )
 }
 
 /// Calls one of the tools.
@@ -91,6 +135,8 @@ enum Outcome {
 }
 
 impl Outcome {
+    const ALL: [Outcome; 4] = [Outcome::Created, Outcome::Updated, Outcome::Unchanged, Outcome::Removed];
+
     fn as_str(self) -> &'static str {
         match self {
             Outcome::Created => "created",
@@ -135,7 +181,9 @@ async fn add(links: &Links, call: ToolCall<'_>) -> Result<ToolResult> {
     let from = resolve_end(links, call.caller, "from", text("from")).await?;
     let to = resolve_end(links, call.caller, "to", text("to")).await?;
     if from == to {
-        return Err(Error::bad_input("An address cannot cite itself").with_uri(&from.uri));
+        return Err(Error::bad_input("An address cannot cite itself")
+            .hint("Send another address in from or in to")
+            .with_uri(&from.uri));
     }
     let request = LinkRequest {
         from,
@@ -187,7 +235,7 @@ fn upsert(tx: &mut Tx<'_>, request: &LinkRequest) -> Result<(Link, Outcome)> {
             "TOO_MANY_LINKS",
             "The address has the maximum number of outgoing links",
         )
-        .hint("Remove some with unlink. Links to deleted addresses count, too; incoming links have no limit")
+        .hint("Remove some of its links. Links to deleted addresses count, too; incoming links have no limit")
         .with_detail("limit", limits::LINKS_FROM_MAX)
         .with_uri(&request.from.uri));
     }
@@ -235,6 +283,10 @@ async fn find(links: &Links, call: &ToolCall<'_>) -> Result<Link> {
     let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
     let tenant = &call.caller.tenant;
     let link = match text("id") {
+        Some(_) if text("from").is_some() || text("to").is_some() => {
+            return Err(Error::bad_input("A link is named by its id or by its ends, not by both")
+                .hint("Leave out id, or from and to"));
+        }
         Some(id) => {
             let id = LinkId::parse(id).ok_or_else(link_not_found)?;
             links.store.read(tenant, move |sql| link::find(sql, &id)).await?
@@ -242,13 +294,22 @@ async fn find(links: &Links, call: &ToolCall<'_>) -> Result<Link> {
         None => {
             let resolver = links.resolver()?;
             let relation = Relation::parse(text("relation").unwrap_or(relation::DEFAULT))?;
-            let end =
-                |name: &str| canonical_end(&resolver, &resolver.parse_uri(text(name).unwrap_or_default())?);
+            let end = |name: &str| {
+                let uri = text(name).ok_or_else(|| missing_end(name))?;
+                canonical_end(&resolver, &resolver.parse_uri(uri)?)
+            };
             let (from, to) = (end("from")?, end("to")?);
             links.store.read(tenant, move |sql| link::find_between(sql, &from, &to, &relation)).await?
         }
     };
     link.ok_or_else(link_not_found)
+}
+
+/// The error of a call of `unlink` that names no link.
+fn missing_end(name: &str) -> Error {
+    Error::bad_input(format!("The arguments id and {name} are both missing"))
+        .hint(format!("Send the link's id, or its ends: {}", unlink_example()))
+        .with_detail("argument", name)
 }
 
 /// One end of a new link, if the caller can read it. Otherwise the error of reading it.
