@@ -10,7 +10,12 @@ use serde_json::{Value, json};
 #[derive(Clone)]
 pub enum AuthPolicy {
     /// Every caller is this principal. For a loopback port that only its owner can reach.
-    LocalOnly(Arc<Principal>),
+    LocalOnly {
+        /// The principal of every request.
+        principal: Arc<Principal>,
+        /// Counts requests that were rejected before they reached the protocol. It checks no credential.
+        refusals: Option<Arc<dyn CredentialVerifier>>,
+    },
     /// Every caller needs a credential.
     Token(Arc<dyn CredentialVerifier>),
 }
@@ -48,7 +53,7 @@ impl AuthPolicy {
         authorization: Option<&str>,
     ) -> Result<Arc<Principal>, AuthError> {
         match self {
-            AuthPolicy::LocalOnly(principal) => Ok(principal.clone()),
+            AuthPolicy::LocalOnly { principal, .. } => Ok(principal.clone()),
             AuthPolicy::Token(verifier) => verifier.authenticate(authorization).await.map(Arc::new),
         }
     }
@@ -63,7 +68,7 @@ impl AuthPolicy {
     /// The public keys that verify the tokens of this server.
     pub(crate) async fn key_set(&self) -> Result<Value> {
         match self {
-            AuthPolicy::LocalOnly(_) => Ok(empty_key_set()),
+            AuthPolicy::LocalOnly { .. } => Ok(empty_key_set()),
             AuthPolicy::Token(verifier) => verifier.key_set().await,
         }
     }
@@ -77,7 +82,7 @@ impl AuthPolicy {
 
     /// Counts a request that was rejected before its credential was read.
     pub(crate) fn count_anonymous_refusal(&self, reason: &'static str, code: &'static str) {
-        if let AuthPolicy::Token(verifier) = self {
+        if let AuthPolicy::Token(verifier) | AuthPolicy::LocalOnly { refusals: Some(verifier), .. } = self {
             verifier.count_anonymous_refusal(reason, code);
         }
     }

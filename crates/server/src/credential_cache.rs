@@ -6,10 +6,11 @@
 //! The cache is an optimisation, security does not depend on it. A caller carries the read set of its credential, which
 //! every audit commit validates. An entry is used for [`limits::CREDENTIAL_CACHE_AGE`] at most.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use quad_core::Principal;
+use quad_core::lock::MutexExt as _;
 use subtle::ConstantTimeEq as _;
 
 use crate::limits;
@@ -49,7 +50,7 @@ impl ConnectionCredentialCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<CachedCredential>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock_unpoisoned()
     }
 }
 

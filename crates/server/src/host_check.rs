@@ -1,12 +1,16 @@
 //! The allowed values of `Host` and `Origin`: protection against DNS rebinding and foreign pages.
 //!
 //! A web page can point its own domain name at a loopback address and so reach a local server that trusts its machine.
-//! It cannot choose the `Host` and `Origin` that the browser sends, so these are checked before anything else.
+//! It cannot choose the `Host` and `Origin` that the browser sends, so these are checked before anything else. A browser
+//! sends no `Origin` with a plain GET, but it sends `Sec-Fetch-Site`, which a server without tokens checks as well.
 
 use std::net::SocketAddr;
 
-use http::HeaderMap;
 use http::header::{HOST, ORIGIN};
+use http::{HeaderMap, HeaderName};
+
+/// Where the page that sent a request comes from, relative to this server. Only browsers send it, and a page cannot set it.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The allowed host names.
 #[derive(Clone, Debug)]
@@ -31,6 +35,19 @@ pub(crate) enum HostRejection {
     Host,
     /// The request comes from a page of a foreign origin.
     Origin,
+    /// The request comes from a web page of another origin, and the server asks for no token.
+    OtherPage,
+}
+
+/// Checks that no web page of another origin sent the request. For a server without tokens: such a page, also one of
+/// another port of this machine, would act as the local agent. Clients other than browsers send no such header.
+pub(crate) fn check_fetch_site(headers: &HeaderMap) -> Result<(), HostRejection> {
+    let is_own = |site: &http::HeaderValue| {
+        // `none`: the user typed the address or opened a bookmark.
+        let site = site.as_bytes();
+        site.eq_ignore_ascii_case(b"same-origin") || site.eq_ignore_ascii_case(b"none")
+    };
+    if headers.get_all(SEC_FETCH_SITE).iter().all(is_own) { Ok(()) } else { Err(HostRejection::OtherPage) }
 }
 
 impl HostPolicy {
@@ -150,6 +167,24 @@ mod tests {
         assert!(host_policy(&[]).check_host(&HeaderMap::new(), None).is_err());
         assert!(host_policy(&[]).check_host(&headers(HOST, "localhost"), Some("evil.example")).is_err());
         assert!(host_policy(&[]).check_host(&headers(HOST, "evil.example"), Some("localhost")).is_err());
+    }
+
+    #[test]
+    fn fetch_site_must_be_own_origin_or_absent() {
+        let check = |site: &str, expected: bool| {
+            let headers = headers(SEC_FETCH_SITE, site);
+            assert_eq!(check_fetch_site(&headers).is_ok(), expected, "{site}");
+        };
+        check("same-origin", true);
+        check("none", true);
+        check("Same-Origin", true);
+        check("cross-site", false);
+        check("same-site", false);
+        check("something new", false);
+        assert!(check_fetch_site(&HeaderMap::new()).is_ok());
+        let mut repeated = headers(SEC_FETCH_SITE, "none");
+        repeated.append(SEC_FETCH_SITE, HeaderValue::from_static("cross-site"));
+        assert!(check_fetch_site(&repeated).is_err());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use http::StatusCode;
 use quad_auth::{RateLimit, RateLimiter};
 use quad_core::resolver::View;
 use quad_core::{BoxFuture, Error, Kind, Resolver};
-use quad_mcp::{Endpoint, ServerOptions, ServerState, SessionStore};
+use quad_mcp::{Endpoint, ServerOptions, ServerState, SessionStore, ToolNames};
 use tokio::net::TcpListener;
 
 use crate::auth_policy::AuthPolicy;
@@ -40,10 +40,13 @@ pub struct HttpOptions {
     pub allowed_hosts: Vec<String>,
     /// The public URL, such as `https://quad.example.com`. Without one, links use the `Host` of their request.
     pub public_url: Option<String>,
-    /// The URLs of external authorization servers. If there is none, tokens come from `quad token mint`.
+    /// The URLs of external authorization servers. If there is none, tokens come from `quad token mint`, and the metadata
+    /// names none.
     pub authorization_servers: Vec<String>,
     /// Whether `tools/list` shows every tool, not only the core ones.
     pub all_tools: bool,
+    /// The form of the published tool names. `/v1/agents/mcp` always publishes the original ones.
+    pub tool_names: ToolNames,
     /// The rate limit of each tenant in this process. `None`: no limit.
     pub rate_limit: Option<RateLimit>,
     /// The timeouts of connections and requests.
@@ -76,12 +79,14 @@ pub async fn serve(options: HttpOptions, shutdown: impl Future<Output = ()> + Se
         authorization_servers: options.authorization_servers,
         bound,
         all_tools: options.all_tools,
+        tool_names: options.tool_names,
         rate_limiter: options.rate_limit.map(RateLimiter::new),
         timeouts: options.timeouts,
         challenge_scopes: challenge_scopes.join(" "),
         host_policy: HostPolicy::new(bound, &options.allowed_hosts),
         request_ids: RequestIds::new(process),
-        endpoint: Endpoint::new(state.clone(), View::All, options.all_tools),
+        endpoint: Endpoint::new(state.clone(), View::All, options.all_tools)
+            .with_tool_names(options.tool_names),
         state: state.clone(),
     });
     let router = router(server.clone());
@@ -98,6 +103,9 @@ fn router(server: Arc<Server>) -> Router {
         .route("/.well-known/oauth-protected-resource", get(metadata::protected_resource))
         .route("/.well-known/oauth-protected-resource/{*path}", get(metadata::protected_resource))
         .route("/.well-known/jwks.json", get(metadata::key_set))
+        .route("/register", any(metadata::oauth_refusal))
+        .route("/authorize", any(metadata::oauth_refusal))
+        .route("/token", any(metadata::oauth_refusal))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(health::metrics))

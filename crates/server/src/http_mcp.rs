@@ -9,16 +9,20 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{
+    ACCEPT_ENCODING, ALLOW, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderValue,
+    WWW_AUTHENTICATE,
+};
 use http::{HeaderMap, HeaderName, Method, StatusCode};
 use http_body_util::BodyDataStream;
 use hyper::body::Incoming;
 use quad_core::resolver::View;
+use quad_core::text::truncate;
 use quad_core::{Error, Kind, Principal};
 use quad_mcp::envelope::UNPARSED_METHOD;
 use quad_mcp::http_post::{self, PostBody, PostReply};
 use quad_mcp::limits::BODY_BYTES;
-use quad_mcp::{Endpoint, RpcError, session_stream};
+use quad_mcp::{Endpoint, RpcError, ToolNames, session_stream};
 
 use crate::auth::RequestAuth;
 use crate::credential_cache::ConnectionCredentialCache;
@@ -43,7 +47,7 @@ pub(crate) async fn handle_all(
     request: http::Request<Incoming>,
     started: Instant,
 ) -> Response {
-    handle(server, Some(credential_cache), View::All, request, started).await
+    handle(server, Some(credential_cache), View::All, server.tool_names, request, started).await
 }
 
 /// `/mcp/{scheme}`: one scheme.
@@ -52,15 +56,24 @@ pub(crate) async fn handle_scheme(
     Path(scheme): Path<String>,
     request: Request,
 ) -> Response {
-    match server.state.resolver().view_for_scheme(&scheme) {
-        Ok(view) => handle(&server, None, view, request, Instant::now()).await,
-        Err(error) => response::error_response(StatusCode::NOT_FOUND, &error),
-    }
+    handle_one_scheme(&server, &scheme, server.tool_names, request).await
 }
 
-/// `/v1/agents/mcp`: the same as `/mcp/brain`, for existing clients of brain.
-pub(crate) async fn handle_agents_path(state: State<Arc<Server>>, request: Request) -> Response {
-    handle_scheme(state, Path("brain".to_owned()), request).await
+/// `/v1/agents/mcp`: the same as `/mcp/brain`, for existing clients of brain. They expect the original tool names.
+pub(crate) async fn handle_agents_path(State(server): State<Arc<Server>>, request: Request) -> Response {
+    handle_one_scheme(&server, "brain", ToolNames::Original, request).await
+}
+
+async fn handle_one_scheme(
+    server: &Server,
+    scheme: &str,
+    tool_names: ToolNames,
+    request: Request,
+) -> Response {
+    match server.state.resolver().view_for_scheme(scheme) {
+        Ok(view) => handle(server, None, view, tool_names, request, Instant::now()).await,
+        Err(error) => response::error_response(StatusCode::NOT_FOUND, &error),
+    }
 }
 
 /// Finds the endpoint and answers by HTTP method.
@@ -68,6 +81,7 @@ async fn handle<B: RequestBody>(
     server: &Server,
     cache: Option<&ConnectionCredentialCache>,
     view: View,
+    tool_names: ToolNames,
     request: http::Request<B>,
     started: Instant,
 ) -> Response {
@@ -77,7 +91,7 @@ async fn handle<B: RequestBody>(
     let endpoint = if view == View::All && all_tools == server.all_tools {
         &server.endpoint
     } else {
-        custom_endpoint = Endpoint::new(server.state.clone(), view, all_tools);
+        custom_endpoint = Endpoint::new(server.state.clone(), view, all_tools).with_tool_names(tool_names);
         &custom_endpoint
     };
     let (parts, body) = request.into_parts();
@@ -110,7 +124,13 @@ async fn handle_post<B: RequestBody>(auth: &RequestAuth<'_>, endpoint: &Endpoint
     let body = match read_body(auth, body).await {
         Ok(body) => body,
         Err((status, error)) => {
-            return Box::pin(auth.reject_with_audit(&caller, UNPARSED_METHOD, status, error)).await;
+            let mut response =
+                Box::pin(auth.reject_with_audit(&caller, UNPARSED_METHOD, status, error)).await;
+            if status == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json(auth.headers) {
+                // The encoding is the reason, not the media type.
+                response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+            }
+            return response;
         }
     };
     let body = &body;
@@ -201,7 +221,15 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json"))
 }
 
-/// Reads the body. `Err` is the status and the error of a body that is not JSON, too large or too slow.
+/// The first content encoding other than `identity`. Bodies are not decompressed: a small one could become a huge one.
+fn unsupported_encoding(headers: &HeaderMap) -> Option<String> {
+    let mut values =
+        headers.get_all(CONTENT_ENCODING).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let is_unsupported = |encoding: &&str| !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity");
+    values.find_map(|value| value.split(',').map(str::trim).find(is_unsupported).map(str::to_owned))
+}
+
+/// Reads the body. `Err` is the status and the error of a body that is compressed, not JSON, too large or too slow.
 async fn read_body<B: RequestBody>(auth: &RequestAuth<'_>, body: B) -> Result<Bytes, (StatusCode, Error)> {
     let headers = auth.headers;
     let bad_body = |status, code, message: &str, hint: &str| {
@@ -215,8 +243,18 @@ async fn read_body<B: RequestBody>(auth: &RequestAuth<'_>, body: B) -> Result<By
             "Send Content-Type: application/json",
         ));
     }
+    if let Some(encoding) = unsupported_encoding(headers) {
+        let encoding = truncate(&encoding, limits::ENCODING_CHARS_MAX);
+        return Err(bad_body(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UNSUPPORTED_CONTENT_ENCODING",
+            &format!("The content encoding {encoding} is not supported"),
+            "Send the body as plain JSON, without Content-Encoding",
+        ));
+    }
     let too_large = || {
-        let error = Error::new(Kind::Limit, "BODY_TOO_LARGE", "The body is too large");
+        let error = Error::new(Kind::Limit, "BODY_TOO_LARGE", "The body is too large")
+            .hint("Send less in one request: split it into several");
         (StatusCode::PAYLOAD_TOO_LARGE, error.with_detail("limit_bytes", BODY_BYTES))
     };
     let content_length =

@@ -70,5 +70,8 @@ pub(crate) const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 /// Characters of a request id from a client. It is in every log line of its request.
 pub(crate) const REQUEST_ID_CHARS_MAX: usize = 128;
 
+/// Characters of a content encoding that an error repeats. The registered names have at most eight.
+pub(crate) const ENCODING_CHARS_MAX: usize = 32;
+
 /// The size of the read buffer for stdin, in bytes.
 pub(crate) const PIPE_BUFFER_BYTES: usize = 64 << 10;

@@ -38,24 +38,46 @@ pub(crate) async fn info(State(server): State<Arc<Server>>) -> Response {
 /// `GET /.well-known/oauth-protected-resource`, RFC 9728. Readable by any origin.
 pub(crate) async fn protected_resource(State(server): State<Arc<Server>>, headers: HeaderMap) -> Response {
     let base = base_url(&server, &headers);
-    // The protocol requires at least one. Without an external issuer it is this server, whose command line mints
-    // tokens.
-    let servers = if server.authorization_servers.is_empty() {
-        std::slice::from_ref(&base)
-    } else {
-        &server.authorization_servers
-    };
-    let body = json!({
+    let mut body = json!({
         "resource": format!("{base}/mcp"),
-        "authorization_servers": servers,
         "scopes_supported": server.state.resolver().all_scopes(),
         "bearer_methods_supported": ["header"],
         "resource_name": "Quadrivium",
     });
+    // RFC 9728 allows to leave it out. Without an external issuer there is none: the command line mints the tokens.
+    if !server.authorization_servers.is_empty() {
+        body["authorization_servers"] = server.authorization_servers.clone().into();
+    }
     let mut response = response::json_response(StatusCode::OK, body.to_string());
     response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     response
 }
+
+/// `/register`, `/authorize` and `/token`: where clients look for an authorization server if the metadata names none. The
+/// answer is an OAuth error, whose description clients show: it says how to get a token.
+///
+/// The error is `access_denied`, since clients discard their credentials and try again after `invalid_client`,
+/// `unauthorized_client` or `invalid_grant`.
+pub(crate) async fn oauth_refusal(State(server): State<Arc<Server>>) -> Response {
+    let description = match server.authorization_servers.first() {
+        Some(issuer) => {
+            format!("This server issues no tokens over HTTP. Get one from {issuer} and {SEND_TOKEN}.")
+        }
+        None if server.auth_policy.requires_token() => format!(
+            "This server has no OAuth authorization server and registers no clients. Create a token on its machine with \
+             `quad token mint --scope \"*:read\"` and {SEND_TOKEN}. `quad client-config NAME --http` prints the \
+             configuration of a client with a token."
+        ),
+        None => "This server runs without tokens. Connect without authentication.".to_owned(),
+    };
+    let body = json!({"error": "access_denied", "error_description": description});
+    let mut response = response::json_response(StatusCode::BAD_REQUEST, body.to_string());
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// How a client sends its token.
+const SEND_TOKEN: &str = "send it in the header `Authorization: Bearer TOKEN`";
 
 /// `GET /.well-known/jwks.json`, RFC 7517: the public keys that verify the tokens of this server. Readable by any
 /// origin.

@@ -20,7 +20,7 @@ use quad_core::{Error, Kind};
 use tower_service::Service as _;
 
 use crate::credential_cache::ConnectionCredentialCache;
-use crate::host_check::HostRejection;
+use crate::host_check::{HostRejection, check_fetch_site};
 use crate::server::Server;
 use crate::{http_mcp, limits, request_id, response};
 
@@ -84,6 +84,9 @@ async fn check_and_handle(
         if is_probe { Ok(()) } else { server.host_policy.check_host(request.headers(), authority) };
     if !is_public {
         checked = checked.and_then(|()| server.host_policy.check_origin(request.headers()));
+        if !server.auth_policy.requires_token() {
+            checked = checked.and_then(|()| check_fetch_site(request.headers()));
+        }
     }
     if let Err(rejection) = checked {
         return reject_host(server, rejection);
@@ -120,7 +123,9 @@ async fn check_and_handle(
 /// Checks the number and the total size of the headers.
 fn check_header_limits(request: &Request<Incoming>) -> Result<(), Box<Response>> {
     let limit_error = |code: &'static str, message: &str, limit: usize| {
-        let error = Error::new(Kind::Limit, code, message).with_detail("limit", limit);
+        let error = Error::new(Kind::Limit, code, message)
+            .hint("Send fewer and shorter headers")
+            .with_detail("limit", limit);
         Err(Box::new(response::error_response(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &error)))
     };
     let headers = request.headers();
@@ -160,7 +165,7 @@ fn preflight() -> Response {
     response
 }
 
-/// The reply to a request for another host or from a foreign origin.
+/// The reply to a request for another host, from a foreign origin, or from a page of another origin.
 fn reject_host(server: &Server, rejection: HostRejection) -> Response {
     server.metrics.count_host_rejected();
     let (reason, code, message, hint) = match rejection {
@@ -175,6 +180,12 @@ fn reject_host(server: &Server, rejection: HostRejection) -> Response {
             "ORIGIN_NOT_ALLOWED",
             "The origin is not allowed",
             "Start the server with the host of this origin allowed",
+        ),
+        HostRejection::OtherPage => (
+            "cross_site",
+            "CROSS_SITE_NOT_ALLOWED",
+            "A web page of another origin sent this request, and the server runs without tokens",
+            "Use a client outside of the browser, or start the server without --no-auth and send a token",
         ),
     };
     server.auth_policy.count_anonymous_refusal(reason, code);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use quad_auth::RateLimiter;
-use quad_mcp::{Endpoint, ServerState};
+use quad_mcp::{Endpoint, ServerState, ToolNames};
 
 use crate::auth_policy::AuthPolicy;
 use crate::host_check::HostPolicy;
@@ -25,6 +25,7 @@ pub(crate) struct Server {
     pub(crate) authorization_servers: Vec<String>,
     pub(crate) bound: SocketAddr,
     pub(crate) all_tools: bool,
+    pub(crate) tool_names: ToolNames,
     pub(crate) rate_limiter: Option<RateLimiter>,
     pub(crate) timeouts: Timeouts,
     /// The scopes that the challenge of a 401 asks for: all that end with `:read`.

@@ -6,7 +6,7 @@ use quad_core::resolver::View;
 use quad_core::{Principal, Resolver};
 use quad_mcp::limits::{LINE_BYTES, PIPE_MESSAGES};
 use quad_mcp::stdio_session::StdioSession;
-use quad_mcp::{Endpoint, ServerOptions, ServerState};
+use quad_mcp::{Endpoint, ServerOptions, ServerState, ToolNames};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter};
 use tokio::sync::mpsc;
 
@@ -22,6 +22,8 @@ pub struct StdioOptions {
     pub view: View,
     /// Whether `tools/list` shows every tool, not only the core ones.
     pub all_tools: bool,
+    /// The form of the published tool names.
+    pub tool_names: ToolNames,
     /// The server's name, as clients see it.
     pub name: &'static str,
     /// The server's version, as clients see it.
@@ -34,10 +36,11 @@ pub async fn serve(
     reader: impl AsyncRead + Unpin,
     writer: impl AsyncWrite + Unpin,
 ) -> std::io::Result<()> {
-    let StdioOptions { resolver, principal, view, all_tools, name, version } = options;
+    let StdioOptions { resolver, principal, view, all_tools, tool_names, name, version } = options;
     let state = ServerState::new(ServerOptions { resolver, sessions: None, name, version });
     let (sender, messages) = mpsc::channel(PIPE_MESSAGES);
-    let mut session = StdioSession::new(Endpoint::new(state, view, all_tools), principal, sender);
+    let endpoint = Endpoint::new(state, view, all_tools).with_tool_names(tool_names);
+    let mut session = StdioSession::new(endpoint, principal, sender);
     let read = async move {
         let mut lines = LineReader::new(reader, LINE_BYTES);
         let result = loop {

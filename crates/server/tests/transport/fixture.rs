@@ -1,24 +1,23 @@
-//! A scheme, an audit log and a change feed in memory: the least that a resolver needs.
+//! The server under test: a scheme with a case for every part of the protocol.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use quad_core::prompt::{Message, Prompt, PromptArgument, Role};
 use quad_core::scheme::{Completion, CompletionQuery, CompletionTarget, ResourceEntry, SchemePage};
 use quad_core::tool::{ContentBlock, ToolCall, ToolEffect, ToolResult};
 use quad_core::{
-    Address, AppendError, AuditLog, Body, Change, ChangeFeed, Content, Error, EventDraft, PendingAppend,
-    Principal, ReadOutput, ReadSet, ReadSets, Receipt, Resolver, Result, Route, RouteSpec, Scheme,
-    ScopeRequirement, SideEffect, Tag, TenantId, Tool, ToolOutput, Version,
+    Address, Body, Content, Error, EventDraft, Principal, ReadOutput, ReadSet, Receipt, Resolver, Result,
+    Route, RouteSpec, Scheme, ScopeRequirement, Tag, Tool, ToolOutput,
 };
+use quad_testing::MemoryAuditLog;
 use serde_json::{Map, Value, json};
-use tokio::sync::broadcast;
 
 /// The state of the test scheme, which tests read and change.
 pub struct TestServerState {
-    state: Mutex<State>,
-    changes: broadcast::Sender<Arc<Change>>,
+    items: Mutex<BTreeMap<String, String>>,
+    audit_log: Arc<MemoryAuditLog>,
     /// Calls of `toy_hang`, which never returns, that were dropped.
     pub dropped: AtomicUsize,
     /// Calls of `toy_hang` and `toy_slow` that have begun.
@@ -29,19 +28,11 @@ pub struct TestServerState {
     pub finished: AtomicUsize,
 }
 
-#[derive(Default)]
-struct State {
-    version: i64,
-    items: BTreeMap<String, String>,
-    log: Vec<Arc<Change>>,
-    events: Vec<EventDraft>,
-}
-
 impl TestServerState {
     pub fn new() -> Arc<TestServerState> {
         let state = TestServerState {
-            state: Mutex::default(),
-            changes: broadcast::Sender::new(64),
+            items: Mutex::default(),
+            audit_log: Arc::default(),
             dropped: AtomicUsize::new(0),
             started: AtomicUsize::new(0),
             slow_tool_permits: tokio::sync::Semaphore::new(0),
@@ -53,86 +44,46 @@ impl TestServerState {
     }
 
     pub fn resolver(self: &Arc<TestServerState>) -> Arc<Resolver> {
-        let schemes: Vec<Arc<dyn Scheme>> = vec![Arc::new(ToyScheme(self.clone()))];
-        Arc::new(Resolver::new(schemes, self.clone(), self.clone()).unwrap())
+        Arc::new(self.audit_log.resolver(vec![Arc::new(ToyScheme(self.clone()))]).unwrap())
     }
 
     /// Writes an item, as a tool would.
     pub fn set(&self, id: &str, value: &str) -> Receipt {
-        let mut state = self.state.lock().unwrap();
-        let is_new = state.items.insert(id.to_owned(), value.to_owned()).is_none();
+        // Locked until the change is committed, so that no read has the new item and the old version.
+        let mut items = self.items.lock().unwrap();
+        let is_new = items.insert(id.to_owned(), value.to_owned()).is_none();
         let mut tags = vec![item_tag(id)];
         if is_new {
             tags.push(Tag::resource_list("toy"));
         }
-        self.commit(&mut state, tags)
+        self.audit_log.commit(tags)
     }
 
     /// Commits a change with this tag only.
     pub fn invalidate(&self, tag: Tag) {
-        let mut state = self.state.lock().unwrap();
-        self.commit(&mut state, vec![tag]);
+        self.audit_log.commit(vec![tag]);
     }
 
     /// The current version.
     pub fn version(&self) -> i64 {
-        self.state.lock().unwrap().version
+        self.audit_log.version().0
     }
 
     /// The audit events so far.
     pub fn events(&self) -> Vec<EventDraft> {
-        self.state.lock().unwrap().events.clone()
+        self.audit_log.events()
     }
 
-    fn commit(&self, state: &mut State, tags: Vec<Tag>) -> Receipt {
-        state.version += 1;
-        let change = Arc::new(Change { version: Version(state.version), tags });
-        state.log.push(change.clone());
-        let _ = self.changes.send(change);
-        Receipt {
-            version: Version(state.version),
-            sequence: Some(state.events.len() as i64),
-            event_id: "evt_w".into(),
-        }
+    /// The items, and a read set at their version.
+    fn snapshot(&self) -> (MutexGuard<'_, BTreeMap<String, String>>, ReadSet) {
+        let items = self.items.lock().unwrap();
+        let read_set = ReadSet::at_version(self.audit_log.version());
+        (items, read_set)
     }
 }
 
 fn item_tag(id: &str) -> Tag {
     Tag::new(format!("toy:item:{id}"))
-}
-
-#[async_trait::async_trait]
-impl ChangeFeed for TestServerState {
-    async fn subscribe(&self, _: &TenantId) -> Result<broadcast::Receiver<Arc<Change>>> {
-        Ok(self.changes.subscribe())
-    }
-}
-
-#[async_trait::async_trait]
-impl AuditLog for TestServerState {
-    fn append<'a>(
-        &'a self,
-        _: &'a TenantId,
-        event: EventDraft,
-        read_sets: ReadSets,
-        _: Option<SideEffect>,
-    ) -> PendingAppend<'a> {
-        let mut state = self.state.lock().unwrap();
-        for (index, read_set) in read_sets.iter().enumerate() {
-            let after = read_set.version.unwrap_or(Version(0));
-            let mut newer = state.log.iter().filter(|change| change.version > after);
-            if newer.any(|change| read_set.is_invalidated_by(&change.tags)) {
-                return PendingAppend::ready(Err(AppendError::Stale(index)));
-            }
-        }
-        state.events.push(event);
-        let sequence = state.events.len() as i64;
-        PendingAppend::ready(Ok(Receipt {
-            version: Version(state.version),
-            sequence: Some(sequence),
-            event_id: format!("evt_{sequence}").into(),
-        }))
-    }
 }
 
 pub struct ToyScheme(Arc<TestServerState>);
@@ -200,14 +151,13 @@ impl Scheme for ToyScheme {
     }
 
     async fn read(&self, _: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
-        let state = self.0.state.lock().unwrap();
-        let read_set = ReadSet::at_version(Version(state.version));
+        let (items, read_set) = self.0.snapshot();
         let text = |text: &str| Content::text("text/plain", text);
         Ok(match route {
             0 => ReadOutput::new(text("never \"changes\"\n"), read_set),
             1 => {
                 let id = address.variable("id").unwrap();
-                let Some(value) = state.items.get(id) else {
+                let Some(value) = items.get(id) else {
                     return Err(Error::not_found(address.requested()));
                 };
                 ReadOutput::new(
@@ -230,19 +180,19 @@ impl Scheme for ToyScheme {
             7 => return Err(Error::internal("the disk is on fire")),
             _ => {
                 // The item that `pointer` names. The read set has the tags of both.
-                let Some(id) = state.items.get("pointer") else {
+                let Some(id) = items.get("pointer") else {
                     return Err(Error::not_found(address.requested()));
                 };
-                let value = state.items.get(id).map_or("", String::as_str);
+                let value = items.get(id).map_or("", String::as_str);
                 ReadOutput::new(text(value), read_set.with_tag(item_tag("pointer")).with_tag(item_tag(id)))
             }
         })
     }
 
     async fn list(&self, _: &Principal, after: Option<&str>, limit: usize) -> Result<SchemePage> {
-        let state = self.0.state.lock().unwrap();
+        let (stored, read_set) = self.0.snapshot();
         let fixed = [("toy://static".to_owned(), "static")].into_iter();
-        let items = state.items.keys().map(|id| (format!("toy://items/{id}"), "item"));
+        let items = stored.keys().map(|id| (format!("toy://items/{id}"), "item"));
         let to_entry = |(uri, name): (String, &'static str)| ResourceEntry {
             uri,
             name: name.into(),
@@ -259,31 +209,24 @@ impl Scheme for ToyScheme {
         let more = entries.len() > limit;
         entries.truncate(limit);
         let next = if more { entries.last().map(|entry| entry.uri.clone()) } else { None };
-        let read_set = ReadSet::at_version(Version(state.version)).with_tag(Tag::resource_list("toy"));
-        Ok(SchemePage { entries, next, read_set })
+        Ok(SchemePage { entries, next, read_set: read_set.with_tag(Tag::resource_list("toy")) })
     }
 
     async fn complete(&self, _: &Principal, query: CompletionQuery<'_>) -> Result<Completion> {
-        let state = self.0.state.lock().unwrap();
+        let (items, read_set) = self.0.snapshot();
         let values: Vec<String> = match query.target {
             CompletionTarget::Template(_) => {
-                state.items.keys().filter(|id| id.starts_with(query.prefix)).cloned().collect()
+                items.keys().filter(|id| id.starts_with(query.prefix)).cloned().collect()
             }
             CompletionTarget::Prompt(_) => vec!["world".to_owned()],
         };
-        Ok(Completion { total: values.len(), values, read_set: ReadSet::at_version(Version(state.version)) })
+        Ok(Completion { total: values.len(), values, read_set })
     }
 
     fn tools(&self) -> Vec<std::sync::Arc<Tool>> {
         let tool = |name, need, effect, core, input_schema| Tool {
-            name,
-            title: name,
-            description: "A toy tool",
-            input_schema,
-            output_schema: None,
-            required_scope: need,
-            effect,
             core,
+            ..Tool::new(name, name, "A toy tool", input_schema, need, effect)
         };
         let no_arguments = || json!({"type": "object", "additionalProperties": false});
         let strings = json!({
@@ -328,7 +271,7 @@ impl Scheme for ToyScheme {
                         content: Content::text("text/plain", "inside"),
                     },
                 ];
-                Ok(ToolResult::read_only(ToolOutput { structured: None, blocks, is_error: false }, read_set))
+                Ok(ToolResult::read_only(ToolOutput { blocks, ..ToolOutput::default() }, read_set))
             }
             "toy_progress" => {
                 for done in [0.0, 50.0, 100.0] {

@@ -13,3 +13,4 @@ mod server;
 mod sessions;
 mod stdio;
 mod streams;
+mod tool_names;

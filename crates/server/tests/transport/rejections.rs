@@ -96,6 +96,76 @@ async fn rejects_other_methods_media_types_and_large_bodies() {
 }
 
 #[tokio::test]
+async fn unsupported_content_encoding_is_rejected_and_audited() {
+    let running = start().await;
+    let client = running.client();
+    let ping = request(1, "ping", json!({})).to_string();
+    for encoding in ["", "identity", "Identity, identity"] {
+        assert_eq!(status_in_both_eras(&client, &[("Content-Encoding", encoding)]).await, 200, "{encoding}");
+    }
+    assert_eq!(status_in_both_eras(&client, &[("Content-Encoding", "gzip")]).await, 415);
+    let before = running.state.events().len();
+    let long = "x".repeat(100);
+    for encoding in ["gzip", "br", "identity, gzip", "chunked", &long] {
+        let reply = client.post_raw(&[("Content-Encoding", encoding)], &ping).await;
+        assert_eq!((reply.status, reply.header("accept-encoding")), (415, Some("identity")), "{encoding}");
+        let error = reply.json();
+        assert_eq!(error["code"], "UNSUPPORTED_CONTENT_ENCODING");
+        assert!(error["message"].as_str().unwrap().len() < 100 && error["hint"].is_string(), "{error}");
+    }
+    assert_eq!(running.state.events().len(), before + 5);
+    // For a media type, the encoding is not the reason.
+    let reply = client.post_raw(&[("Content-Type", "text/plain"), ("Content-Encoding", "gzip")], &ping).await;
+    assert_eq!((reply.status, reply.header("accept-encoding")), (415, None));
+}
+
+#[tokio::test]
+async fn no_auth_rejects_pages_of_other_origins() {
+    let running = start_with(false, true).await;
+    let client = running.client_with("");
+    let status = async |headers: &[(&str, &str)]| status_in_both_eras(&client, headers).await;
+    assert_eq!(status(&[]).await, 200);
+    for site in ["same-origin", "none"] {
+        assert_eq!(status(&[("Sec-Fetch-Site", site)]).await, 200, "{site}");
+    }
+    // An allowed origin does not help: `localhost` and `127.0.0.1` are different sites.
+    let cross_site = [("Sec-Fetch-Site", "cross-site"), ("Origin", "http://localhost:3000")];
+    assert_eq!(status(&cross_site).await, 403);
+    // Another port of this machine is the same site and an allowed origin, but another page.
+    let same_site = [("Sec-Fetch-Site", "same-site"), ("Origin", "http://localhost:3000")];
+    assert_eq!(status(&same_site).await, 403);
+    let reply =
+        client.send("GET", "/v1/resources?uri=toy://static", &[("Sec-Fetch-Site", "cross-site")], b"");
+    let reply = reply.await;
+    assert_eq!((reply.status, &reply.json()["code"]), (403, &json!("CROSS_SITE_NOT_ALLOWED")));
+    assert!(reply.json()["hint"].as_str().unwrap().contains("--no-auth"));
+    assert_eq!(reply.header("access-control-allow-origin"), None);
+    let refusals = running.tokens.counted_refusals.lock().unwrap().clone();
+    assert_eq!(refusals, vec![("cross_site".to_owned(), "CROSS_SITE_NOT_ALLOWED"); 5]);
+    // Public metadata is open to any page. With tokens, a page needs one, so it may call.
+    let metadata = "/.well-known/oauth-protected-resource";
+    assert_eq!(client.send("GET", metadata, &[("Sec-Fetch-Site", "cross-site")], b"").await.status, 200);
+    let with_tokens = start().await;
+    for site in ["cross-site", "same-site"] {
+        assert_eq!(
+            status_in_both_eras(&with_tokens.client(), &[("Sec-Fetch-Site", site)]).await,
+            200,
+            "{site}"
+        );
+    }
+}
+
+/// The status of a request with these headers, which must be the same for a legacy and a modern one.
+async fn status_in_both_eras(client: &Client, headers: &[(&str, &str)]) -> u16 {
+    let legacy = client.legacy(headers, "tools/list", json!({})).await;
+    let modern_headers = [headers, &[MODERN, ("Mcp-Method", "tools/list")]].concat();
+    let body = request(1, "tools/list", modern(json!({}))).to_string();
+    let modern = client.post_raw(&modern_headers, &body).await;
+    assert_eq!(legacy.status, modern.status, "{headers:?}");
+    legacy.status
+}
+
+#[tokio::test]
 async fn invalid_messages_return_rpc_errors() {
     let running = start().await;
     let client = running.client();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::client::{Reply, events, modern, request};
-use crate::server::start;
+use crate::server::{start, start_without_issuer};
 
 /// The result of a modern reply, after checking what every one of them must carry.
 fn modern_result(reply: &Reply) -> Value {
@@ -315,6 +315,34 @@ async fn public_endpoints_need_no_token() {
     ] {
         assert!(metrics.contains(line), "{metrics}");
     }
+}
+
+#[tokio::test]
+async fn oauth_paths_say_how_to_get_a_token() {
+    for (running, expected) in [
+        (start().await, "https://auth.example.com"),
+        (start_without_issuer(true).await, "quad token mint"),
+        (start_without_issuer(false).await, "without tokens"),
+    ] {
+        let client = running.client();
+        for (method, path) in [("POST", "/register"), ("GET", "/authorize?x=1"), ("POST", "/token")] {
+            let reply = client.send(method, path, &[("Authorization", "")], b"{}").await;
+            let error = reply.json();
+            assert_eq!((reply.status, &error["error"]), (400, &json!("access_denied")), "{path}");
+            assert!(error["error_description"].as_str().unwrap().contains(expected), "{error}");
+        }
+        let discovery = client.send("GET", "/.well-known/oauth-authorization-server", &[], b"").await;
+        assert_eq!(discovery.status, 404);
+    }
+}
+
+#[tokio::test]
+async fn metadata_names_no_authorization_server_without_issuer() {
+    let running = start_without_issuer(true).await;
+    let reply = running.client().send("GET", "/.well-known/oauth-protected-resource", &[], b"").await;
+    let metadata = reply.json();
+    assert_eq!((reply.status, metadata.get("authorization_servers")), (200, None), "{metadata}");
+    assert_eq!(metadata["bearer_methods_supported"], json!(["header"]));
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use quad_auth::{AuthError, AuthErrorKind, RateLimit, SessionError};
 use quad_core::{Principal, Result, Tag, TenantId, Timestamp};
 use quad_core::{ReadSet, Version};
-use quad_mcp::SessionStore;
+use quad_mcp::{SessionStore, ToolNames};
 use quad_server::http::{HttpOptions, serve};
 use quad_server::{AuthPolicy, CredentialVerifier, Timeouts};
 use serde_json::{Value, json};
@@ -26,26 +26,39 @@ pub struct TestServer {
     pub task: JoinHandle<()>,
 }
 
+/// The external issuer of most test servers.
+const AUTHORIZATION_SERVER: &str = "https://auth.example.com";
+
 /// Requires tokens, has sessions. The tokens are `reader`, `writer` and `all`, and `other` of another tenant.
 pub async fn start() -> TestServer {
     start_with(true, true).await
 }
 
 pub async fn start_with(requires_token: bool, sessions: bool) -> TestServer {
-    start_with_options(requires_token, sessions, None, Timeouts::default()).await
+    let customize = |options: &mut HttpOptions| {
+        if !sessions {
+            options.sessions = None;
+        }
+    };
+    start_customized(requires_token, customize).await
+}
+
+/// Requires tokens or not, and has no authorization server.
+pub async fn start_without_issuer(requires_token: bool) -> TestServer {
+    start_customized(requires_token, |options| options.authorization_servers.clear()).await
 }
 
 /// Requires tokens, with limits that a test can reach.
 pub async fn start_limited(rate_limit: Option<RateLimit>, timeouts: Timeouts) -> TestServer {
-    start_with_options(true, true, rate_limit, timeouts).await
+    let customize = |options: &mut HttpOptions| {
+        options.rate_limit = rate_limit;
+        options.timeouts = timeouts;
+    };
+    start_customized(true, customize).await
 }
 
-async fn start_with_options(
-    requires_token: bool,
-    sessions: bool,
-    rate_limit: Option<RateLimit>,
-    timeouts: Timeouts,
-) -> TestServer {
+/// A server whose options a test changes before the start.
+pub async fn start_customized(requires_token: bool, customize: impl FnOnce(&mut HttpOptions)) -> TestServer {
     let state = TestServerState::new();
     let tokens = Arc::new(StubTokens {
         state: state.clone(),
@@ -58,23 +71,25 @@ async fn start_with_options(
     let auth_policy = if requires_token {
         AuthPolicy::Token(tokens.clone())
     } else {
-        AuthPolicy::LocalOnly(local_principal().into())
+        AuthPolicy::LocalOnly { principal: local_principal().into(), refusals: Some(tokens.clone()) }
     };
-    let options = HttpOptions {
+    let mut options = HttpOptions {
         listener,
         resolver: state.resolver(),
         auth_policy,
-        sessions: sessions.then(|| Arc::new(MemorySessions::default()) as Arc<dyn SessionStore>),
+        sessions: Some(Arc::new(MemorySessions::default())),
         allowed_hosts: vec!["quad.example.com".to_owned()],
         public_url: None,
-        authorization_servers: vec!["https://auth.example.com".to_owned()],
+        authorization_servers: vec![AUTHORIZATION_SERVER.to_owned()],
         all_tools: false,
-        rate_limit,
-        timeouts,
+        tool_names: ToolNames::Portable,
+        rate_limit: None,
+        timeouts: Timeouts::default(),
         ready: Arc::new(|| Box::pin(async { true })),
         name: "quadrivium",
         version: "0.0.1",
     };
+    customize(&mut options);
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn(async move {
         serve(options, async {
@@ -106,7 +121,7 @@ pub struct StubTokens {
     pub expires_at: Mutex<Option<Timestamp>>,
     /// The version at which each token was last verified: the real verifier caches its verdicts, too.
     versions: Mutex<HashMap<String, i64>>,
-    /// The rejections that the server counted: subject and code.
+    /// The rejections that the server counted: subject, or reason if the subject is unknown, and code.
     pub counted_refusals: Mutex<Vec<(String, &'static str)>>,
 }
 
@@ -145,6 +160,10 @@ impl CredentialVerifier for StubTokens {
 
     fn count_refusal(&self, caller: &Principal, code: &'static str) {
         self.counted_refusals.lock().unwrap().push((caller.subject.to_string(), code));
+    }
+
+    fn count_anonymous_refusal(&self, reason: &'static str, code: &'static str) {
+        self.counted_refusals.lock().unwrap().push((reason.to_owned(), code));
     }
 }
 

@@ -36,6 +36,7 @@ fn start_as(principal: Principal) -> StdioClient {
         principal,
         view: View::All,
         all_tools: false,
+        tool_names: quad_mcp::ToolNames::Portable,
         name: "quadrivium",
         version: "0.0.1",
     };
