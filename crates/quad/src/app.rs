@@ -190,7 +190,7 @@ async fn unknown_tenant(store: &Store, name: &str) -> Result<Error> {
     let names: Vec<&str> = tenants.iter().map(|tenant| tenant.name.as_str()).collect();
     let hint = quad_core::closest(name, names).map_or_else(
         || "List the tenants with `quad tenant list`, or create one with `quad tenant add`".to_owned(),
-        |near| format!("The nearest is {near}; create this one with `quad tenant add {name}`"),
+        |near| format!("Use {near}, the nearest name, or create this one with `quad tenant add {name}`"),
     );
     Ok(Error::new(quad_core::Kind::NotFound, "UNKNOWN_TENANT", format!("There is no tenant named {name}"))
         .hint(hint))

@@ -29,7 +29,7 @@ pub fn snippet(client: Client, target: &ConnectionTarget<'_>) -> (String, &'stat
     match client {
         Client::ClaudeCode => (pretty(json!({"mcpServers": {"quad": server(target, "http")}})), ".mcp.json"),
         Client::ClaudeDesktop => {
-            (pretty(json!({"mcpServers": {"quad": server(target, "http")}})), "claude_desktop_config.json")
+            (pretty(json!({"mcpServers": {"quad": desktop_server(target)}})), "claude_desktop_config.json")
         }
         Client::Cursor => {
             (pretty(json!({"mcpServers": {"quad": server(target, "http")}})), ".cursor/mcp.json")
@@ -60,6 +60,30 @@ fn server(target: &ConnectionTarget<'_>, http_type: &str) -> Value {
     }
 }
 
+/// The server for Claude Desktop. Its file takes only commands, so `mcp-remote` connects over HTTP.
+fn desktop_server(target: &ConnectionTarget<'_>) -> Value {
+    let (endpoint, token) = match target {
+        ConnectionTarget::Stdio { program, arguments } => {
+            return json!({"command": program.display().to_string(), "args": arguments});
+        }
+        ConnectionTarget::Http { endpoint, token } => (*endpoint, *token),
+    };
+    let mut arguments = vec!["-y", "mcp-remote", endpoint, "--transport", "http-only"];
+    // Without this flag it accepts plain HTTP for these two names only.
+    let is_local = ["http://127.0.0.1:", "http://localhost:"].iter().any(|start| endpoint.starts_with(start));
+    if endpoint.starts_with("http://") && !is_local {
+        arguments.push("--allow-http");
+    }
+    let mut server = json!({"command": "npx"});
+    if let Some(token) = token {
+        // The value has a space, which some systems split in an argument. A variable is not split.
+        arguments.extend(["--header", "Authorization:${AUTH_HEADER}"]);
+        server["env"] = json!({"AUTH_HEADER": format!("Bearer {token}")});
+    }
+    server["args"] = arguments.into();
+    server
+}
+
 /// The snippet for Codex, in TOML.
 fn codex(target: &ConnectionTarget<'_>) -> String {
     let mut server = toml::Table::new();
@@ -84,6 +108,28 @@ fn codex(target: &ConnectionTarget<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn claude_desktop_gets_a_command_over_http() {
+        let server = |endpoint: &str, token: Option<&str>| {
+            let (text, _) = snippet(Client::ClaudeDesktop, &ConnectionTarget::Http { endpoint, token });
+            serde_json::from_str::<Value>(&text).unwrap()["mcpServers"]["quad"].clone()
+        };
+        let local = server("http://127.0.0.1:1/mcp", Some("abc"));
+        assert_eq!(
+            local,
+            json!({
+                "command": "npx",
+                "args": ["-y", "mcp-remote", "http://127.0.0.1:1/mcp", "--transport", "http-only",
+                    "--header", "Authorization:${AUTH_HEADER}"],
+                "env": {"AUTH_HEADER": "Bearer abc"},
+            })
+        );
+        let arguments = |endpoint: &str| server(endpoint, None)["args"].to_string();
+        assert!(arguments("http://10.0.0.1:1/mcp").contains("--allow-http"));
+        assert!(!arguments("https://quad.example.com/mcp").contains("--allow-http"));
+        assert!(!arguments("https://quad.example.com/mcp").contains("--header"));
+    }
 
     #[test]
     fn every_client_gets_a_snippet_that_parses() {

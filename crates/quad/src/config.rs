@@ -10,7 +10,8 @@ use quad_core::{Error, Kind, Result, closest};
 use quad_store::{AuditMode, Location};
 use serde::Deserialize;
 
-use crate::cli::{Common, Durability, Serve, Tools};
+use crate::cli::{Common, Durability, Serve, ToolNames, Tools};
+use crate::output;
 
 /// The address and port of `quad serve`, unless one is configured.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:4704";
@@ -29,6 +30,7 @@ const KEYS: &[&str] = &[
     "allowed_hosts",
     "public_url",
     "tools",
+    "tool_names",
     "audit",
     "rate_limit",
     "rate_limit.per_second",
@@ -58,6 +60,7 @@ const VARIABLES: &[&str] = &[
     "QUAD_ALLOWED_HOSTS",
     "QUAD_PUBLIC_URL",
     "QUAD_TOOLS",
+    "QUAD_TOOL_NAMES",
     "QUAD_AUDIT",
     "QUAD_KEY",
     "QUAD_LOG",
@@ -75,6 +78,7 @@ struct SettingsFile {
     allowed_hosts: Option<Vec<String>>,
     public_url: Option<String>,
     tools: Option<Tools>,
+    tool_names: Option<ToolNames>,
     audit: Option<Durability>,
     rate_limit: Option<RateLimitTable>,
     issuer: Option<IssuerTable>,
@@ -120,6 +124,8 @@ pub struct Config {
     pub tenant: String,
     /// The project folder, if one was named.
     pub project: Option<PathBuf>,
+    /// The settings file that was read.
+    pub settings_file: Option<PathBuf>,
     file: SettingsFile,
 }
 
@@ -136,6 +142,8 @@ pub struct ServeConfig {
     pub public_url: Option<String>,
     /// Whether all tools are listed.
     pub all_tools: bool,
+    /// The form of the published tool names.
+    pub tool_names: quad_mcp::ToolNames,
     /// How many requests a tenant may send.
     pub rate_limit: RateSetting,
     /// An identity provider whose tokens are accepted.
@@ -157,7 +165,8 @@ impl Config {
     /// Reads the settings file and merges the settings that all commands share.
     pub fn load(common: &Common) -> Result<Config> {
         check_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))?;
-        let file = read_file(common.config.as_deref())?;
+        let settings_file = find_file(common.config.as_deref());
+        let file = settings_file.as_deref().map(read_file).transpose()?.unwrap_or_default();
         let data_dir = match common.data_dir.clone().or_else(|| file.data_dir.clone()) {
             Some(folder) => folder,
             None => xdg_dir("XDG_DATA_HOME", ".local/share")?.join("quad"),
@@ -175,6 +184,7 @@ impl Config {
             database_url: common.database_url.clone().or_else(|| file.database_url.clone()),
             tenant: tenant.unwrap_or_else(|| quad_store::tenant::LOCAL.to_owned()),
             project,
+            settings_file,
             file,
         })
     }
@@ -201,6 +211,7 @@ impl Config {
                 .unwrap_or_default(),
             public_url: flags.public_url.clone().or_else(|| file.public_url.clone()),
             all_tools: self.all_tools(flags.tools),
+            tool_names: self.tool_names(flags.tool_names),
             rate_limit: rate_limit(file.rate_limit.as_ref())?,
             issuer: file.issuer.as_ref().map(issuer).transpose()?,
         })
@@ -211,6 +222,14 @@ impl Config {
         match flag.or(self.file.audit) {
             None | Some(Durability::Durable) => AuditMode::Durable,
             Some(Durability::Async) => AuditMode::Async,
+        }
+    }
+
+    /// The form of the published tool names.
+    pub fn tool_names(&self, flag: Option<ToolNames>) -> quad_mcp::ToolNames {
+        match flag.or(self.file.tool_names) {
+            None | Some(ToolNames::Portable) => quad_mcp::ToolNames::Portable,
+            Some(ToolNames::Original) => quad_mcp::ToolNames::Original,
         }
     }
 
@@ -275,29 +294,25 @@ fn check_variables(names: impl Iterator<Item = String>) -> Result<()> {
             continue;
         }
         if let Some(near) = closest(&name, VARIABLES.iter().copied()) {
-            return Err(
-                Error::bad_input(format!("{name} is not a setting")).hint(format!("The nearest is {near}"))
-            );
+            return Err(Error::bad_input(format!("{name} is not a setting"))
+                .hint(format!("Use {near}, the nearest setting")));
         }
     }
     Ok(())
 }
 
-fn read_file(path: Option<&Path>) -> Result<SettingsFile> {
-    let file = match path {
-        Some(file) => file.to_owned(),
-        None => {
-            let local_path = PathBuf::from("quad.toml");
-            let user_path =
-                xdg_dir("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("quad").join("quad.toml"));
-            match [Some(local_path), user_path.ok()].into_iter().flatten().find(|file| file.is_file()) {
-                Some(file) => file,
-                None => return Ok(SettingsFile::default()),
-            }
-        }
-    };
-    let source = std::fs::read_to_string(&file)
-        .map_err(|error| Error::bad_input(format!("{} cannot be read: {error}", file.display())))?;
+/// The named settings file, or the first that exists of those in the working directory and the configuration home.
+fn find_file(named: Option<&Path>) -> Option<PathBuf> {
+    if let Some(file) = named {
+        return Some(file.to_owned());
+    }
+    let local_path = PathBuf::from("quad.toml");
+    let user_path = xdg_dir("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("quad").join("quad.toml"));
+    [Some(local_path), user_path.ok()].into_iter().flatten().find(|file| file.is_file())
+}
+
+fn read_file(file: &Path) -> Result<SettingsFile> {
+    let source = std::fs::read_to_string(file).map_err(|error| output::read_error(file.display(), &error))?;
     parse(&source).map_err(|error| {
         let hint = error.hint_text().map(str::to_owned);
         let located =
@@ -348,7 +363,7 @@ fn unknown_key_error(key: &str) -> Error {
     };
     let names: Vec<&str> = KEYS.iter().filter_map(name_in_table).collect();
     let hint = match closest(name, names.iter().copied()) {
-        Some(near) => format!("The nearest is {near}"),
+        Some(near) => format!("Use {near}, the nearest setting"),
         None => format!("Use one of {}; {DOCS_PAGE} describes them", names.join(", ")),
     };
     let of_table = if table.is_empty() { String::new() } else { format!(" of {table}") };
@@ -374,7 +389,7 @@ mod tests {
     fn unknown_key_suggests_the_nearest() {
         let error = parse("datadir = \"x\"").unwrap_err();
         assert_eq!(error.message(), "datadir is not a setting");
-        assert_eq!(error.hint_text(), Some("The nearest is data_dir"));
+        assert_eq!(error.hint_text(), Some("Use data_dir, the nearest setting"));
         assert!(parse("frobnicate = 1").unwrap_err().hint_text().unwrap().starts_with("Use one of"));
         assert!(parse("data_dir = ").unwrap_err().message().contains("line 1"));
     }
@@ -382,7 +397,10 @@ mod tests {
     #[test]
     fn misspelt_variable_is_rejected_and_unrelated_is_ignored() {
         let check = |name: &str| check_variables([name.to_owned()].into_iter());
-        assert_eq!(check("QUAD_DATADIR").unwrap_err().hint_text(), Some("The nearest is QUAD_DATA_DIR"));
+        assert_eq!(
+            check("QUAD_DATADIR").unwrap_err().hint_text(),
+            Some("Use QUAD_DATA_DIR, the nearest setting")
+        );
         assert!(check("QUAD_DATA_DIR").is_ok());
         assert!(check("QUAD_SOMETHING_ELSE_ENTIRELY").is_ok());
         assert!(check("QUAD_TEST_POSTGRES_URL").is_ok());
@@ -405,6 +423,7 @@ mod tests {
         let error = parse("tenant = \"x\"\nlisten = 4704").unwrap_err();
         assert!(error.message().starts_with("line 2: ") && error.message().contains("string"), "{error}");
         assert!(parse("allowed_hosts = [1]").is_err());
+        assert!(parse("tool_names = \"dotted\"").unwrap_err().message().contains("`portable` or `original`"));
         let error = parse("tools = \"al\"").unwrap_err();
         assert!(error.message().contains("`core` or `all`"), "{error}");
         assert!(error.hint_text().unwrap().contains(DOCS_PAGE));
@@ -414,7 +433,7 @@ mod tests {
     fn unknown_key_of_table_names_the_table() {
         let error = parse("[issuer.claims]\nsubjct = \"x\"").unwrap_err();
         assert_eq!(error.message(), "subjct is not a setting of issuer.claims");
-        assert_eq!(error.hint_text(), Some("The nearest is subject"));
+        assert_eq!(error.hint_text(), Some("Use subject, the nearest setting"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod local_token;
 mod log;
 mod output;
 mod rune_flags;
+mod running_server;
 
 use clap::Parser as _;
 
@@ -29,7 +30,12 @@ fn disable_huge_pages() {
 
 fn main() -> std::process::ExitCode {
     disable_huge_pages();
-    let cli = cli::Cli::parse_from(rune_flags::rewrite_args(std::env::args_os().collect()));
+    let arguments = rune_flags::rewrite_args(std::env::args_os().collect());
+    let wants_json = arguments.iter().any(|argument| argument == "--json");
+    let cli = match cli::Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return output::usage_exit_code(&error, &arguments, wants_json),
+    };
     let json = cli.common.json;
     let result = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -64,13 +64,17 @@ async fn run(listen: SocketAddr) -> Result<()> {
     let resolver = Arc::new(Resolver::new(schemes, audit_log.clone(), audit_log)?);
     let options = HttpOptions {
         listener: TcpListener::bind(listen).await.map_err(Error::internal)?,
-        auth_policy: AuthPolicy::LocalOnly(Principal::local_agent(local.id, resolver.all_scopes()).into()),
+        auth_policy: AuthPolicy::LocalOnly {
+            principal: Principal::local_agent(local.id, resolver.all_scopes()).into(),
+            refusals: None,
+        },
         resolver,
         sessions: Some(Arc::new(auth)),
         allowed_hosts: Vec::new(),
         public_url: None,
         authorization_servers: Vec::new(),
         all_tools: false,
+        tool_names: quad_mcp::ToolNames::Portable,
         rate_limit: None,
         timeouts: Timeouts::default(),
         ready: Arc::new(move || {

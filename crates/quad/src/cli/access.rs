@@ -21,9 +21,9 @@ pub enum TokenCommand {
 /// `quad token mint`
 #[derive(Args, Debug)]
 pub struct Mint {
-    /// The name of the agent or user that will hold it
+    /// The name of the agent or user that will hold it [default: a new name, printed to standard error]
     #[arg(long, value_name = "ID")]
-    pub subject: String,
+    pub subject: Option<String>,
     /// The kind of holder: a program or a person
     #[arg(long, value_name = "agent|user", default_value = "agent")]
     pub kind: KindArg,

@@ -25,7 +25,7 @@ pub use brain::{BrainAdd, BrainCommand, BrainImport};
 pub use markdoc::MarkdocCommand;
 pub use memory::{MemoryCommand, MemoryFormat};
 pub use refrakt::{PlanCommand, PlanCreate, PlanUpdate, PluginSet, RefraktCommand};
-pub use serve::{Client, Durability, Serve, Stdio, Tools};
+pub use serve::{Client, Durability, Serve, Stdio, ToolNames, Tools};
 pub use tenant::TenantCommand;
 
 /// A resource server for AI agents: readable, cached and audited resources over the Model Context Protocol.
@@ -83,6 +83,11 @@ pub enum Command {
     },
     /// List the address templates
     Templates,
+    /// List the tools, or show one with its arguments and an example
+    Tools {
+        /// The tool's name
+        name: Option<String>,
+    },
     /// Call a tool
     Call {
         /// The tool's name
@@ -106,7 +111,7 @@ pub enum Command {
     ClientConfig {
         /// The client
         name: Client,
-        /// Connect over HTTP to a running `quad serve` instead of starting `quad stdio`
+        /// Connect over HTTP to the running `quad serve`, or to the configured address, instead of starting `quad stdio`
         #[arg(long)]
         http: bool,
     },

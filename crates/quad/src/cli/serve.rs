@@ -21,6 +21,9 @@ pub struct Serve {
     /// List the core tools or all; every tool can be called either way
     #[arg(long, env = "QUAD_TOOLS", value_name = "PROFILE")]
     pub tools: Option<Tools>,
+    /// Publish portable tool names (plan_next), which every client accepts, or the original ones (plan.next)
+    #[arg(long, env = "QUAD_TOOL_NAMES", value_name = "FORM")]
+    pub tool_names: Option<ToolNames>,
     /// Write the audit event of a read before the answer (durable) or soon after it (async)
     #[arg(long, env = "QUAD_AUDIT", value_name = "MODE")]
     pub audit: Option<Durability>,
@@ -35,6 +38,9 @@ pub struct Stdio {
     /// List the core tools or all; every tool can be called either way
     #[arg(long, env = "QUAD_TOOLS", value_name = "PROFILE")]
     pub tools: Option<Tools>,
+    /// Publish portable tool names (plan_next), which every client accepts, or the original ones (plan.next)
+    #[arg(long, env = "QUAD_TOOL_NAMES", value_name = "FORM")]
+    pub tool_names: Option<ToolNames>,
     /// Write the audit event of a read before the answer (durable) or soon after it (async)
     #[arg(long, env = "QUAD_AUDIT", value_name = "MODE")]
     pub audit: Option<Durability>,
@@ -59,6 +65,16 @@ pub enum Tools {
     Core,
     /// All tools
     All,
+}
+
+/// The form of the tool names that a server publishes. Calls accept both forms.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolNames {
+    /// Letters, digits, underscores and hyphens, as model APIs require
+    Portable,
+    /// The names of the original servers, some with dots
+    Original,
 }
 
 /// The clients that `quad client-config` knows.

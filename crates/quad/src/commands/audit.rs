@@ -434,24 +434,22 @@ fn load_trusted_checkpoints(file: Option<&Path>) -> Result<Option<TrustedCheckpo
 fn read_proof(file: &Path) -> Result<Option<Value>> {
     let mut text = Vec::new();
     let read = open(file)?.take(limits::LINE_BYTES_MAX).read_to_end(&mut text);
-    read.map_err(|error| read_error(file, &error))?;
+    read.map_err(|error| output::read_error(file.display(), &error))?;
     Ok(serde_json::from_slice(&text).ok().filter(proof::is_proof_document))
 }
 
 fn read_json(file: &Path) -> Result<Value> {
     let mut text = Vec::new();
     let read = open(file)?.take(limits::DOCUMENT_BYTES_MAX).read_to_end(&mut text);
-    read.map_err(|error| read_error(file, &error))?;
-    serde_json::from_slice(&text)
-        .map_err(|error| Error::bad_input(format!("{} is not JSON: {error}", file.display())))
+    read.map_err(|error| output::read_error(file.display(), &error))?;
+    serde_json::from_slice(&text).map_err(|error| {
+        Error::bad_input(format!("{} is not JSON: {error}", file.display()))
+            .hint("Name a file with one JSON document, such as a reply with its receipt")
+    })
 }
 
 fn open(file: &Path) -> Result<File> {
-    File::open(file).map_err(|error| read_error(file, &error))
-}
-
-fn read_error(file: &Path, error: &std::io::Error) -> Error {
-    Error::bad_input(format!("{} cannot be read: {error}", file.display()))
+    File::open(file).map_err(|error| output::read_error(file.display(), &error))
 }
 
 /// Reports progress in events on a bar.

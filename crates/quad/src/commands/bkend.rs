@@ -36,7 +36,7 @@ pub async fn run(app: &App, command: BkendCommand, as_json: bool) -> Result<()> 
 }
 
 async fn load(app: &App, file: &Path, as_json: bool) -> Result<()> {
-    let read_error = |error| Error::bad_input(format!("{} cannot be read: {error}", file.display()));
+    let read_error = |error| output::read_error(file.display(), &error);
     let input = std::fs::File::open(file).map_err(read_error)?;
     let bar = new_bar("bytes");
     bar.set_length(input.metadata().map_err(read_error)?.len());
@@ -56,8 +56,10 @@ async fn load(app: &App, file: &Path, as_json: bool) -> Result<()> {
 }
 
 fn organization_id(text: &str) -> Result<OrganizationId> {
-    OrganizationId::parse(text)
-        .ok_or_else(|| Error::bad_input("An id must be 1 to 64 letters, digits, hyphens and underscores"))
+    OrganizationId::parse(text).ok_or_else(|| {
+        Error::bad_input("An id must be 1 to 64 letters, digits, hyphens and underscores")
+            .hint("Leave out --id to get a new id")
+    })
 }
 
 fn print_organizations(organizations: &[Organization], as_json: bool) {

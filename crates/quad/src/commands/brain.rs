@@ -81,8 +81,7 @@ pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> 
 }
 
 fn read_file(file: &Path) -> Result<Vec<u8>> {
-    std::fs::read(file)
-        .map_err(|error| Error::bad_input(format!("{} cannot be read: {error}", file.display())))
+    std::fs::read(file).map_err(|error| output::read_error(file.display(), &error))
 }
 
 fn file_name(file: &Path) -> String {
@@ -206,7 +205,10 @@ fn print_report(file: &Path, report: &FileReport, dry_run: bool) {
 
 async fn run_export(app: &App, file: &Path, as_json: bool) -> Result<()> {
     let to_stdout = file == Path::new("-");
-    let write_error = |error| Error::bad_input(format!("{} cannot be written: {error}", file.display()));
+    let write_error = |error| {
+        Error::bad_input(format!("{} cannot be written: {error}", file.display()))
+            .hint("Name a new file in an existing folder, or `-` for standard output")
+    };
     let mut out: Box<dyn std::io::Write> = if to_stdout {
         Box::new(std::io::stdout().lock())
     } else {

@@ -3,6 +3,7 @@
 use std::io::Read as _;
 
 use quad_core::resolver::View;
+use quad_core::strict_json::{self, StrictJsonError};
 use quad_core::tool::{ContentBlock, NoProgress};
 use quad_core::{Error, Kind, Result};
 use serde_json::{Map, Value};
@@ -15,7 +16,8 @@ pub async fn run(app: &App, tool: &str, arguments: &str, as_json: bool) -> Resul
     let arguments = parse_arguments(arguments)?;
     let output = app.resolver.call_tool(&app.local_agent(), View::All, tool, arguments, &NoProgress).await?;
     if output.is_error {
-        return Err(Error::new(Kind::Internal, "TOOL_FAILED", "The tool reported an error"));
+        return Err(Error::new(Kind::Internal, "TOOL_FAILED", "The tool reported an error")
+            .hint(format!("Compare the call with the example of `quad tools {tool}`")));
     }
     match output.structured {
         Some(json) if as_json => output::print_line(json.as_str()),
@@ -31,6 +33,11 @@ pub async fn run(app: &App, tool: &str, arguments: &str, as_json: bool) -> Resul
     Ok(())
 }
 
+fn not_an_object(reason: &str) -> Error {
+    Error::bad_input(format!("The arguments must be a JSON object: {reason}"))
+        .hint(r#"Quote them for the shell: quad call backend_org_get '{"organizationId":"…"}'"#)
+}
+
 fn parse_arguments(arguments: &str) -> Result<Map<String, Value>> {
     let mut input = String::new();
     let arguments = if arguments == "-" {
@@ -39,8 +46,11 @@ fn parse_arguments(arguments: &str) -> Result<Map<String, Value>> {
     } else {
         arguments
     };
-    serde_json::from_str(arguments).map_err(|error| {
-        Error::bad_input(format!("The arguments must be a JSON object: {error}"))
-            .hint(r#"Quote them for the shell: quad call backend_org_get '{"organizationId":"…"}'"#)
+    strict_json::parse_object(arguments.as_bytes()).map_err(|error| match error {
+        StrictJsonError::Duplicate(name) => {
+            Error::bad_input(format!("The argument {name} occurs twice")).hint("Send each argument once")
+        }
+        StrictJsonError::NotAnObject => not_an_object("it is another value"),
+        StrictJsonError::Syntax(message) => not_an_object(&message),
     })
 }

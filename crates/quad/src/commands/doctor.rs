@@ -175,5 +175,6 @@ fn print_report(findings: &[Finding], as_json: bool) -> Result<()> {
     if bad == 0 {
         return Ok(());
     }
-    Err(Error::new(Kind::Internal, "UNHEALTHY", format!("{bad} of {} checks failed", findings.len())))
+    Err(Error::new(Kind::Internal, "UNHEALTHY", format!("{bad} of {} checks failed", findings.len()))
+        .hint("Do what the lines marked WRONG say, then run `quad doctor` again"))
 }

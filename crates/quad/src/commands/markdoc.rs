@@ -25,17 +25,18 @@ fn print_ast(file: &Path) -> Result<()> {
     } else {
         File::open(file).and_then(read_limited)
     };
-    let bytes = bytes.map_err(|error| Error::bad_input(format!("{name} cannot be read: {error}")))?;
+    let bytes = bytes.map_err(|error| output::read_error(&name, &error))?;
     if bytes.len() > SOURCE_BYTES_MAX {
         let message = format!("{name} is too long: a document has at most {SOURCE_BYTES_MAX} bytes");
         return Err(Error::new(Kind::Limit, "DOCUMENT_TOO_LONG", message).hint("Split the document"));
     }
     let source = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Error::bad_input(format!("{name} is not UTF-8 at byte {at}"))
+        Error::bad_input(format!("{name} is not UTF-8 at byte {at}")).hint("Save the document as UTF-8 text")
     })?;
-    let document = quad_markdoc::parse(&source)
-        .map_err(|error| Error::new(Kind::Limit, "DOCUMENT_TOO_LONG", error.to_string()))?;
+    let document = quad_markdoc::parse(&source).map_err(|error| {
+        Error::new(Kind::Limit, "DOCUMENT_TOO_LONG", error.to_string()).hint("Split the document")
+    })?;
     for warning in &document.warnings {
         let _ = writeln!(io::stderr(), "warning: {name}:{warning}");
     }

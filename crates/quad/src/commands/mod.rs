@@ -21,6 +21,7 @@ mod stdio;
 mod templates;
 mod tenant;
 mod token;
+mod tools;
 mod watch;
 
 use quad_core::Result;
@@ -63,6 +64,7 @@ pub async fn run(cli: Cli) -> Result<()> {
         Command::Stdio(flags) => stdio::run(App::open(config).await?, &flags).await,
         Command::Read { uri } => read::run(&App::open(config).await?, &uri, json).await,
         Command::Ls { prefix } => ls::run(&App::open(config).await?, prefix.as_deref(), json).await,
+        Command::Tools { name } => tools::run(&App::open(config).await?, name.as_deref(), json),
         Command::Templates => templates::run(&App::open(config).await?, json),
         Command::Call { tool, arguments } => {
             call::run(&App::open(config).await?, &tool, &arguments, json).await

@@ -100,7 +100,9 @@ async fn run_plan(app: &App, command: PlanCommand, as_json: bool) -> Result<()> 
             match report["counts"]["errors"].as_u64() {
                 Some(0) | None => Ok(()),
                 Some(errors) => {
-                    Err(Error::new(Kind::BadInput, "PLAN_INVALID", format!("{errors} errors in the plan")))
+                    let message = format!("{errors} errors in the plan");
+                    Err(Error::new(Kind::BadInput, "PLAN_INVALID", message)
+                        .hint("Correct the files at the lines marked error"))
                 }
             }
         }
@@ -206,8 +208,7 @@ fn read_source(file: &Path) -> Result<String> {
         std::io::stdin().read_to_string(&mut text).map_err(Error::internal)?;
         return Ok(text);
     }
-    let read = std::fs::read_to_string(file);
-    read.map_err(|error| Error::bad_input(format!("{} cannot be read: {error}", file.display())))
+    std::fs::read_to_string(file).map_err(|error| output::read_error(file.display(), &error))
 }
 
 fn as_text(value: &Value) -> &str {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quad_auth::{Issuer, RateLimit};
 use quad_core::{Error, Kind, Result};
 use quad_server::http::{self, HttpOptions};
-use quad_server::{AuthPolicy, Timeouts};
+use quad_server::{AuthPolicy, CredentialVerifier, Timeouts};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::cli::{Client, Serve};
 use crate::client_snippet::{ConnectionTarget, snippet};
 use crate::config::RateSetting;
+use crate::running_server::{RunningServer, ServerFile, reachable_address};
 use crate::{local_token, output};
 
 /// Serves over HTTP until SIGINT or SIGTERM.
@@ -31,11 +32,23 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
     };
     let (auth_policy, token) = if settings.no_auth {
         require_loopback(bound)?;
-        (AuthPolicy::LocalOnly(app.local_agent().into()), None)
+        let refusals = Some(Arc::new(auth.clone()) as Arc<dyn CredentialVerifier>);
+        (AuthPolicy::LocalOnly { principal: app.local_agent().into(), refusals }, None)
     } else {
         (AuthPolicy::Token(Arc::new(auth.clone())), local_token::load_or_mint(&app).await?)
     };
-    print_banner(&app, &format!("http://{bound}/mcp"), settings.no_auth, token.as_deref(), as_json);
+    let running = RunningServer {
+        tenant: app.tenant.name.clone(),
+        endpoint: format!("http://{}/mcp", reachable_address(bound)),
+        public_url: settings.public_url.clone(),
+        no_auth: settings.no_auth,
+    };
+    // Removed when the server stops.
+    let _server_file = ServerFile::create(&app.config.data_dir, &running)?;
+    print_banner(&app, &running, token.as_deref(), as_json);
+    if is_unencrypted(bound, settings.public_url.as_deref()) {
+        print_unencrypted_warning(bound, as_json);
+    }
     tokio::spawn(app.checkpoint_signer.clone().run());
     tokio::spawn(app.project.clone().watch());
     let store = app.store.clone();
@@ -48,6 +61,7 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
         public_url: settings.public_url,
         authorization_servers,
         all_tools: settings.all_tools,
+        tool_names: settings.tool_names,
         rate_limit: rate_limit(settings.rate_limit, bound),
         timeouts: Timeouts::default(),
         ready: Arc::new(move || {
@@ -93,19 +107,46 @@ fn require_loopback(bound: SocketAddr) -> Result<()> {
         .hint("Listen on 127.0.0.1, or remove --no-auth and give each client a token with `quad token mint`"))
 }
 
-/// Prints the endpoint, the token and a client configuration.
-fn print_banner(app: &App, endpoint: &str, no_auth: bool, token: Option<&str>, as_json: bool) {
+/// Whether tokens and data can be read on the network. Behind a public URL with https there is a TLS proxy.
+fn is_unencrypted(bound: SocketAddr, public_url: Option<&str>) -> bool {
+    !bound.ip().is_loopback() && !public_url.is_some_and(|url| url.starts_with("https://"))
+}
+
+fn print_unencrypted_warning(bound: SocketAddr, as_json: bool) {
+    let message = format!("{bound} serves plain HTTP: tokens and data can be read on the network");
+    let hint =
+        "Listen on 127.0.0.1, or put a TLS proxy in front and name its address with --public-url https://…";
     if as_json {
-        output::print_line(json!({"endpoint": endpoint, "token": token, "dataDir": app.config.data_dir}));
+        eprintln!("{}", json!({"warning": {"message": message, "hint": hint}}));
+    } else {
+        eprintln!("warning: {message}\nhint: {hint}");
+    }
+}
+
+/// Prints the endpoint, the token and a client configuration.
+fn print_banner(app: &App, running: &RunningServer, token: Option<&str>, as_json: bool) {
+    let RunningServer { endpoint, public_url, no_auth, .. } = running;
+    if as_json {
+        output::print_line(json!({
+            "endpoint": endpoint,
+            "publicUrl": public_url,
+            "token": token,
+            "dataDir": app.config.data_dir,
+        }));
         return;
     }
-    let (text, file) = snippet(Client::ClaudeCode, &ConnectionTarget::Http { endpoint, token });
+    let client_endpoint = running.client_endpoint();
+    let target = ConnectionTarget::Http { endpoint: &client_endpoint, token };
+    let (text, file) = snippet(Client::ClaudeCode, &target);
     output::print_line(format_args!("Quadrivium {SERVER_VERSION}, serving tenant {}", app.tenant.name));
     output::print_line(format_args!("  data      {}", app.config.data_dir.display()));
     output::print_line(format_args!("  endpoint  {endpoint}"));
+    if let Some(url) = public_url {
+        output::print_line(format_args!("  public    {url}"));
+    }
     match token {
         Some(token) => output::print_line(format_args!("  token     {token}")),
-        None if no_auth => {
+        None if *no_auth => {
             output::print_line("  token     not needed (--no-auth): every request is the local agent's")
         }
         None => output::print_line(
@@ -141,6 +182,22 @@ mod tests {
         assert_eq!(rate_limit(RateSetting::Default, public), Some(RateLimit::default()));
         assert_eq!(rate_limit(RateSetting::Unlimited, public), None);
         assert_eq!(rate_limit(RateSetting::Limited(configured), loopback), Some(configured));
+    }
+
+    #[test]
+    fn plain_http_is_a_warning_beyond_loopback() {
+        let check = |bound: &str, public_url: Option<&str>, expected: bool| {
+            assert_eq!(
+                is_unencrypted(bound.parse().unwrap(), public_url),
+                expected,
+                "{bound} {public_url:?}"
+            );
+        };
+        check("127.0.0.1:1", None, false);
+        check("[::1]:1", None, false);
+        check("0.0.0.0:1", None, true);
+        check("192.0.2.1:1", Some("http://quad.example.com"), true);
+        check("0.0.0.0:1", Some("https://quad.example.com"), false);
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub async fn run(app: App, flags: &Stdio) -> Result<()> {
         principal: app.local_agent(),
         view: app.view(flags.only.as_deref())?,
         all_tools: app.config.all_tools(flags.tools),
+        tool_names: app.config.tool_names(flags.tool_names),
         resolver: app.resolver,
         name: SERVER_NAME,
         version: SERVER_VERSION,

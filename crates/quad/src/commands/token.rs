@@ -1,7 +1,7 @@
 //! `quad token mint|list|revoke`
 
 use quad_auth::{MintRequest, TokenRecord};
-use quad_core::{Result, Timestamp};
+use quad_core::{PrincipalKind, Result, Timestamp, id};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -38,10 +38,16 @@ pub async fn run(app: &App, command: TokenCommand, as_json: bool) -> Result<()> 
 }
 
 async fn mint(app: &App, flags: Mint, as_json: bool) -> Result<()> {
+    let kind = flags.kind.into();
+    let is_generated = flags.subject.is_none();
+    let subject = match flags.subject {
+        Some(subject) => subject,
+        None => generate_subject(kind)?,
+    };
     let request = MintRequest {
         tenant: app.tenant.id.clone(),
-        subject: flags.subject,
-        kind: flags.kind.into(),
+        subject: subject.clone(),
+        kind,
         scopes: flags.scope,
         ttl_ms: flags.ttl,
         actor: ACTOR.to_owned(),
@@ -52,10 +58,25 @@ async fn mint(app: &App, flags: Mint, as_json: bool) -> Result<()> {
         entry["token"] = minted.token.into();
         output::print_json(&entry);
     } else {
+        if is_generated {
+            // Standard output has the token alone, so that it can go into a file.
+            eprintln!("The token is for {subject}; choose another name with --subject");
+        }
         output::print_line(minted.token);
     }
     Ok(())
 }
+
+/// A new name for the holder of a token, such as `agent_7h2k9qxd`.
+fn generate_subject(kind: PrincipalKind) -> Result<String> {
+    let ulid = id::ulid()?;
+    // The end of a ULID is random, its start is the time.
+    let random = &ulid[ulid.len() - GENERATED_CHARS..];
+    Ok(format!("{}_{}", kind.as_str(), random.to_ascii_lowercase()))
+}
+
+/// Random characters of a generated name: 40 bits, enough for the agents of a tenant.
+const GENERATED_CHARS: usize = 8;
 
 fn print_token(token: &TokenRecord) {
     let state = match (token.revoked_at, token.expires_at <= Timestamp::now()) {

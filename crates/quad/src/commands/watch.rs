@@ -57,7 +57,8 @@ fn print_message(message: &[u8], as_json: bool) -> Result<()> {
     let message: Value = serde_json::from_slice(message).map_err(Error::internal)?;
     if let Some(error) = message.get("error") {
         let text = error["message"].as_str().unwrap_or("The subscription was refused");
-        return Err(Error::new(Kind::BadInput, "SUBSCRIPTION_REFUSED", text));
+        let hint = error["data"]["hint"].as_str().unwrap_or("List the readable addresses with `quad ls`");
+        return Err(Error::new(Kind::BadInput, "SUBSCRIPTION_REFUSED", text).hint(hint));
     }
     if message["method"] == "notifications/resources/updated" {
         let (now, uri) = (Timestamp::now(), message["params"]["uri"].as_str().unwrap_or_default());

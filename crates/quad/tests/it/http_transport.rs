@@ -215,10 +215,11 @@ fn rejects_bad_token_origin_and_host() {
     let metadata = fixture.send(&Request::new("GET", "/.well-known/oauth-protected-resource/mcp"));
     assert_eq!(metadata.status, 200);
     assert_eq!(json_body(&metadata)["resource"], format!("http://{}/mcp", fixture.server.authority));
-    assert_eq!(
-        json_body(&metadata)["authorization_servers"],
-        json!([format!("http://{}", fixture.server.authority)])
-    );
+    assert_eq!(json_body(&metadata).get("authorization_servers"), None, "no external issuer is configured");
+    let registered = fixture.send(&Request::new("POST", "/register").body("{}"));
+    assert_eq!((registered.status, &json_body(&registered)["error"]), (400, &json!("access_denied")));
+    let description = json_body(&registered)["error_description"].as_str().unwrap().to_owned();
+    assert!(description.contains("quad token mint"), "{description}");
     assert_eq!(json_body(&metadata)["bearer_methods_supported"], json!(["header"]));
 }
 

@@ -35,6 +35,7 @@ mod paging;
 mod pattern;
 mod pattern_parser;
 mod project;
+mod published_tools;
 mod refrakt;
 mod simulation;
 mod stdio_transport;

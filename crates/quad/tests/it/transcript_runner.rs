@@ -11,6 +11,7 @@ use crate::instance::{Server, TestInstance};
 use crate::matrix::{Combination, Transport};
 use crate::pattern::{Captures, Mismatch, Pattern, fill_text};
 use crate::project::Project;
+use crate::published_tools;
 use crate::transcript::{Action, ErrorKind, Expectation, Step, Transcript};
 
 /// The agent with every scope.
@@ -125,22 +126,16 @@ impl<'a> TranscriptRunner<'a> {
             }
             Action::Request { method, params } => {
                 let params = params.as_ref().map(|params| params.fill(&self.captures)).transpose()?;
-                self.send_request(step.line, method, params);
-                Ok(())
+                self.send_request(step.line, method, params)
             }
             Action::Read(uri) => {
                 let uri = fill_text(uri, &self.captures);
-                self.send_request(step.line, "resources/read", Some(json!({"uri": uri})));
-                Ok(())
+                self.send_request(step.line, "resources/read", Some(json!({"uri": uri})))
             }
             Action::Call { tool, arguments } => {
                 let arguments = arguments.fill(&self.captures)?;
-                self.send_request(
-                    step.line,
-                    "tools/call",
-                    Some(json!({"name": tool, "arguments": arguments})),
-                );
-                Ok(())
+                let params = json!({"name": tool, "arguments": arguments});
+                self.send_request(step.line, "tools/call", Some(params))
             }
             Action::Subscribe(uri) => {
                 let uri = fill_text(uri, &self.captures);
@@ -273,15 +268,20 @@ impl<'a> TranscriptRunner<'a> {
         })
     }
 
-    fn send_request(&mut self, line: usize, method: &str, params: Option<Value>) {
+    fn send_request(&mut self, line: usize, method: &str, params: Option<Value>) -> Result<(), String> {
         let requested_uri = params.as_ref().map_or(Value::Null, |params| params["uri"].clone());
+        let tool =
+            params.as_ref().filter(|_| method == "tools/call").and_then(|params| params["name"].as_str());
+        let tool = tool.map(str::to_owned);
         let mut reply = self.client().request(method, params);
         if let Some(project) = &self.project {
             project.mask_path_in(&mut reply);
         }
         self.captures.insert("uri".to_owned(), requested_uri);
         self.replies.push((line, reply.clone()));
+        let checked = check_published(tool.as_deref(), &reply);
         self.reply = Some(reply);
+        checked
     }
 
     fn check_expectation(&mut self, expectation: &Expectation, source: &str) -> Result<(), String> {
@@ -359,6 +359,21 @@ impl<'a> TranscriptRunner<'a> {
         }
         let actual_params = message.get("params").cloned().unwrap_or_else(|| json!({}));
         params.check(&actual_params, &mut self.captures).map_err(|mismatch| explain(mismatch.to_string()))
+    }
+}
+
+/// What holds for every reply: results match the output schema of their tool, and errors name listed tools only.
+fn check_published(tool: Option<&str>, reply: &Reply) -> Result<(), String> {
+    match (&reply.outcome, tool) {
+        (Ok(result), Some(tool)) => {
+            published_tools::check_result(tool, result)?;
+            let error = &result["structuredContent"]["error"];
+            let text = |member: &str| error[member].as_str().unwrap_or_default().to_owned();
+            published_tools::check_mentions(&text("message"))
+                .and(published_tools::check_mentions(&text("hint")))
+        }
+        (Err(error), _) => published_tools::check_mentions(error["message"].as_str().unwrap_or_default()),
+        (Ok(_), None) => Ok(()),
     }
 }
 

@@ -310,13 +310,16 @@ pub fn serve_publicly_without_auth(
         .into()
 }
 
-/// Sends a request of a foreign web page (by `Origin`), or one after DNS rebinding (by `Host`), to a server without
-/// authentication.
+/// Sends a request of a foreign web page (by `Origin` or `Sec-Fetch-Site`), or one after DNS rebinding (by `Host`), to a
+/// server without authentication.
 pub fn request_no_auth_server(fixture: &AttackFixture, header: &str, value: &str) -> Responses {
     let server = fixture.instance.serve(&["--no-auth"]);
     let request =
         without_header(fixture.plain_read_request("", "bkend://orgs"), "Authorization").header(header, value);
-    NormalizedResponse::from_response(&HttpClient::new(&server.authority).send(&request).unwrap()).into()
+    let response = HttpClient::new(&server.authority).send(&request).unwrap();
+    // Writes the count of the refusal.
+    server.stop();
+    NormalizedResponse::from_response(&response).into()
 }
 
 /// Sends a request with both `Content-Length` and `Transfer-Encoding`, whose body contains a second request.

@@ -192,9 +192,15 @@ pub fn no_auth() -> Vec<AttackCase> {
         case("no-auth", "--no-auth where only the settings name the address", "exit 2 refused", NoEvent, |fixture| {
             multi_step::serve_publicly_without_auth(fixture, &["--no-auth", "--allowed-hosts", "*"], &[("QUAD_LISTEN", "0.0.0.0:0")])
         }),
-        case("no-auth", "a foreign name for a server without tokens", "403 HOST_NOT_ALLOWED", NoEvent, |fixture| multi_step::request_no_auth_server(fixture, "Host", "evil.example")),
-        case("no-auth", "a foreign page, to a server without tokens", "403 ORIGIN_NOT_ALLOWED", NoEvent, |fixture| {
+        case("no-auth", "a foreign name for a server without tokens", "403 HOST_NOT_ALLOWED", SystemChain("foreign_host"), |fixture| multi_step::request_no_auth_server(fixture, "Host", "evil.example")),
+        case("no-auth", "a foreign page, to a server without tokens", "403 ORIGIN_NOT_ALLOWED", SystemChain("foreign_origin"), |fixture| {
             multi_step::request_no_auth_server(fixture, "Origin", "http://evil.example")
+        }),
+        case("no-auth", "a foreign page that sends no origin, to a server without tokens", "403 CROSS_SITE_NOT_ALLOWED", SystemChain("cross_site"), |fixture| {
+            multi_step::request_no_auth_server(fixture, "Sec-Fetch-Site", "cross-site")
+        }),
+        case("no-auth", "a page of another port, to a server without tokens", "403 CROSS_SITE_NOT_ALLOWED", SystemChain("cross_site"), |fixture| {
+            multi_step::request_no_auth_server(fixture, "Sec-Fetch-Site", "same-site")
         }),
     ]
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
 use super::{pages, source};
+use crate::published_tools;
 
 /// Writes a generated page with `QUAD_TEST_BLESS=1`; otherwise compares it.
 fn check(name: &str, generated: &str) {
@@ -119,12 +119,13 @@ fn without_common_options(help: &str) -> String {
 
 #[test]
 fn tool_reference_is_current() {
-    let everything = listed(&["--tools", "all"]);
-    let core: Vec<String> = listed(&["--tools", "core"]).iter().map(name).collect();
+    let everything = published_tools::list(&["--tools", "all"]);
+    let core: Vec<String> = published_tools::list(&["--tools", "core"]).iter().map(name).collect();
     let mut shared: Vec<&Value> = everything.iter().collect();
     let mut groups = Vec::new();
     for (scheme, title) in SCHEMES {
-        let here: Vec<String> = listed(&["--tools", "all", "--only", scheme]).iter().map(name).collect();
+        let here: Vec<String> =
+            published_tools::list(&["--tools", "all", "--only", scheme]).iter().map(name).collect();
         let is_own = |tool: &&Value| here.contains(&name(tool)) && !name(tool).starts_with("resource_");
         let own: Vec<&Value> = shared.iter().copied().filter(is_own).collect();
         shared.retain(|tool| !own.contains(tool));
@@ -144,30 +145,6 @@ const SCHEMES: [(&str, &str); 5] = [
 
 fn name(tool: &Value) -> String {
     tool["name"].as_str().unwrap().to_owned()
-}
-
-/// `tools/list` of a `quad stdio` with these arguments, in a folder of its own.
-fn listed(arguments: &[&str]) -> Vec<Value> {
-    let folder = std::env::temp_dir().join(format!("quad-docs-tools-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let mut child = Command::new(pages::QUAD)
-        .arg("stdio")
-        .args(arguments)
-        .env_clear()
-        .env("HOME", &folder)
-        .current_dir(&folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let request = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{}}\n";
-    child.stdin.take().unwrap().write_all(request).unwrap();
-    let output = child.wait_with_output().unwrap();
-    std::fs::remove_dir_all(&folder).unwrap();
-    let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(reply["result"]["nextCursor"].is_null(), "the list of tools has more pages");
-    reply["result"]["tools"].as_array().unwrap().clone()
 }
 
 /// The scopes that open each tool, from the reviewed authorization matrix. A tool without a scope is open to all callers.
