@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
+pub mod choices;
 mod collation;
 pub mod content;
 pub mod contracts;

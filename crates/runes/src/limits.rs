@@ -1,5 +1,8 @@
 //! The limits of this crate.
 
+/// Most allowed values that a hint names: more than any official attribute has. A model reads the whole hint.
+pub const CHOICES_SHOWN_MAX: usize = 40;
+
 /// Largest catalogue file in bytes: 16 times the largest built-in file (60 kB).
 pub const CATALOGUE_FILE_BYTES_MAX: usize = 1 << 20;
 

@@ -72,7 +72,9 @@ impl UnknownRune {
         match (&self.available_in, self.nearest.as_slice()) {
             (Some(package), _) => format!("add {package}, which has it, to the site's plugins"),
             (None, []) => "read refrakt://runes for all runes".into(),
-            (None, near) => format!("did you mean {}?", near.join(", ")),
+            (None, near) => {
+                format!("did you mean {}? Read refrakt://runes for all runes", near.join(" or "))
+            }
         }
     }
 }
@@ -216,6 +218,23 @@ impl Catalogue {
         self.find_rune(name).ok_or_else(|| self.unknown_rune(name))
     }
 
+    /// The rune that a caller asks for: like [`Catalogue::rune`], or else the only one with this name in another case
+    /// or with other separators.
+    pub fn requested_rune(&self, name: &str) -> Result<&Rune, UnknownRune> {
+        if let Some(rune) = self.find_rune(name) {
+            return Ok(rune);
+        }
+        let fold = |text: &str| text.trim().to_lowercase().replace(['_', ' '], "-");
+        let wanted = fold(name);
+        let names = self.runes.keys().chain(self.aliases.keys());
+        let mut similar =
+            names.filter(|known| fold(known) == wanted).filter_map(|known| self.find_rune(known));
+        match (similar.next(), similar.next()) {
+            (Some(rune), None) => Ok(rune),
+            _ => Err(self.unknown_rune(name)),
+        }
+    }
+
     /// Like [`Catalogue::rune`], without the search for similar names.
     pub fn find_rune(&self, name: &str) -> Option<&Rune> {
         let canonical = self.aliases.get(name).map_or(name, String::as_str);
@@ -336,11 +355,13 @@ mod tests {
     fn unknown_rune_hint_has_nearest_names_or_package() {
         let core = Catalogue::core();
         let near = core.rune("hitn").unwrap_err();
-        assert_eq!(near.hint(), "did you mean hint?");
+        assert_eq!(near.hint(), "did you mean hint? Read refrakt://runes for all runes");
         let available_in = core.rune("hero").unwrap_err();
         assert_eq!(available_in.hint(), "add @refrakt-md/marketing, which has it, to the site's plugins");
         assert_eq!(core.rune("--list").unwrap_err().hint(), "read refrakt://runes for all runes");
         assert!(core.rune("Hint").is_err(), "case counts");
+        assert_eq!(core.requested_rune("Hint").unwrap().name, "hint");
+        assert!(core.requested_rune("hitn").is_err());
     }
 
     #[test]

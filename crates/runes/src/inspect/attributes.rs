@@ -3,10 +3,11 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use quad_address::closest_few;
+use quad_address::{closest_few, nearest_first};
 use serde_json::Value;
 
 use crate::catalogue::{Attribute, AttributeType, Catalogue, Rune};
+use crate::choices;
 
 /// The value that stands for every allowed value.
 pub const ALL_VALUES: &str = "all";
@@ -32,7 +33,7 @@ pub struct InvalidAttribute {
     pub attribute: String,
     /// What is wrong, in one sentence.
     pub message: String,
-    /// The allowed values, or the known attributes; empty if they cannot be listed.
+    /// The allowed values, or the known attributes, similar ones first; empty if they cannot be listed.
     pub allowed: Vec<String>,
     /// Up to three similar ones.
     pub nearest: Vec<String>,
@@ -49,12 +50,13 @@ impl std::error::Error for InvalidAttribute {}
 impl InvalidAttribute {
     /// What the caller can do.
     pub fn hint(&self) -> String {
-        let known_values = || format!("use one of {}", self.allowed.join(", "));
         match (self.nearest.as_slice(), self.allowed.as_slice()) {
-            ([], []) => format!("read refrakt://reference for the attributes of {}", self.rune),
-            ([], _) => known_values(),
-            (near, []) => format!("did you mean {}?", near.join(", ")),
-            (near, _) => format!("did you mean {}? Use one of {}", near.join(", "), self.allowed.join(", ")),
+            ([], []) => format!("read refrakt://reference?rune={} for its attributes", self.rune),
+            ([], allowed) => format!("use one of {}", choices::list(allowed)),
+            (near, []) => format!("did you mean {}?", near.join(" or ")),
+            (near, allowed) => {
+                format!("did you mean {}? Use one of {}", near.join(" or "), choices::list(allowed))
+            }
         }
     }
 }
@@ -92,15 +94,18 @@ fn unknown_attribute(catalogue: &Catalogue, rune: &Rune, name: &str) -> InvalidA
     let own: Vec<&str> = catalogue.own_attributes(rune).keys().copied().collect();
     let universal = catalogue.universal_attributes().map(|(name, _)| name).filter(|_| rune.universal);
     let nearest = closest_few(name, own.iter().copied().chain(universal));
-    let nearest = nearest.into_iter().map(str::to_owned).collect();
-    let own: Vec<String> = own.into_iter().map(str::to_owned).collect();
-    invalid_attribute(
-        rune,
-        name,
-        format!("the rune {} has no attribute called {name}", rune.name),
-        &own,
-        nearest,
-    )
+    let message = format!("the rune {} has no attribute called {name}", rune.name);
+    let allowed = similar_first(name, &nearest, own);
+    invalid_attribute(rune, name, message, &allowed, to_strings(nearest))
+}
+
+/// The choices, sorted by similarity if any is similar.
+fn similar_first(given: &str, nearest: &[&str], choices: Vec<&str>) -> Vec<String> {
+    to_strings(if nearest.is_empty() { choices } else { nearest_first(given, choices) })
+}
+
+fn to_strings(texts: Vec<&str>) -> Vec<String> {
+    texts.into_iter().map(str::to_owned).collect()
 }
 
 fn invalid_attribute(
@@ -125,7 +130,7 @@ fn parse_value(
         invalid_attribute(
             rune,
             name,
-            format!("{name}={text} of {} is {expected}", rune.name),
+            format!("{name} of {} must be {expected}, not `{text}`", rune.name),
             &[],
             Vec::new(),
         )
@@ -141,15 +146,16 @@ fn parse_value(
     }
     if !attribute.matches.is_empty() && !attribute.matches.iter().any(|allowed| allowed == text) {
         let message = format!("`{text}` is not an allowed value of {name} of {}", rune.name);
-        let nearest = closest_few(text, attribute.matches.iter().map(String::as_str));
-        let nearest = nearest.into_iter().map(str::to_owned).collect();
-        return Err(invalid_attribute(rune, name, message, &attribute.matches, nearest));
+        let matches: Vec<&str> = attribute.matches.iter().map(String::as_str).collect();
+        let nearest = closest_few(text, matches.iter().copied());
+        let allowed = similar_first(text, &nearest, matches);
+        return Err(invalid_attribute(rune, name, message, &allowed, to_strings(nearest)));
     }
     let parse_json = || serde_json::from_str::<Value>(text).ok();
     match attribute.kind {
         AttributeType::String | AttributeType::List => Ok(text.into()),
         AttributeType::NumberOrString => Ok(parse_number(text).unwrap_or_else(|| text.into())),
-        AttributeType::Number => parse_number(text).ok_or_else(|| reject("not a number")),
+        AttributeType::Number => parse_number(text).ok_or_else(|| reject("a number")),
         AttributeType::Boolean => match text {
             "true" => Ok(true.into()),
             "false" => Ok(false.into()),
@@ -158,12 +164,8 @@ fn parse_value(
                 Err(invalid_attribute(rune, name, message, &["true".into(), "false".into()], Vec::new()))
             }
         },
-        AttributeType::Array => {
-            parse_json().filter(Value::is_array).ok_or_else(|| reject("not a JSON array"))
-        }
-        AttributeType::Object => {
-            parse_json().filter(Value::is_object).ok_or_else(|| reject("not a JSON object"))
-        }
+        AttributeType::Array => parse_json().filter(Value::is_array).ok_or_else(|| reject("a JSON array")),
+        AttributeType::Object => parse_json().filter(Value::is_object).ok_or_else(|| reject("a JSON object")),
     }
 }
 
@@ -210,6 +212,9 @@ mod tests {
         let error = check_rune("hint", &[("type", "bogus")]).unwrap_err();
         assert_eq!(error.allowed, ["caution", "check", "note", "warning"]);
         assert_eq!(error.hint(), "use one of caution, check, note, warning");
+        let error = check_rune("hint", &[("type", "worning")]).unwrap_err();
+        assert_eq!(error.allowed[0], "warning");
+        assert!(error.hint().starts_with("did you mean warning? Use one of warning, "), "{}", error.hint());
         let error = check_rune("hint", &[("tpye", "note")]).unwrap_err();
         assert_eq!((error.nearest, error.allowed), (vec!["type".to_owned()], vec!["type".to_owned()]));
         let error = check_rune("hint", &[("widht", "wide")]).unwrap_err();

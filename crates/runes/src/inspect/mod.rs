@@ -72,7 +72,7 @@ pub fn inspect(
     name: &str,
     attributes: &[(String, String)],
 ) -> Result<Value, InspectError> {
-    let rune = catalogue.rune(name).map_err(InspectError::Unknown)?;
+    let rune = catalogue.requested_rune(name).map_err(InspectError::Unknown)?;
     let checked = check_attributes(catalogue, rune, attributes).map_err(InspectError::Invalid)?;
     let example = example_source(rune);
     // Without attributes the example is shown unchanged, and is not parsed for its tag.
