@@ -22,14 +22,6 @@ impl Severity {
     }
 }
 
-/// A hint that names the allowed values, the most similar one first.
-pub(crate) fn choices_hint(nearest: Option<&str>, choices: &str) -> String {
-    match nearest {
-        Some(nearest) => format!("did you mean {nearest}? Use one of {choices}"),
-        None => format!("use one of {choices}"),
-    }
-}
-
 /// A problem in a file of the project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {

@@ -55,10 +55,10 @@ pub const POLL_DUTY_DIVISOR: u32 = 50;
 /// Most entities that one change lists. A larger change invalidates all of them by one tag.
 pub const CHANGE_ENTITIES_MAX: usize = 200;
 
-/// Most entities that one call of `plan.update` changes: as many as a person can review in one diff.
+/// Most entities that one call of `plan_update` changes: as many as a person can review in one diff.
 pub const UPDATE_ENTITIES_MAX: usize = 100;
 
-/// Most items that `plan.next` returns.
+/// Most items that `plan_next` returns.
 pub const NEXT_COUNT_MAX: usize = 1_000;
 
 /// Most related entities that a context contains in full. The others are listed by id.

@@ -4,9 +4,10 @@
 use quad_address::closest;
 use quad_markdoc::{Annotation, AnnotationKind, Document, Level, Node, NodeType, Span, Value};
 use quad_runes::catalogue::{Attribute, AttributeType, Catalogue, Rune};
+use quad_runes::choices::{self, choices_hint};
 use serde_json::{Map, json};
 
-use crate::diagnostic::{Severity, choices_hint};
+use crate::diagnostic::Severity;
 use crate::limits::FINDINGS_MAX;
 use crate::plan::parse::parse_ignoring_fences;
 
@@ -123,7 +124,7 @@ impl PageLinter<'_> {
             if attribute.required && node.annotation(name).is_none() {
                 let message = format!("{} needs the attribute {name}", rune.name);
                 self.add_finding(Severity::Error, "missing-attribute", opening, message);
-                self.with_details(Some(&rune.name), Some(name), Some(attribute.description.clone()));
+                self.with_details(Some(&rune.name), Some(name), Some(hint_with("add", name, attribute)));
             }
         }
     }
@@ -136,7 +137,7 @@ impl PageLinter<'_> {
         let hint = match (near, own.is_empty()) {
             (Some(near), _) => format!("did you mean {near}?"),
             (None, true) => format!("remove it: {} has no attributes of its own", rune.name),
-            (None, false) => choices_hint(None, &own.keys().copied().collect::<Vec<_>>().join(", ")),
+            (None, false) => choices_hint(&annotation.name, own.keys().copied()),
         };
         let message = format!("{} has no attribute called {}", rune.name, annotation.name);
         self.add_finding(Severity::Warning, "unknown-attribute", annotation.span, message);
@@ -148,7 +149,7 @@ impl PageLinter<'_> {
         if attribute.deprecated {
             let message = format!("the attribute {name} of {} is deprecated", rune.name);
             self.add_finding(Severity::Warning, "deprecated-attribute", annotation.span, message);
-            self.with_details(Some(&rune.name), Some(name), Some(attribute.description.clone()));
+            self.with_details(Some(&rune.name), Some(name), Some(hint_with("replace", name, attribute)));
         }
         let wrong_type = match (&annotation.value, attribute.kind) {
             // The type is known only when the page is rendered.
@@ -171,10 +172,9 @@ impl PageLinter<'_> {
         }
         let Some(text) = annotation.value.as_str().filter(|_| !attribute.matches.is_empty()) else { return };
         if !attribute.matches.iter().any(|allowed| allowed == text) {
-            let near = closest(text, attribute.matches.iter().map(String::as_str));
             let message = format!("{text:?} is not a valid {name} of {}", rune.name);
             self.add_finding(Severity::Error, "invalid-value", annotation.value_span, message);
-            let hint = choices_hint(near, &attribute.matches.join(", "));
+            let hint = choices_hint(text, attribute.matches.iter().map(String::as_str));
             self.with_details(Some(&rune.name), Some(name), Some(hint));
         }
     }
@@ -203,6 +203,19 @@ impl PageLinter<'_> {
             last.hint = hint;
         }
     }
+}
+
+/// A hint that says what to do with an attribute, what the attribute means and which values it allows.
+fn hint_with(action: &str, name: &str, attribute: &Attribute) -> String {
+    let description = match attribute.description.trim_end_matches('.') {
+        "" => String::new(),
+        text => format!(": {text}"),
+    };
+    let values = match attribute.matches.as_slice() {
+        [] => String::new(),
+        matches => format!(", one of {}", choices::list(matches)),
+    };
+    format!("{action} {name}{description}{values}")
 }
 
 #[cfg(test)]

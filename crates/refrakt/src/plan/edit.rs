@@ -6,15 +6,14 @@
 use std::ops::Range;
 
 use indexmap::IndexMap;
-use quad_address::closest;
 use quad_markdoc::Node;
 use quad_markdoc::edit::{self, Edit};
+use quad_runes::choices::choices_hint;
 
 use super::checklist;
 use super::entity::{Criterion, Entity};
 use super::entity_type::EntityType;
 use super::parse::{EntityTag, find_entity_tag, parse_file};
-use crate::diagnostic::choices_hint;
 use crate::limits::ATTRIBUTE_CHARS_MAX;
 
 /// The changes to an entity.
@@ -22,21 +21,12 @@ use crate::limits::ATTRIBUTE_CHARS_MAX;
 pub struct EntityChanges {
     /// Attributes by name; `None` removes one.
     pub attributes: IndexMap<String, Option<String>>,
-    /// Criteria to check.
-    pub check: Vec<CriterionSelector>,
-    /// Criteria to uncheck.
-    pub uncheck: Vec<CriterionSelector>,
+    /// Criteria to check: the whole text of each, its number from 1, or a part of the text that only it contains.
+    pub check: Vec<String>,
+    /// Criteria to uncheck, selected in the same way.
+    pub uncheck: Vec<String>,
     /// The text of a new section Resolution.
     pub resolution: Option<String>,
-}
-
-/// Selects a criterion.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CriterionSelector {
-    /// By number, from 1.
-    Number(usize),
-    /// By its whole text, or by a part that only one criterion contains.
-    Text(String),
 }
 
 /// Why the changes cannot be applied.
@@ -87,16 +77,28 @@ impl EntityChanges {
     pub fn apply(&self, text: &str, today: &str) -> Result<String, EditError> {
         let tag =
             find_entity_tag(text).ok_or(EditError::NoEntity("the file has no entity that can be read"))?;
-        for (name, value) in &self.attributes {
+        let changes = self.with_canonical_values(tag.kind);
+        for (name, value) in &changes.attributes {
             check_attribute(tag.kind, &tag.node, name, value.as_deref())?;
         }
         // Positions of the tag count from behind a byte order mark.
         let (bom, source) = text.split_at(tag.offset);
-        let mut edits = self.attribute_edits(source, &tag)?;
-        edits.extend(self.checkbox_edits(source, &tag)?);
-        edits.extend(self.resolution_edit(source, &tag, today)?);
+        let mut edits = changes.attribute_edits(source, &tag)?;
+        edits.extend(changes.checkbox_edits(source, &tag)?);
+        edits.extend(changes.resolution_edit(source, &tag, today)?);
         let edited = format!("{bom}{}", edit::apply(source, edits));
-        if self.verify_result(&tag, text, &edited) { Ok(edited) } else { Err(EditError::WouldNotParse) }
+        if changes.verify_result(&tag, text, &edited) { Ok(edited) } else { Err(EditError::WouldNotParse) }
+    }
+
+    /// The same changes, with each value of a closed vocabulary in its canonical form.
+    fn with_canonical_values(&self, kind: EntityType) -> EntityChanges {
+        let mut changes = self.clone();
+        for (name, value) in &mut changes.attributes {
+            if let Some(value) = value {
+                *value = kind.canonical_value(name, value).to_owned();
+            }
+        }
+        changes
     }
 
     fn attribute_edits(&self, source: &str, tag: &EntityTag) -> Result<Vec<Edit>, EditError> {
@@ -122,7 +124,7 @@ impl EntityChanges {
         let mut edits: Vec<Edit> = Vec::new();
         for (selectors, mark) in [(&self.check, "x"), (&self.uncheck, " ")] {
             for selector in selectors {
-                let offset = body.start + selector.resolve(&checkboxes)?;
+                let offset = body.start + select_criterion(selector, &checkboxes)?;
                 let is_already_set =
                     source[offset..].starts_with(mark) || (mark == "x" && source[offset..].starts_with('X'));
                 if !is_already_set && !edits.iter().any(|edit| edit.range.start == offset) {
@@ -181,41 +183,33 @@ impl EntityChanges {
     }
 }
 
-impl CriterionSelector {
-    /// The offset of the mark in the checkbox of the selected criterion.
-    fn resolve(&self, checkboxes: &[(Criterion, usize)]) -> Result<usize, EditError> {
-        let texts_of = |items: &[&(Criterion, usize)]| {
-            items.iter().map(|(criterion, _)| criterion.text.clone()).collect()
-        };
-        let not_found = |selector: String| EditError::Criterion {
-            selector,
-            candidates: texts_of(&checkboxes.iter().collect::<Vec<_>>()),
-            ambiguous: false,
-        };
-        let text = match self {
-            CriterionSelector::Number(number) => {
-                let checkbox = number.checked_sub(1).and_then(|index| checkboxes.get(index));
-                return checkbox.map(|(_, offset)| *offset).ok_or_else(|| not_found(number.to_string()));
-            }
-            CriterionSelector::Text(text) => text.trim(),
-        };
-        if let Some((_, offset)) = checkboxes.iter().find(|(criterion, _)| criterion.text == text) {
-            return Ok(*offset);
-        }
-        let needle = text.to_lowercase();
-        let candidates: Vec<&(Criterion, usize)> = checkboxes
-            .iter()
-            .filter(|(criterion, _)| criterion.text.to_lowercase().contains(&needle))
-            .collect();
-        match candidates.as_slice() {
-            [(_, offset)] if !needle.is_empty() => Ok(*offset),
-            [] => Err(not_found(text.to_owned())),
-            several => Err(EditError::Criterion {
-                selector: text.to_owned(),
-                candidates: texts_of(several),
-                ambiguous: true,
-            }),
-        }
+/// The offset of the mark in the checkbox of the criterion that a text selects: by its whole text, by its number if the
+/// text is a number, or by a part of its text.
+fn select_criterion(selector: &str, checkboxes: &[(Criterion, usize)]) -> Result<usize, EditError> {
+    let criterion_error = |candidates: &[&(Criterion, usize)], ambiguous: bool| EditError::Criterion {
+        selector: selector.trim().to_owned(),
+        candidates: candidates.iter().map(|(criterion, _)| criterion.text.clone()).collect(),
+        ambiguous,
+    };
+    let not_found = || criterion_error(&checkboxes.iter().collect::<Vec<_>>(), false);
+    let text = selector.trim();
+    if let Some((_, offset)) = checkboxes.iter().find(|(criterion, _)| criterion.text == text) {
+        return Ok(*offset);
+    }
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let number: Option<usize> = text.parse().ok();
+        let checkbox = number.and_then(|number| checkboxes.get(number.checked_sub(1)?));
+        return checkbox.map(|(_, offset)| *offset).ok_or_else(not_found);
+    }
+    let needle = text.to_lowercase();
+    let candidates: Vec<&(Criterion, usize)> = checkboxes
+        .iter()
+        .filter(|(criterion, _)| !needle.is_empty() && criterion.text.to_lowercase().contains(&needle))
+        .collect();
+    match candidates.as_slice() {
+        [(_, offset)] => Ok(*offset),
+        [] => Err(not_found()),
+        several => Err(criterion_error(several, true)),
     }
 }
 
@@ -225,8 +219,7 @@ fn check_name(kind: EntityType, name: &str) -> Result<(), EditError> {
     if names.contains(&name) {
         return Ok(());
     }
-    let near = closest(name, names.iter().copied());
-    let hint = choices_hint(near, &names.join(", "));
+    let hint = choices_hint(name, names);
     Err(EditError::UnknownAttribute { name: name.to_owned(), kind, hint })
 }
 
@@ -237,14 +230,17 @@ pub fn check_value(kind: EntityType, name: &str, value: &str) -> Result<(), Edit
         |message: String, hint: String| EditError::Attribute { name: name.to_owned(), message, hint };
     let allowed = kind.allowed_values(name);
     if !allowed.is_empty() && !allowed.iter().any(|allowed_value| allowed_value == value) {
-        let near = closest(value, allowed.iter().map(String::as_str));
         let message = format!("{value:?} is not a valid {name} of a {kind}");
-        return Err(attribute_error(message, choices_hint(near, &allowed.join(", "))));
+        return Err(attribute_error(message, choices_hint(value, allowed.iter().map(String::as_str))));
     }
-    if value.is_empty() || value.chars().count() > ATTRIBUTE_CHARS_MAX || value.contains(char::is_control) {
+    if value.is_empty() {
+        let hint = format!("leave {name} out, or send attrs with {name} null to remove it");
+        return Err(attribute_error(format!("the value of {name} is empty"), hint));
+    }
+    if value.chars().count() > ATTRIBUTE_CHARS_MAX || value.contains(char::is_control) {
         let hint = format!("write one line of at most {ATTRIBUTE_CHARS_MAX} characters");
         return Err(attribute_error(
-            format!("the value of {name} is empty, too long or contains control characters"),
+            format!("the value of {name} is too long or contains control characters"),
             hint,
         ));
     }
@@ -260,7 +256,7 @@ pub fn check_value(kind: EntityType, name: &str, value: &str) -> Result<(), Edit
 fn check_attribute(kind: EntityType, node: &Node, name: &str, value: Option<&str>) -> Result<(), EditError> {
     let id_attribute = if kind == EntityType::Milestone { "name" } else { "id" };
     if name == id_attribute || name == "id" {
-        let hint = "create a new entity with plan.create, and set supersedes".to_owned();
+        let hint = "create a new entity with plan_create, and set supersedes".to_owned();
         return Err(EditError::Attribute {
             name: name.to_owned(),
             message: format!("the {name} of an entity cannot be changed"),
@@ -310,23 +306,19 @@ mod tests {
 
     #[test]
     fn criteria_are_checked_by_text_substring_or_number() {
-        let tick = |check: &[CriterionSelector], uncheck: &[CriterionSelector]| {
-            apply(&EntityChanges {
-                check: check.to_vec(),
-                uncheck: uncheck.to_vec(),
-                ..EntityChanges::default()
-            })
+        let tick = |check: &[&str], uncheck: &[&str]| {
+            let texts = |selectors: &[&str]| selectors.iter().map(|text| (*text).to_owned()).collect();
+            apply(&EntityChanges { check: texts(check), uncheck: texts(uncheck), ..EntityChanges::default() })
         };
-        let text = |text: &str| CriterionSelector::Text(text.to_owned());
         let both = TEXT.replace("[ ] first", "[x] first").replace("[x] second", "[ ] second");
-        assert_eq!(tick(&[text("first thing")], &[CriterionSelector::Number(2)]).unwrap(), both);
-        assert_eq!(tick(&[text("FIRST")], &[text("second")]).unwrap(), both);
-        assert_eq!(tick(&[text("second")], &[]).unwrap(), TEXT, "what is so stays so");
-        let error = tick(&[text("thing")], &[]).unwrap_err();
+        assert_eq!(tick(&["first thing"], &["2"]).unwrap(), both);
+        assert_eq!(tick(&["FIRST"], &["second"]).unwrap(), both);
+        assert_eq!(tick(&["second"], &[]).unwrap(), TEXT, "what is so stays so");
+        let error = tick(&["thing"], &[]).unwrap_err();
         assert!(
             matches!(error, EditError::Criterion { ambiguous: true, ref candidates, .. } if candidates.len() == 2)
         );
-        for missing in [text("third"), CriterionSelector::Number(3), CriterionSelector::Number(0)] {
+        for missing in ["third", "3", "0"] {
             assert!(matches!(tick(&[missing], &[]), Err(EditError::Criterion { ambiguous: false, .. })));
         }
     }
@@ -353,7 +345,7 @@ mod tests {
         };
         assert!(rejection_hint("status", Some("redy")).contains("did you mean ready?"));
         assert!(rejection_hint("asignee", Some("me")).contains("did you mean assignee?"));
-        assert!(rejection_hint("id", Some("WORK-2")).contains("plan.create"));
+        assert!(rejection_hint("id", Some("WORK-2")).contains("plan_create"));
         assert!(rejection_hint("nonsense", None).contains("use one of"));
         for bad in ["", "a\nb", "{% x %}"] {
             rejection_hint("assignee", Some(bad));

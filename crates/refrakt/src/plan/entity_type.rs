@@ -65,6 +65,14 @@ impl EntityType {
         rune.and_then(|rune| rune.attributes.get(attribute)).map_or(&[], |attribute| &attribute.matches)
     }
 
+    /// The allowed value that a caller means: equal but for case and separators, as `In Progress`. Other values stay
+    /// as they are.
+    pub fn canonical_value<'a>(self, attribute: &str, value: &'a str) -> &'a str {
+        let folded = fold(value);
+        let mut allowed = self.allowed_values(attribute).iter();
+        allowed.find(|allowed| fold(allowed) == folded).map_or(value, String::as_str)
+    }
+
     /// The attributes that an entity of this type may have.
     pub fn attribute_names(self) -> Vec<&'static str> {
         plan_rune(self).map_or_else(Vec::new, |rune| rune.attributes.keys().map(String::as_str).collect())
@@ -143,6 +151,11 @@ impl std::fmt::Display for EntityType {
     }
 }
 
+/// A value in lower case without separators.
+fn fold(value: &str) -> String {
+    value.chars().filter(|ch| !matches!(ch, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
+}
+
 /// Whether a task with this status is finished. The same for every type.
 pub fn is_done(status: &str) -> bool {
     status == "done" || status == "fixed"
@@ -202,6 +215,15 @@ mod tests {
                 assert!(states.iter().any(|state| state == actionable), "{kind}");
             }
         }
+    }
+
+    #[test]
+    fn canonical_value_ignores_case_and_separators() {
+        for given in ["in-progress", "In Progress", "in_progress", "INPROGRESS"] {
+            assert_eq!(EntityType::Work.canonical_value("status", given), "in-progress");
+        }
+        assert_eq!(EntityType::Work.canonical_value("status", "doing"), "doing");
+        assert_eq!(EntityType::Work.canonical_value("assignee", "Mara"), "Mara");
     }
 
     #[test]

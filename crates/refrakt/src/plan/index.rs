@@ -158,6 +158,21 @@ impl PlanIndex {
         })
     }
 
+    /// The entities whose id, title or file is this text, whatever its case; each id once.
+    pub fn named(&self, name: &str, kind: Option<EntityType>) -> Vec<&Entity> {
+        let wanted = name.trim().to_lowercase();
+        let is_wanted = |text: &str| !wanted.is_empty() && text.to_lowercase() == wanted;
+        let mut named: Vec<&Entity> = Vec::new();
+        for entity in self.entities().filter(|entity| kind.is_none_or(|kind| entity.kind == kind)) {
+            let texts = [entity.id(), entity.title.as_deref(), Some(entity.file.as_str())];
+            let is_known = named.iter().any(|known| known.label() == entity.label());
+            if !is_known && texts.into_iter().flatten().any(is_wanted) {
+                named.push(entity);
+            }
+        }
+        named
+    }
+
     /// The entities that have an id: the files of a folder first, then its subfolders in reverse order.
     pub fn to_json(&self, filter: &IndexFilter) -> Value {
         let in_listing_order =
@@ -275,6 +290,22 @@ mod tests {
         assert_eq!(file(EntityType::Work, "SPEC-1").unwrap_err().other_type, Some(EntityType::Spec));
         assert!(file(EntityType::Work, "").is_err());
         assert!(file(EntityType::Work, "../specs/s").is_err());
+    }
+
+    #[test]
+    fn named_finds_ids_titles_and_files_in_any_case() {
+        let index = PlanIndex::from_texts([
+            ("work/a.md", "{% work id=\"WORK-1\" %}\n# Paint the pier\n{% /work %}\n"),
+            ("bugs/b.md", "{% bug id=\"BUG-1\" %}\n# Paint the Pier\n{% /bug %}\n"),
+        ]);
+        let ids = |name: &str, kind| -> Vec<&str> {
+            index.named(name, kind).into_iter().map(Entity::label).collect()
+        };
+        assert_eq!(ids("work-1", None), ["WORK-1"]);
+        assert_eq!(ids(" paint the pier", None), ["WORK-1", "BUG-1"]);
+        assert_eq!(ids("Paint the pier", Some(EntityType::Bug)), ["BUG-1"]);
+        assert_eq!(ids("work/a.md", None), ["WORK-1"]);
+        assert!(ids("paint", None).is_empty() && ids("", None).is_empty());
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use quad_address::closest;
+use quad_runes::catalogue::{Catalogue, MergeProblem, Rune, UnknownRune};
+use quad_runes::choices::choices_hint;
 
 use super::config::SiteConfig;
-use quad_runes::catalogue::{Catalogue, MergeProblem, Rune, UnknownRune};
 
 /// A site.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub struct Site {
 impl Site {
     /// The rune with a name or an alias, or the error and a hint.
     pub fn rune(&self, name: &str) -> Result<&Rune, (UnknownRune, String)> {
-        self.catalogue.rune(name).map_err(|unknown| {
+        self.catalogue.requested_rune(name).map_err(|unknown| {
             let mut hint = unknown.hint();
             if unknown.available_in.is_none() && !self.opaque.is_empty() {
                 let opaque: Vec<String> =
@@ -54,8 +54,6 @@ pub enum SiteError {
         name: String,
         /// The existing names.
         sites: Vec<String>,
-        /// The most similar name.
-        nearest: Option<String>,
     },
 }
 
@@ -82,12 +80,18 @@ impl SiteError {
                 let choices: Vec<String> = sites.iter().map(|site| format!("?site={site}")).collect();
                 format!("select one: {}", choices.join(" or "))
             }
-            SiteError::Unknown { nearest: Some(nearest), sites, .. } => {
-                format!("did you mean {nearest}? Use one of {}", sites.join(", "))
-            }
-            SiteError::Unknown { nearest: None, sites, .. } => format!("use one of {}", sites.join(", ")),
+            SiteError::Unknown { name, sites } => choices_hint(name, sites.iter().map(String::as_str)),
         }
     }
+}
+
+/// The site with a name; if none has it, the only one with this name in another case.
+fn find_site<'a>(sites: &'a [Site], name: &str) -> Option<&'a Site> {
+    let exact = sites.iter().find(|site| site.name == name);
+    exact.or_else(|| {
+        let mut similar = sites.iter().filter(|site| site.name.eq_ignore_ascii_case(name));
+        similar.next().filter(|_| similar.next().is_none())
+    })
 }
 
 /// The site that the caller selects: by name, or the only one.
@@ -97,10 +101,8 @@ pub(crate) fn select_site<'a>(sites: &'a [Site], name: Option<&str>) -> Result<&
         (_, []) => Err(SiteError::Missing),
         (None, [only]) => Ok(only),
         (None, _) => Err(SiteError::Ambiguous { sites: names() }),
-        (Some(name), _) => sites.iter().find(|site| site.name == name).ok_or_else(|| SiteError::Unknown {
-            name: name.to_owned(),
-            sites: names(),
-            nearest: closest(name, sites.iter().map(|site| site.name.as_str())).map(str::to_owned),
-        }),
+        (Some(name), _) => {
+            find_site(sites, name).ok_or_else(|| SiteError::Unknown { name: name.to_owned(), sites: names() })
+        }
     }
 }

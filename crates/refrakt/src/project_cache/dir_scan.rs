@@ -4,8 +4,10 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Instant, SystemTime};
+
+use quad_core::lock::MutexExt as _;
 
 use super::inotify::Watch;
 use crate::limits::{FULL_RESCAN_INTERVAL, MTIME_RESOLUTION};
@@ -32,7 +34,7 @@ struct WatchedDir {
 
 impl WatchedDir {
     fn lock_last_full_check(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.last_full_check.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last_full_check.lock_unpoisoned()
     }
 }
 

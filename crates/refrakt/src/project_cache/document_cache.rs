@@ -1,7 +1,9 @@
 //! Documents built from one generation of the project, so that other reads of it need not build them again.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use quad_core::lock::MutexExt as _;
 
 /// Documents by name. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +32,7 @@ impl DocumentCache {
     }
 
     fn documents(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<str>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock_unpoisoned()
     }
 }
 

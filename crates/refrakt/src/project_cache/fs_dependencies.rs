@@ -1,10 +1,11 @@
 //! The paths that a detected project depends on. A few calls of `stat` tell whether the project must be detected again.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use quad_core::canonical::sha256_hex;
+use quad_core::lock::MutexExt as _;
 
 use crate::limits::MTIME_RESOLUTION;
 use crate::project::project_dir::FileStamp;
@@ -51,12 +52,12 @@ impl FsDependencies {
     }
 
     fn add(&self, path: PathBuf, observed: Observed) {
-        self.observations.lock().unwrap_or_else(PoisonError::into_inner).push(Observation { path, observed });
+        self.observations.lock_unpoisoned().push(Observation { path, observed });
     }
 
     /// Whether every observation would give the same result now.
     pub fn are_unchanged(&self) -> bool {
-        let observations = self.observations.lock().unwrap_or_else(PoisonError::into_inner);
+        let observations = self.observations.lock_unpoisoned();
         observations.iter().all(|observation| match &observation.observed {
             Observed::Dir(is_there) => observation.path.is_dir() == *is_there,
             Observed::Listing(stamp) | Observed::File { stamp, .. } => {
@@ -71,7 +72,7 @@ impl FsDependencies {
     /// A hash of all observations, equal in every process that makes the same. Modification times of files do not
     /// count: `touch` does not change a file.
     pub fn fingerprint(&self) -> String {
-        let observations = self.observations.lock().unwrap_or_else(PoisonError::into_inner);
+        let observations = self.observations.lock_unpoisoned();
         let mut all = String::new();
         for observation in observations.iter() {
             let observed = match &observation.observed {

@@ -35,9 +35,10 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use quad_core::canonical::sha256_hex;
+use quad_core::lock::MutexExt as _;
 
 use crate::diagnostic::Severity;
 use crate::plan::{self, PlanIndex};
@@ -267,7 +268,7 @@ fn fingerprint(index: &PlanIndex) -> String {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock_unpoisoned()
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@
 
 use quad_core::scheme::RequestTarget;
 use quad_core::{Error, Kind};
+use serde_json::Value;
 
-use crate::plan::EntityNotFound;
 use crate::plan::edit::EditError;
+use crate::plan::{EntityNotFound, EntityType};
 use crate::project::SiteError;
 
 /// The code for a project without a plan folder.
@@ -16,20 +17,30 @@ pub(crate) const PLAN_DIR_MISSING: &str = "PLAN_DIR_MISSING";
 /// The code for a project without a site.
 pub(crate) const SITE_CONFIG_MISSING: &str = "SITE_CONFIG_MISSING";
 
+/// The code for a request that names none of several sites.
+const SITE_AMBIGUOUS: &str = "SITE_AMBIGUOUS";
+
 /// The codes that existing clients know.
 const CLIENT_ERROR_CODES: [&str; 5] =
     ["UNKNOWN_TOOL", "TOOL_FAILED", PLAN_DIR_MISSING, SITE_CONFIG_MISSING, "RESOURCE_FAILED"];
 
-/// Adds the code that existing clients read. `tools` gives the names of all tools, for the hint to an unknown one.
+/// Adds the code that existing clients read. `tools` gives the names of the default tools, for the hint to an unknown
+/// one.
 pub(crate) fn with_client_error_code(
     asked: RequestTarget<'_>,
     tools: impl FnOnce() -> Vec<&'static str>,
     error: Error,
 ) -> Error {
-    let error = match error.code() {
-        "UNKNOWN_TOOL" => {
+    let error = match (error.code(), asked) {
+        ("UNKNOWN_TOOL", _) => {
             let near = error.hint_text().map(|near| format!("{near}. ")).unwrap_or_default();
-            error.hint(format!("{near}The tools are {}", tools().join(", ")))
+            error.hint(format!("{near}Use one of {}", tools().join(", ")))
+        }
+        (SITE_AMBIGUOUS, RequestTarget::Tool(_)) => {
+            let sites = error.detail("sites").and_then(Value::as_array).into_iter().flatten();
+            let sites: Vec<&str> = sites.filter_map(Value::as_str).collect();
+            let hint = format!("Send the argument site, one of {}", sites.join(", "));
+            error.hint(hint)
         }
         _ => error,
     };
@@ -61,11 +72,14 @@ pub(crate) fn site_error(error: &SiteError, config_error: Option<String>) -> Err
             let missing = Error::new(Kind::NotFound, SITE_CONFIG_MISSING, "The project declares no site");
             match config_error {
                 Some(problem) => missing.hint(format!("Fix the configuration: {problem}")),
-                None => missing.hint("Declare one in refrakt.config.json, under site or sites"),
+                None => missing.hint(
+                    "Declare one in refrakt.config.json, under site or sites; refrakt_render and \
+                     refrakt_validate_content work without one",
+                ),
             }
         }
         SiteError::Ambiguous { sites } => {
-            Error::new(Kind::BadInput, "SITE_AMBIGUOUS", capitalize(&error.to_string()))
+            Error::new(Kind::BadInput, SITE_AMBIGUOUS, capitalize(&error.to_string()))
                 .hint(capitalize(&error.hint()))
                 .with_detail("sites", sites.as_slice())
         }
@@ -83,15 +97,33 @@ pub(crate) fn entity_not_found(missing: &EntityNotFound) -> Error {
         (Some(other), _) => {
             format!("Read refrakt://plan/{other}/{}: the id belongs to a {other}", excerpt(&missing.id))
         }
-        (None, near) => nearest_hint(near, "refrakt://plan/index"),
+        (None, near) if missing.kind == EntityType::Milestone => {
+            nearest_hint(near, "refrakt://plan/index?type=milestone")
+        }
+        (None, near) => nearest_hint(near, PLAN_INDEX),
     };
     entity_not_found_error(&missing.id).hint(hint)
 }
 
 /// No entity has this id.
 pub(crate) fn id_not_found(id: &str, nearest: &[&str]) -> Error {
-    entity_not_found_error(id).hint(nearest_hint(nearest, "refrakt://plan/index"))
+    entity_not_found_error(id).hint(nearest_hint(nearest, PLAN_INDEX))
 }
+
+/// Several entities have this title.
+pub(crate) fn entity_ambiguous(name: &str, ids: &[&str]) -> Error {
+    const IDS_SHOWN_MAX: usize = 10;
+    let shown = ids.iter().take(IDS_SHOWN_MAX).copied().collect::<Vec<_>>().join(", ");
+    Error::new(
+        Kind::NotFound,
+        "ENTITY_NOT_FOUND",
+        format!("plan entity {} not found: {} entities have this title", excerpt(name), ids.len()),
+    )
+    .hint(format!("Send the id, such as one of {shown}"))
+}
+
+/// The resource that lists all entities.
+const PLAN_INDEX: &str = "refrakt://plan/index";
 
 /// A hint that names similar ids or URLs, and the resource that lists all of them.
 pub(super) fn nearest_hint<S: AsRef<str>>(nearest: &[S], index_uri: &str) -> String {
@@ -117,10 +149,10 @@ pub(crate) fn edit_failed(id: &str, error: EditError) -> Error {
     match error {
         EditError::NoEntity(reason) => {
             Error::new(Kind::Conflict, "ENTITY_UNREADABLE", format!("{id}: {reason}"))
-                .hint("Run plan.validate to see what is wrong with the file")
+                .hint("Run plan_validate to see what is wrong with the file")
         }
         EditError::UnknownAttribute { name, kind, hint } => {
-            let message = format!("{id}: a {kind} has no attribute called {name}");
+            let message = format!("{id}: a {kind} has no attribute called {}", excerpt(&name));
             invalid_attribute(name, message, &hint)
         }
         EditError::Attribute { name, message, hint } => {
@@ -134,7 +166,7 @@ pub(crate) fn edit_failed(id: &str, error: EditError) -> Error {
                 candidates.iter().enumerate().map(|(index, text)| format!("{}. {text}", index + 1)).collect();
             let hint = match (ambiguous, numbered.is_empty()) {
                 (_, true) => "Add criteria to the file as a list of checkboxes: - [ ] text".to_owned(),
-                (true, _) => format!("Send more of the text, or the number: {}", numbered.join("; ")),
+                (true, _) => format!("Send the whole text of one: {}", candidates.join("; ")),
                 (false, _) => format!("Choose one of {}", numbered.join("; ")),
             };
             Error::new(kind, "CRITERION_NOT_FOUND", message).hint(hint).with_detail("criteria", candidates)
@@ -161,7 +193,7 @@ fn invalid_attribute(name: String, message: String, hint: &str) -> Error {
 /// The file has changed since the caller read it.
 pub(crate) fn entity_changed(id: &str, file: &str, current_hash: Option<&str>) -> Error {
     Error::new(Kind::Conflict, "ENTITY_CHANGED", format!("{id} has changed since it was read"))
-        .hint("Read the entity again and retry with ifHash set to the value of `hash`")
+        .hint("Read the entity again with plan_context, and send its hash as ifHash")
         .with_detail("file", file)
         .with_detail("hash", current_hash)
 }

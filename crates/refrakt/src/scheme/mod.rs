@@ -35,10 +35,10 @@ pub const SCOPES: &[&str] = &["refrakt:read", "plan:write"];
 static TOOLS: LazyLock<ToolTable<Refrakt>> = LazyLock::new(tools::table);
 
 const INSTRUCTIONS: &str = "refrakt:// is your project: its plan and the runes its pages are written with. Start with \
-    refrakt://detect; refrakt://plan/status and the tool plan.next say what to do, refrakt://plan/context/{id} has all you need to \
-    start on it. plan.update changes status, attributes and ticks in place (dryRun shows a diff), plan.create makes an entity. \
+    refrakt://detect; refrakt://plan/status and the tool plan_next say what to do, refrakt://plan/context/{id} has all you need to \
+    start on it. plan_update changes status, attributes and ticks in place (dryRun shows a diff), plan_create makes an entity. \
     refrakt://reference says how runes are \
-    written, refrakt://rune/{name} what one becomes; refrakt.validate_content checks a page and refrakt.render renders it.";
+    written, refrakt://rune/{name} what one becomes; refrakt_validate_content checks a page and refrakt_render renders it.";
 
 /// The provider of `refrakt://`.
 pub struct Refrakt {
@@ -153,7 +153,7 @@ impl Scheme for Refrakt {
     }
 
     fn map_error(&self, _caller: &Principal, asked: RequestTarget<'_>, error: Error) -> Error {
-        errors::with_client_error_code(asked, || TOOLS.names(), error)
+        errors::with_client_error_code(asked, || tools::CORE_TOOLS.to_vec(), error)
     }
 
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {

@@ -9,7 +9,7 @@ use super::errors::{excerpt, io_error, nearest_hint};
 use super::query::{ResourceDocument, require_site};
 use crate::pages::{Page, page, route};
 use crate::project::Site;
-use crate::project_cache::{CachedState, PagesError, PagesSnapshot, ProjectCache};
+use crate::project_cache::{CachedState, PagesError, PagesSnapshot, ProjectCache, ProjectSnapshot};
 
 /// The list of a site's pages. Blocks.
 pub(super) fn index_document(project: &ProjectCache, site: Option<&str>) -> Result<ResourceDocument> {
@@ -40,12 +40,13 @@ pub(super) fn page_document(
     let snapshot = project.project_snapshot();
     let site = require_site(&snapshot, site)?;
     let (_, pages) = require_pages(project, site)?;
-    let indexed_page = pages.index.find(url).ok_or_else(|| page_not_found(url, &pages))?;
+    let indexed_page =
+        find_page(&pages, site, url).ok_or_else(|| page_not_found(url, &pages, &snapshot, site))?;
     let text = pages
         .dir
         .read_page(&indexed_page.file)
         .map_err(|error| page_unreadable(indexed_page, &error.to_string()))?;
-    let text = text.ok_or_else(|| page_not_found(url, &pages))?;
+    let text = text.ok_or_else(|| page_not_found(url, &pages, &snapshot, site))?;
     let rendered = page::render_page(&site.catalogue, indexed_page, &text).map_err(|error| match error {
         RenderError::Rune { .. } => page_unreadable(indexed_page, &error.to_string()),
         _ => Error::new(Kind::Limit, "PAGE_TOO_LARGE", format!("{}: {error}", indexed_page.file))
@@ -111,10 +112,28 @@ fn content_dir_missing(message: String) -> Error {
     Error::new(Kind::NotFound, "CONTENT_DIR_MISSING", message)
 }
 
-fn page_not_found(url: &str, pages: &PagesSnapshot) -> Error {
+/// The page that a caller means: by its URL, or by its file or title if only one page has it.
+fn find_page<'p>(pages: &'p PagesSnapshot, site: &Site, url: &str) -> Option<&'p Page> {
+    let by_name = || {
+        let content_dir = site.config.content_dir.as_deref().unwrap_or_default();
+        let content_dir = content_dir.trim_start_matches("./").trim_matches('/');
+        let file = url.trim_start_matches("./").trim_start_matches('/');
+        let file = file.strip_prefix(content_dir).map_or(file, |below| below.trim_start_matches('/'));
+        let is_named = |page: &&Arc<Page>| {
+            page.file == file || page.front_matter.get_str("title").is_some_and(|title| title == url)
+        };
+        let mut named = pages.index.pages().filter(is_named);
+        named.next().filter(|_| named.next().is_none()).map(|page| &**page)
+    };
+    pages.index.find(url).or_else(by_name)
+}
+
+fn page_not_found(url: &str, pages: &PagesSnapshot, project: &ProjectSnapshot, site: &Site) -> Error {
     let normalized = route::normalize_url(url);
     let near = quad_address::closest_few(&normalized, pages.index.pages().map(|page| page.url.as_str()));
-    let hint = nearest_hint(&near, "refrakt://pages/index");
+    let is_only_site = project.project.sites.len() == 1;
+    let query = if is_only_site { String::new() } else { format!("?site={}", site.name) };
+    let hint = nearest_hint(&near, &format!("refrakt://pages/index{query}"));
     Error::new(Kind::NotFound, "NOT_FOUND", format!("There is no page {}", excerpt(&normalized)))
         .hint(hint)
         .with_detail("nearest", near.as_slice())
@@ -122,5 +141,5 @@ fn page_not_found(url: &str, pages: &PagesSnapshot) -> Error {
 
 fn page_unreadable(page: &Page, reason: &str) -> Error {
     Error::new(Kind::Conflict, "PAGE_UNREADABLE", format!("{} cannot be rendered: {reason}", page.file))
-        .hint("Fix the file; check its text with refrakt.validate_content")
+        .hint("Fix the file; check its text with refrakt_validate_content")
 }

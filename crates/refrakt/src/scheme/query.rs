@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use quad_core::canonical::sha256_hex;
 use quad_core::{Content, Error, ReadSet, Result, Tag, Version};
+use quad_runes::choices::choices_hint;
 use quad_runes::{contracts, reference};
 use serde_json::{Value, json};
 
 use super::{errors, pages, runes};
-use crate::diagnostic::choices_hint;
 use crate::plan::context::build_context;
 use crate::plan::status::plan_status;
 use crate::plan::{Entity, EntityType, IndexFilter, PlanIndex};
@@ -186,15 +186,16 @@ impl ResourceQuery {
         };
         match self {
             ResourceQuery::Index(filter) => {
-                check_filter(index, filter)?;
-                cached_document(&|| index.to_json(filter))
+                let filter = resolve_filter(index, filter)?;
+                cached_document(&|| index.to_json(&filter))
             }
             ResourceQuery::Status { milestone } => {
-                check_milestone(index, milestone.as_deref())?;
+                let milestone =
+                    milestone.as_deref().map(|name| require_milestone_file(index, name)).transpose()?;
                 cached_document(&|| plan_status(index, milestone.as_deref()))
             }
             ResourceQuery::Context { id } => {
-                let entity = require_entity(index, id)?;
+                let entity = require_entity(index, None, id)?;
                 let read = |file: &str| plan.dir.read_plan_file(file).ok().flatten();
                 Ok((build_context(index, entity, read).to_string().into(), vec![project_tags.plan()]))
             }
@@ -226,42 +227,89 @@ pub(crate) fn require_site<'d>(snapshot: &'d ProjectSnapshot, site: Option<&str>
     snapshot.project.site(site).map_err(|error| errors::site_error(&error, snapshot.config_error()))
 }
 
-/// The entity with this id, of any type: by the id in its tag, or else by the exact name of its file.
-pub(crate) fn require_entity<'p>(index: &'p PlanIndex, id: &str) -> Result<&'p Entity> {
-    if let Some(entity) = index.entity(id) {
+/// The entity that a caller means: by the id in its tag, by the exact name of its file, or by what only one entity has
+/// as id, title or file in any case.
+pub(crate) fn require_entity<'p>(
+    index: &'p PlanIndex,
+    kind: Option<EntityType>,
+    id: &str,
+) -> Result<&'p Entity> {
+    // Callers also send the address of an entity.
+    let id =
+        id.strip_prefix("refrakt://plan/").and_then(|rest| rest.split_once('/')).map_or(id, |(_, id)| id);
+    let found = match kind {
+        Some(kind) => index.find(kind, id).ok(),
+        None => index
+            .entity(id)
+            .or_else(|| EntityType::ALL.into_iter().find_map(|kind| index.find(kind, id).ok())),
+    };
+    if let Some(entity) = found {
         return Ok(entity);
     }
-    let by_file = EntityType::ALL.into_iter().find_map(|kind| index.find(kind, id).ok());
-    by_file.ok_or_else(|| {
-        let near = quad_address::closest_few(id, index.entities().filter_map(Entity::id));
-        errors::id_not_found(id, &near)
-    })
-}
-
-/// Rejects a status that no type has and no entity uses: such a filter never matches.
-fn check_filter(index: &PlanIndex, filter: &IndexFilter) -> Result<()> {
-    if let Some(status) = &filter.status {
-        let kinds =
-            EntityType::ALL.into_iter().filter(|kind| filter.kind.is_none_or(|requested| requested == *kind));
-        let allowed: Vec<&str> =
-            kinds.flat_map(|kind| kind.allowed_values("status")).map(String::as_str).collect();
-        let is_used = index.entities().any(|entity| entity.status() == status);
-        if !allowed.contains(&status.as_str()) && !is_used {
-            let mut allowed_sorted = allowed.clone();
-            allowed_sorted.sort_unstable();
-            allowed_sorted.dedup();
-            let near = quad_core::closest(status, allowed);
-            let message = format!("There is no status {}", errors::excerpt(status));
-            let hint = errors::capitalize(&choices_hint(near, &allowed_sorted.join(", ")));
-            return Err(Error::bad_input(message).hint(hint));
+    match index.named(id, kind).as_slice() {
+        [entity] => Ok(entity),
+        [] => Err(match kind {
+            Some(kind) => index
+                .find(kind, id)
+                .err()
+                .map_or_else(|| errors::id_not_found(id, &[]), |missing| errors::entity_not_found(&missing)),
+            None => {
+                let near = quad_address::closest_few(id, index.entities().filter_map(Entity::id));
+                errors::id_not_found(id, &near)
+            }
+        }),
+        several => {
+            let ids: Vec<&str> = several.iter().map(|entity| entity.label()).collect();
+            Err(errors::entity_ambiguous(id, &ids))
         }
     }
-    Ok(())
 }
 
-fn check_milestone(index: &PlanIndex, name: Option<&str>) -> Result<()> {
-    let Some(name) = name else { return Ok(()) };
-    index.find(EntityType::Milestone, name).map(|_| ()).map_err(|missing| errors::entity_not_found(&missing))
+/// The filter with the status and the milestone as the plan spells them. A status that no type has and no entity uses
+/// is an error, because such a filter never matches; so is a milestone that does not exist.
+fn resolve_filter(index: &PlanIndex, filter: &IndexFilter) -> Result<IndexFilter> {
+    let mut filter = filter.clone();
+    if let Some(status) = &filter.status {
+        filter.status = Some(require_status(index, filter.kind, status)?);
+    }
+    if let Some(name) = &filter.milestone {
+        filter.milestone = Some(require_milestone(index, name)?);
+    }
+    Ok(filter)
+}
+
+fn require_status(index: &PlanIndex, kind: Option<EntityType>, status: &str) -> Result<String> {
+    let kinds = EntityType::ALL.into_iter().filter(|other| kind.is_none_or(|requested| requested == *other));
+    let mut allowed: Vec<&str> = Vec::new();
+    for kind in kinds {
+        let canonical = kind.canonical_value("status", status);
+        let values = kind.allowed_values("status").iter().map(String::as_str);
+        if values.clone().any(|value| value == canonical) {
+            return Ok(canonical.to_owned());
+        }
+        allowed.extend(values);
+    }
+    if index.entities().any(|entity| entity.status() == status) {
+        return Ok(status.to_owned());
+    }
+    allowed.sort_unstable();
+    allowed.dedup();
+    let of_kind = kind.map(|kind| format!(" of a {kind}")).unwrap_or_default();
+    Err(Error::bad_input(format!("There is no status {}{of_kind}", errors::excerpt(status)))
+        .hint(errors::capitalize(&choices_hint(status, allowed))))
+}
+
+/// The name of a milestone for a filter: entities belong to it, or it has a file.
+pub(crate) fn require_milestone(index: &PlanIndex, name: &str) -> Result<String> {
+    if index.entities().any(|entity| entity.attribute("milestone") == Some(name)) {
+        return Ok(name.to_owned());
+    }
+    require_milestone_file(index, name)
+}
+
+/// The name of a milestone that has a file.
+fn require_milestone_file(index: &PlanIndex, name: &str) -> Result<String> {
+    require_entity(index, Some(EntityType::Milestone), name).map(|milestone| milestone.label().to_owned())
 }
 
 /// The hash that a caller sends as `ifHash`.

@@ -14,14 +14,14 @@ pub(crate) struct Resource {
     pub listed: Listed,
 }
 
-/// When `resources/list` shows a resource.
+/// When `resources/list` shows a resource, and by which name. Clients know these names; templates have others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listed {
-    Always,
+    Always(&'static str),
     /// The project has a site.
-    WithSites,
+    WithSites(&'static str),
     /// The project has a plan folder.
-    WithPlan,
+    WithPlan(&'static str),
     /// Clients find it by its template only.
     Never,
 }
@@ -57,7 +57,7 @@ pub(crate) const ROUTES: RouteTable<Resource> = RouteTable {
 /// The rows, in the order of lists.
 const ROWS: [RouteDef<Resource>; 11] = [
     row(
-        Resource { query: |_| Ok(ResourceQuery::Detect), listed: Listed::Always },
+        Resource { query: |_| Ok(ResourceQuery::Detect), listed: Listed::Always("detect") },
         "refrakt://detect",
         "detect",
         "The project",
@@ -70,60 +70,60 @@ const ROWS: [RouteDef<Resource>; 11] = [
                     rune: text(address, "rune"),
                     markdown: address.variable("format") == Some("markdown"),
                 })
-            }, listed: Listed::WithSites },
+            }, listed: Listed::WithSites("reference") },
         "refrakt://reference{?site,rune,format}",
-        "reference",
+        "Rune reference",
         "Rune reference",
         "How every rune of a site is written: attributes, values, defaults, content. One rune with ?rune=, Markdown with ?format=markdown.",
     )
     .mime_type(None),
     row(
-        Resource { query: |address| Ok(ResourceQuery::Contracts { site: text(address, "site") }), listed: Listed::WithSites },
+        Resource { query: |address| Ok(ResourceQuery::Contracts { site: text(address, "site") }), listed: Listed::WithSites("contracts") },
         "refrakt://contracts{?site}",
-        "contracts",
+        "Rune contracts",
         "Structure contracts",
         "The markup that every rune of a site promises: classes, data attributes, named elements.",
     ),
     row(
         Resource { query: |address| Ok(ResourceQuery::Runes { site: text(address, "site") }), listed: Listed::Never },
         "refrakt://runes{?site}",
-        "runes",
+        "Rune list",
         "List of runes",
         "Names, aliases and one line for every rune of a site, by package.",
     ),
     row(
         Resource { query: rune_query, listed: Listed::Never },
         "refrakt://rune/{name}{?site}",
-        "rune",
+        "Rune example",
         "Rendered rune example",
         "What a rune's example becomes: HTML, selectors and the engine's configuration. Every other query key is an attribute of the rune (?type=warning); the value all shows each value of one that has a closed set.",
     )
     .with_extra_query(),
     row(
-        Resource { query: |address| Ok(ResourceQuery::Index(index_filter(address))), listed: Listed::WithPlan },
+        Resource { query: |address| Ok(ResourceQuery::Index(index_filter(address))), listed: Listed::WithPlan("plan-index") },
         "refrakt://plan/index{?type,status,milestone,tag,assignee}",
-        "plan-index",
+        "Plan entities",
         "Plan entities",
         "Every entity of the plan with id, type, status and file; all of them, or those that fit.",
     ),
     row(
-        Resource { query: |address| Ok(ResourceQuery::Status { milestone: text(address, "milestone") }), listed: Listed::WithPlan },
+        Resource { query: |address| Ok(ResourceQuery::Status { milestone: text(address, "milestone") }), listed: Listed::WithPlan("plan-status") },
         "refrakt://plan/status{?milestone}",
-        "plan-status",
+        "Plan status",
         "Plan status",
         "How the plan stands: counts, the current milestone or the one named, what is blocked, ready and done.",
     ),
     row(
         Resource { query: |address| Ok(ResourceQuery::Context { id: text(address, "id").unwrap_or_default() }), listed: Listed::Never },
         "refrakt://plan/context/{id}",
-        "plan-context",
+        "Plan context",
         "Context of an entity",
         "An entity's text with the specifications, decisions and dependencies behind it, in one document.",
     ),
     row(
         Resource { query: entity_query, listed: Listed::Never },
         "refrakt://plan/{type}/{id}",
-        "plan-entity",
+        "Plan entity",
         "One plan entity",
         "The Markdoc source of one entity: type spec, work, bug, decision or milestone, and its id.",
     )
@@ -131,7 +131,7 @@ const ROWS: [RouteDef<Resource>; 11] = [
     row(
         Resource { query: |address| Ok(ResourceQuery::Pages { site: text(address, "site") }), listed: Listed::Never },
         "refrakt://pages/index{?site}",
-        "pages-index",
+        "Site pages",
         "Pages of a site",
         "Every page of a site with url, file, title, layout, front matter and the runes it uses; a broken one with its problem.",
     ),
@@ -143,7 +143,7 @@ const ROWS: [RouteDef<Resource>; 11] = [
                 })
             }, listed: Listed::Never },
         "refrakt://pages/{+url}{?site}",
-        "page",
+        "Site page",
         "One page, rendered",
         "A page's html with its selectors, headings and front matter, by the url that the index gives; the first page is refrakt://pages//.",
     ),
@@ -207,17 +207,17 @@ mod tests {
             assert_eq!(ROUTES.rows[*index].name, expected, "{uri}");
         };
         assert_route("refrakt://detect", "detect");
-        assert_route("refrakt://reference", "reference");
-        assert_route("refrakt://contracts?site=main", "contracts");
-        assert_route("refrakt://rune/hint?type=warning&site=main", "rune");
-        assert_route("refrakt://plan/index", "plan-index");
-        assert_route("refrakt://plan/context/WORK-1", "plan-context");
-        assert_route("refrakt://plan/milestone/v0.11.0", "plan-entity");
-        assert_route("refrakt://pages/index?site=main", "pages-index");
-        assert_route("refrakt://pages/docs/intro?site=main", "page");
-        assert_route("refrakt://pages//docs/intro", "page");
-        assert_route("refrakt://pages//", "page");
-        assert_route("refrakt://pages/%C3%BCber%20uns", "page");
+        assert_route("refrakt://reference", "Rune reference");
+        assert_route("refrakt://contracts?site=main", "Rune contracts");
+        assert_route("refrakt://rune/hint?type=warning&site=main", "Rune example");
+        assert_route("refrakt://plan/index", "Plan entities");
+        assert_route("refrakt://plan/context/WORK-1", "Plan context");
+        assert_route("refrakt://plan/milestone/v0.11.0", "Plan entity");
+        assert_route("refrakt://pages/index?site=main", "Site pages");
+        assert_route("refrakt://pages/docs/intro?site=main", "Site page");
+        assert_route("refrakt://pages//docs/intro", "Site page");
+        assert_route("refrakt://pages//", "Site page");
+        assert_route("refrakt://pages/%C3%BCber%20uns", "Site page");
         for wrong in [
             "refrakt://pages",
             "refrakt://pages/docs/../../etc/passwd",

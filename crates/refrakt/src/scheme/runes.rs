@@ -50,7 +50,9 @@ pub(crate) fn render_error(error: &RenderError) -> Error {
         RenderError::TooDeep => Error::new(Kind::Limit, "CONTENT_TOO_DEEP", message)
             .hint("Nest fewer runes and lists within each other"),
         RenderError::Rune { rune, .. } => Error::new(Kind::BadInput, "RUNE_NOT_RENDERED", message)
-            .hint("See refrakt.reference for what the rune needs; some runes need a site that is being built")
+            .hint(format!(
+                "Call refrakt_reference with rune {rune} for what it needs; some runes need a site that is being built"
+            ))
             .with_detail("rune", rune.as_str()),
     }
 }

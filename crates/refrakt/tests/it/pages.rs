@@ -26,7 +26,7 @@ async fn pages_are_listed_and_rendered_without_writes() {
         assert_eq!(urls, ["/", "/broken", "/docs/berths"]);
         assert_eq!(index["pages"][0]["runes"], json!(["hint"]));
         assert!(index["pages"][1]["problem"]["line"].as_u64().unwrap() >= 2, "{index}");
-        assert_eq!(project.call_tool("refrakt.pages", json!({})).await.unwrap(), index);
+        assert_eq!(project.call_tool("refrakt_pages", json!({})).await.unwrap(), index);
 
         let home = project.read_json("refrakt://pages//").await.unwrap();
         assert_eq!((home["title"].as_str(), home["file"].as_str()), (Some("Harbour"), Some("index.md")));
@@ -36,7 +36,7 @@ async fn pages_are_listed_and_rendered_without_writes() {
         assert!(html.contains("rf-hint") && text.contains("At/."), "{html}");
         assert!(home["selectors"].as_array().unwrap().contains(&json!(".rf-hint")));
         assert_eq!(home["headings"], json!([{"level": 1, "text": "Welcome", "id": "welcome"}]));
-        assert_eq!(project.call_tool("refrakt.page", json!({"url": "/"})).await.unwrap(), home);
+        assert_eq!(project.call_tool("refrakt_page", json!({"url": "/"})).await.unwrap(), home);
         let broken = project.read_json("refrakt://pages/broken").await.unwrap();
         assert!(broken["html"].as_str().unwrap().contains("Still here") && broken["problem"].is_object());
         assert_eq!(broken["frontmatter"], json!({}));
@@ -59,7 +59,7 @@ async fn missing_page_or_site_error_has_hint() {
             assert!(project.read_json(traversal).await.is_err(), "{traversal}");
         }
         let url = json!({"url": "../refrakt.config.json"});
-        assert_eq!(project.call_tool("refrakt.page", url).await.unwrap_err().code(), "NOT_FOUND");
+        assert_eq!(project.call_tool("refrakt_page", url).await.unwrap_err().code(), "NOT_FOUND");
         for (config, code, mentioned) in [
             (r#"{"site": {"contentDir": "../elsewhere"}}"#, "CONTENT_DIR_MISSING", "../elsewhere"),
             (r#"{"site": {"contentDir": "nowhere"}}"#, "CONTENT_DIR_MISSING", "nowhere"),

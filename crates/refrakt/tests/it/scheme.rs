@@ -40,15 +40,15 @@ async fn reads_and_dry_runs_write_nothing() {
             project.read_text(uri).await.unwrap();
         }
         for (tool, arguments) in [
-            ("plan.validate", json!({})),
-            ("plan.next", json!({"count": 5})),
-            ("plan.update", json!({"id": "WORK-001", "status": "done", "dryRun": true})),
-            ("plan.create", json!({"type": "bug", "title": "x", "dryRun": true})),
+            ("plan_validate", json!({})),
+            ("plan_next", json!({"count": 5})),
+            ("plan_update", json!({"id": "WORK-001", "status": "done", "dryRun": true})),
+            ("plan_create", json!({"type": "bug", "title": "x", "dryRun": true})),
         ] {
             project.call_tool(tool, arguments).await.unwrap();
         }
         assert!(
-            project.call_tool("plan.update", json!({"id": "WORK-001", "status": "nonsense"})).await.is_err()
+            project.call_tool("plan_update", json!({"id": "WORK-001", "status": "nonsense"})).await.is_err()
         );
         assert_eq!(file_hashes(project.dir.path()), before);
     }
@@ -117,13 +117,13 @@ async fn plan_writes_are_atomic_and_audited() {
         let invalid_update =
             json!({"updates": [{"id": "WORK-001", "status": "done"}, {"id": "WORK-002", "check": "three"}]});
         assert_eq!(
-            project.call_tool("plan.update", invalid_update).await.unwrap_err().code(),
+            project.call_tool("plan_update", invalid_update).await.unwrap_err().code(),
             "CRITERION_NOT_FOUND"
         );
         assert_eq!(file_hashes(project.dir.path()), before, "all of them or none");
 
         let updated = project.call_tool(
-            "plan.update",
+            "plan_update",
             json!({"ids": ["WORK-001", "WORK-002"], "status": "done", "check": [1, 2]}),
         );
         let updated = updated.await.unwrap();
@@ -162,7 +162,7 @@ async fn open_intents_are_recovered_after_crash() {
             Ok(())
         };
         project.test.store.write_unaudited(&project.test.tenant, insert).await.unwrap();
-        project.call_tool("plan.update", json!({"id": "WORK-001", "status": "done"})).await.unwrap();
+        project.call_tool("plan_update", json!({"id": "WORK-001", "status": "done"})).await.unwrap();
         assert!(!project.dir.path().join("plan/.b.md.tmp").exists(), "what waited is gone");
         let read = |sql: &mut quad_store::Snapshot<'_>| {
             let rows =
@@ -205,7 +205,7 @@ async fn change_seen_by_two_processes_is_published_once() {
         // A write of this process is published in its own commit. A process that knows the state before it does not
         // publish it again.
         tokio::time::sleep(Duration::from_secs(2)).await;
-        project.call_tool("plan.update", json!({"id": "WORK-001", "status": "done"})).await.unwrap();
+        project.call_tool("plan_update", json!({"id": "WORK-001", "status": "done"})).await.unwrap();
         let mut published_tags = Vec::new();
         while !published_tags.iter().any(|tag: &String| tag.ends_with("WORK-001")) {
             published_tags
@@ -228,7 +228,7 @@ async fn concurrent_writers_do_not_lose_updates() {
             async move {
                 let arguments = arguments.as_object().cloned().unwrap();
                 resolver
-                    .call_tool(&caller, View::All, "plan.update", arguments, &quad_core::tool::NoProgress)
+                    .call_tool(&caller, View::All, "plan_update", arguments, &quad_core::tool::NoProgress)
                     .await
                     .unwrap();
             }

@@ -1,12 +1,13 @@
-//! `plan.create`: writes a new entity to a file of its own.
+//! `plan_create`: writes a new entity to a file of its own.
 
 use indexmap::IndexMap;
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{Error, Kind, ReadSet, Result, Tool, ToolEntry};
 use serde_json::{Map, Value, json};
 
-use super::schema::{boolean, object, string, string_enum};
-use super::{non_empty_text, output};
+use super::attributes::parse_attributes;
+use super::schema::{boolean, free_object, object, string, string_enum};
+use super::{non_empty_text, output, results};
 use crate::limits::TITLE_CHARS_MAX;
 use crate::plan::create::NewEntity;
 use crate::plan::diff::unified_diff;
@@ -19,34 +20,37 @@ use crate::scheme::routes::{TYPES, WRITE};
 use crate::scheme::{Refrakt, errors};
 
 pub(super) fn tool() -> ToolEntry<Refrakt> {
-    let attributes = json!({
-        "type": "object",
-        "additionalProperties": {"type": "string"},
-        "description": "Attributes beside the id: status, priority, milestone, source, tags, assignee, … as the type has them",
-    });
     let tool = Tool::new(
-        "plan.create",
+        "plan_create",
         "Create a plan entity",
-        "Makes a new entity in a file of its own, beside others of its type, with the next free id. dryRun shows the file without writing it.",
+        "Creates a plan entity in a file of its own, with the next free id.",
         object(
             &[
-                ("type", string_enum(&TYPES, "What it is")),
-                ("title", string("Its heading, one line")),
-                ("id", string("An id of your choice instead of the next free one; of a milestone its name")),
-                ("attrs", attributes),
+                ("type", string_enum(&TYPES, "Type")),
+                ("title", string("Heading, one line")),
+                ("id", string("Instead of the next free id; for a milestone its name")),
                 (
-                    "body",
-                    string(
-                        "What follows the heading, in Markdoc; the sections that the type needs, if left out",
-                    ),
+                    "attrs",
+                    free_object("Attributes by name, such as status, priority, milestone, source, tags"),
                 ),
-                ("dryRun", boolean("Only show what would be written")),
+                ("body", string("Markdoc after the heading; by default the sections of the type")),
+                ("dryRun", boolean("Only show the file")),
             ],
             &["type", "title"],
         ),
         WRITE,
         ToolEffect::Creates,
-    );
+    )
+    .dotted("plan.create")
+    .output(results::create())
+    .example(json!({"type": "work", "title": "Sell ice", "attrs": {"priority": "low", "milestone": "v1.0"}}))
+    .aliases(&[
+        ("attributes", "attrs"),
+        ("fields", "attrs"),
+        ("description", "body"),
+        // An attribute of entities, and elsewhere another name of a text.
+        ("source", "attrs.source"),
+    ]);
     ToolEntry::new(tool, |refrakt, call| Box::pin(run(refrakt, call)))
 }
 
@@ -90,13 +94,9 @@ impl CreateRequest {
     fn parse(arguments: &Map<String, Value>) -> Result<CreateRequest> {
         let kind = non_empty_text(arguments, "type").as_deref().and_then(EntityType::from_tag);
         let title = non_empty_text(arguments, "title").unwrap_or_default().trim().to_owned();
-        if title.is_empty() || title.chars().count() > TITLE_CHARS_MAX || title.contains(char::is_control) {
-            return Err(Error::bad_input("title: is empty, too long or contains control characters")
-                .hint(format!("Write one line of at most {TITLE_CHARS_MAX} characters")));
-        }
-        let attributes = arguments.get("attrs").and_then(Value::as_object).into_iter().flatten();
-        let attributes =
-            attributes.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        check_title(&title)?;
+        let attributes = parse_attributes(arguments)?;
+        let attributes = attributes.into_iter().filter_map(|(name, value)| Some((name, value?)));
         Ok(CreateRequest {
             kind: kind.ok_or_else(|| Error::internal("the type is unknown"))?,
             title,
@@ -148,11 +148,26 @@ impl CreateRequest {
                 return Err(Error::bad_input(format!("attrs.{name}: the id is a separate argument"))
                     .hint("Pass it as id, or leave it out"));
             }
+            let value = kind.canonical_value(name, value);
             check_value(kind, name, value).map_err(|error| errors::edit_failed(&id, error))?;
-            attributes.insert(name.clone(), value.clone());
+            attributes.insert(name.clone(), value.to_owned());
         }
         Ok(NewEntity { kind, id, title: self.title.clone(), attributes, body: self.body.clone() })
     }
+}
+
+/// Checks that a title is one line that is not too long.
+fn check_title(title: &str) -> Result<()> {
+    let fact = if title.is_empty() {
+        "title is empty"
+    } else if title.chars().count() > TITLE_CHARS_MAX {
+        "title is too long"
+    } else if title.contains(char::is_control) {
+        "title has a line break or another control character"
+    } else {
+        return Ok(());
+    };
+    Err(Error::bad_input(fact).hint(format!("Write one line of at most {TITLE_CHARS_MAX} characters")))
 }
 
 /// Checks that an id is safe in a tag, a URI and a file name.
@@ -161,8 +176,9 @@ fn validate_id(id: &str) -> Result<String> {
     if id.len() <= 64 && id.chars().all(is_id_char) && !id.starts_with('.') {
         return Ok(id.to_owned());
     }
-    Err(Error::bad_input("id: invalid format")
-        .hint("Use up to 64 letters, digits, dashes, underscores and dots"))
+    Err(Error::bad_input(format!("id cannot be {:?}", errors::excerpt(id))).hint(
+        "Use up to 64 letters, digits, dashes, underscores and dots; or leave id out for the next free one",
+    ))
 }
 
 /// The name of a milestone, made from its title.
@@ -172,8 +188,10 @@ fn milestone_name(title: &str) -> Result<String> {
     let name: String = dashed.chars().filter(is_id_char).take(64).collect();
     let name = name.trim_matches(['.', '-']).to_owned();
     if name.is_empty() {
-        return Err(Error::bad_input("id: the title contains no letters or digits")
-            .hint("Pass the name of the milestone as id"));
+        return Err(Error::bad_input(
+            "The title has no letter or digit that a milestone name can be made from",
+        )
+        .hint("Pass the name of the milestone as id"));
     }
     Ok(name)
 }

@@ -1,9 +1,11 @@
 //! The tools of this scheme: one for every resource, questions that a URI expresses badly, and the two that write.
 
+mod attributes;
 mod create;
 mod pages;
 mod plan;
 mod project;
+mod results;
 mod schema;
 mod update;
 
@@ -18,19 +20,18 @@ use crate::plan::EntityType;
 use crate::project_cache::{PlanSnapshot, ProjectCache};
 
 /// The tools of the default profile.
-const CORE_TOOLS: [&str; 12] = [
-    "refrakt.detect",
-    "refrakt.reference",
-    "refrakt.inspect",
-    "refrakt.render",
-    "refrakt.validate_content",
-    "plan.index",
-    "plan.status",
-    "plan.next",
-    "plan.context",
-    "plan.update",
-    "plan.create",
-    "plan.validate",
+pub(crate) const CORE_TOOLS: [&str; 11] = [
+    "refrakt_detect",
+    "refrakt_reference",
+    "refrakt_render",
+    "refrakt_validate_content",
+    "plan_index",
+    "plan_status",
+    "plan_next",
+    "plan_context",
+    "plan_update",
+    "plan_create",
+    "plan_validate",
 ];
 
 /// All tools, in the order in which they are published.

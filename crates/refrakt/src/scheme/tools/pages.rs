@@ -1,9 +1,10 @@
 //! The tools that mirror the resources of pages.
 
 use quad_core::ToolEntry;
+use serde_json::json;
 
 use super::schema::{object, site, string};
-use super::{read_resource, read_tool};
+use super::{read_resource, read_tool, results};
 use crate::scheme::Refrakt;
 use crate::scheme::query::ResourceQuery;
 
@@ -11,11 +12,15 @@ pub(super) fn tools() -> Vec<ToolEntry<Refrakt>> {
     vec![
         ToolEntry::new(
             read_tool(
-                "refrakt.pages",
+                "refrakt_pages",
                 "List pages",
-                "Lists the pages of a site with url, file, title, layout, front matter and the runes they use; a broken one with its problem. The same as refrakt://pages/index.",
+                "Lists the pages of a site: url, file, title, layout, front matter, runes, problem.",
                 object(&[("site", site())], &[]),
-            ),
+            )
+            .dotted("refrakt.pages")
+            .output(results::pages())
+            .example(json!({"site": "main"}))
+            .with_stored_text(),
             |refrakt, call| {
                 Box::pin(read_resource(refrakt, call, |arguments| ResourceQuery::Pages {
                     site: arguments.text("site"),
@@ -24,17 +29,22 @@ pub(super) fn tools() -> Vec<ToolEntry<Refrakt>> {
         ),
         ToolEntry::new(
             read_tool(
-                "refrakt.page",
+                "refrakt_page",
                 "Read a rendered page",
-                "Gives one page rendered: html, the selectors in it, headings and front matter. The same as refrakt://pages/{url}.",
+                "Reads one page rendered: html, selectors, headings, front matter.",
                 object(
                     &[
-                        ("url", string("The page's url, such as /docs/intro; / is the first page")),
+                        ("url", string("Url, file or title, such as /docs/intro; / is the first page")),
                         ("site", site()),
                     ],
                     &["url"],
                 ),
-            ),
+            )
+            .dotted("refrakt.page")
+            .output(results::page())
+            .example(json!({"url": "/docs/intro"}))
+            .aliases(&[("page", "url"), ("path", "url"), ("file", "url"), ("title", "url")])
+            .with_stored_text(),
             |refrakt, call| {
                 Box::pin(read_resource(refrakt, call, |arguments| ResourceQuery::Page {
                     url: arguments.text("url").unwrap_or_default(),

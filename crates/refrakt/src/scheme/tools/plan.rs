@@ -3,14 +3,14 @@
 use quad_core::{Error, Result, ToolEntry};
 use serde_json::{Value, json};
 
-use super::schema::{allowed_values, boolean, object, string, string_enum};
-use super::{ToolArguments, read_plan, read_resource, read_tool};
+use super::schema::{boolean, object, string, string_enum};
+use super::{ToolArguments, read_plan, read_resource, read_tool, results};
 use crate::limits::NEXT_COUNT_MAX;
 use crate::plan::next::{self, NextFilter};
 use crate::plan::validate::validate;
 use crate::plan::{IndexFilter, ids};
 use crate::project_cache::PlanSnapshot;
-use crate::scheme::query::{ResourceQuery, hash_text, require_entity};
+use crate::scheme::query::{ResourceQuery, hash_text, require_entity, require_milestone};
 use crate::scheme::routes::TYPES;
 use crate::scheme::{Refrakt, errors};
 
@@ -21,40 +21,52 @@ pub(super) fn tools() -> Vec<ToolEntry<Refrakt>> {
 }
 
 fn milestone() -> Value {
-    string("Only what belongs to this milestone")
+    string("Milestone name")
 }
 
 fn tag() -> Value {
-    string("Only what has this tag")
+    string("Only with this tag")
 }
 
 fn assignee() -> Value {
-    string("Only what this person or agent does")
+    string("Only of this person or agent")
 }
 
 fn id() -> Value {
-    string("The entity's id, such as WORK-012; of a milestone its name")
+    string("Id such as WORK-012, milestone name, or title")
 }
+
+/// Other names of filters.
+const FILTER_NAMES: &[(&str, &str)] =
+    &[("tags", "tag"), ("label", "tag"), ("labels", "tag"), ("owner", "assignee"), ("state", "status")];
+
+/// Other names of the argument `id`.
+const ID_NAMES: &[(&str, &str)] = &[("entity", "id"), ("name", "id"), ("title", "id"), ("ref", "id")];
 
 /// The tools that mirror resources, and the one that reads an entity with its hash.
 fn resource_tools() -> Vec<ToolEntry<Refrakt>> {
     vec![
         ToolEntry::new(
             read_tool(
-                "plan.index",
+                "plan_index",
                 "List plan entities",
-                "Lists the entities of the plan with id, type, status and file. The same as refrakt://plan/index.",
+                "Lists plan entities: id, type, status, file.",
                 object(
                     &[
                         ("type", string_enum(&TYPES, "Only this type")),
-                        ("status", string_enum(&allowed_values("status"), "Only in this state")),
+                        ("status", string("Only in this state, such as ready or done")),
                         ("milestone", milestone()),
                         ("tag", tag()),
                         ("assignee", assignee()),
                     ],
                     &[],
                 ),
-            ),
+            )
+            .dotted("plan.index")
+            .output(results::index())
+            .example(json!({"type": "work", "status": "ready"}))
+            .aliases(FILTER_NAMES)
+            .with_stored_text(),
             |refrakt, call| {
                 Box::pin(read_resource(refrakt, call, |arguments| {
                     ResourceQuery::Index(IndexFilter {
@@ -69,17 +81,15 @@ fn resource_tools() -> Vec<ToolEntry<Refrakt>> {
         ),
         ToolEntry::new(
             read_tool(
-                "plan.status",
+                "plan_status",
                 "Plan status",
-                "Says how the plan stands: counts, milestone progress, what is blocked, ready and done. The same as refrakt://plan/status.",
-                object(
-                    &[(
-                        "milestone",
-                        string("Show the progress of this milestone instead of the current one"),
-                    )],
-                    &[],
-                ),
-            ),
+                "Summarises the plan: counts, milestone progress, blocked, ready and done tasks.",
+                object(&[("milestone", string("Milestone to show instead of the current one"))], &[]),
+            )
+            .dotted("plan.status")
+            .output(results::status())
+            .example(json!({"milestone": "v1.0"}))
+            .with_stored_text(),
             |refrakt, call| {
                 Box::pin(read_resource(refrakt, call, |arguments| ResourceQuery::Status {
                     milestone: arguments.text("milestone"),
@@ -88,23 +98,30 @@ fn resource_tools() -> Vec<ToolEntry<Refrakt>> {
         ),
         ToolEntry::new(
             read_tool(
-                "plan.entity",
+                "plan_entity",
                 "Read a plan entity",
-                "Gives one entity's Markdoc source with its hash, which plan.update takes as ifHash. The same text as refrakt://plan/{type}/{id}.",
-                object(
-                    &[("type", string_enum(&TYPES, "Its type, if two share the id")), ("id", id())],
-                    &["id"],
-                ),
-            ),
+                "Reads the Markdoc source of a plan entity, with the hash that plan_update takes as ifHash.",
+                object(&[("type", string_enum(&TYPES, "Type, if two share the id")), ("id", id())], &["id"]),
+            )
+            .dotted("plan.entity")
+            .output(results::entity())
+            .example(json!({"id": "WORK-012"}))
+            .aliases(ID_NAMES)
+            .with_stored_text(),
             |refrakt, call| Box::pin(read_plan(refrakt, call, entity)),
         ),
         ToolEntry::new(
             read_tool(
-                "plan.context",
+                "plan_context",
                 "Everything about a plan entity",
-                "Gives an entity with the specifications, decisions and dependencies behind it, in one answer. The same as refrakt://plan/context/{id}.",
+                "Reads a plan entity with the specs, decisions and dependencies behind it, and the hash of its file.",
                 object(&[("id", id())], &["id"]),
-            ),
+            )
+            .dotted("plan.context")
+            .output(results::context())
+            .example(json!({"id": "WORK-012"}))
+            .aliases(ID_NAMES)
+            .with_stored_text(),
             |refrakt, call| {
                 Box::pin(read_resource(refrakt, call, |arguments| ResourceQuery::Context {
                     id: arguments.text("id").unwrap_or_default(),
@@ -118,44 +135,54 @@ fn resource_tools() -> Vec<ToolEntry<Refrakt>> {
 fn planning_tools() -> Vec<ToolEntry<Refrakt>> {
     // A milestone has a name instead of an id.
     let types_with_ids = &TYPES[..4];
+    let limit = json!({"type": "integer", "minimum": 1, "maximum": NEXT_COUNT_MAX, "default": 1, "description": "How many"});
     vec![
         ToolEntry::new(
             read_tool(
-                "plan.next",
+                "plan_next",
                 "What to do next",
-                "Lists what can be started now, the most important and then the simplest first: its state says so, and nothing that it waits for is open.",
+                "Lists tasks that can start now, most important first, then simplest.",
                 object(
                     &[
                         ("milestone", milestone()),
                         ("tag", tag()),
                         ("assignee", assignee()),
-                        ("type", string_enum(&["work", "bug", "all"], "work, bug or all (default)")),
-                        (
-                            "count",
-                            json!({"type": "integer", "minimum": 1, "maximum": NEXT_COUNT_MAX, "default": 1}),
-                        ),
+                        ("type", string_enum(&["work", "bug", "all"], "Default all")),
+                        ("limit", limit),
                     ],
                     &[],
                 ),
-            ),
+            )
+            .dotted("plan.next")
+            .output(results::next())
+            .example(json!({"limit": 3}))
+            .aliases(FILTER_NAMES)
+            .with_stored_text(),
             |refrakt, call| Box::pin(read_plan(refrakt, call, next_tasks)),
         ),
         ToolEntry::new(
             read_tool(
-                "plan.next-id",
+                "plan_next-id",
                 "Next free id",
-                "Gives the next free id of a type, and the highest that is taken. plan.create takes it by itself.",
-                object(&[("type", string_enum(types_with_ids, "The type"))], &["type"]),
-            ),
+                "Gives the next free id of a type, which plan_create takes by itself. A milestone has a name instead.",
+                object(&[("type", string_enum(types_with_ids, "Type of the entity"))], &["type"]),
+            )
+            .dotted("plan.next-id")
+            .output(results::next_id())
+            .example(json!({"type": "work"})),
             |refrakt, call| Box::pin(read_plan(refrakt, call, next_id)),
         ),
         ToolEntry::new(
             read_tool(
-                "plan.validate",
+                "plan_validate",
                 "Check the plan",
-                "Checks the whole plan: broken references, values outside their vocabulary, rings of dependencies, missing sections, and more.",
+                "Checks the plan: broken references, invalid values, cyclic dependencies, missing sections.",
                 object(&[("strict", boolean("Count warnings as errors"))], &[]),
-            ),
+            )
+            .dotted("plan.validate")
+            .output(results::validation())
+            .example(json!({"strict": true}))
+            .with_stored_text(),
             |refrakt, call| Box::pin(read_plan(refrakt, call, validate_plan)),
         ),
     ]
@@ -163,10 +190,7 @@ fn planning_tools() -> Vec<ToolEntry<Refrakt>> {
 
 fn entity(arguments: &ToolArguments, plan: &PlanSnapshot) -> Result<Value> {
     let (index, id) = (&plan.index, arguments.text("id").unwrap_or_default());
-    let entity = match arguments.entity_type() {
-        Some(kind) => index.find(kind, &id).map_err(|missing| errors::entity_not_found(&missing))?,
-        None => require_entity(index, &id)?,
-    };
+    let entity = require_entity(index, arguments.entity_type(), &id)?;
     let source = plan.dir.read_plan_file(&entity.file).map_err(errors::io_error)?;
     let source = source.ok_or_else(|| errors::id_not_found(&id, &[]))?;
     Ok(json!({
@@ -177,14 +201,17 @@ fn entity(arguments: &ToolArguments, plan: &PlanSnapshot) -> Result<Value> {
 
 fn next_tasks(arguments: &ToolArguments, plan: &PlanSnapshot) -> Result<Value> {
     let filter = NextFilter {
-        milestone: arguments.text("milestone"),
+        milestone: arguments
+            .text("milestone")
+            .map(|name| require_milestone(&plan.index, &name))
+            .transpose()?,
         tag: arguments.text("tag"),
         assignee: arguments.text("assignee"),
         kind: arguments.entity_type(),
     };
-    let count = arguments.0.get("count").and_then(Value::as_u64).unwrap_or(1);
-    let count = usize::try_from(count).unwrap_or(NEXT_COUNT_MAX).min(NEXT_COUNT_MAX);
-    Ok(next::to_json(&next::next_tasks(&plan.index, &filter, count)))
+    let limit = arguments.0.get("limit").and_then(Value::as_u64).unwrap_or(1);
+    let limit = usize::try_from(limit).unwrap_or(NEXT_COUNT_MAX).min(NEXT_COUNT_MAX);
+    Ok(next::to_json(&next::next_tasks(&plan.index, &filter, limit)))
 }
 
 fn next_id(arguments: &ToolArguments, plan: &PlanSnapshot) -> Result<Value> {

@@ -6,8 +6,8 @@ use quad_core::{Error, Result, ToolEntry};
 use quad_runes::catalogue::Catalogue;
 use serde_json::{Value, json};
 
-use super::schema::{object, site, string, string_enum};
-use super::{ToolArguments, read_project, read_resource, read_tool};
+use super::schema::{free_object, object, site, string, string_enum};
+use super::{ToolArguments, read_project, read_resource, read_tool, results};
 use crate::diagnostic::Severity;
 use crate::limits::CONTENT_BYTES_MAX;
 use crate::page_lint;
@@ -28,36 +28,45 @@ fn resource_tools() -> Vec<ToolEntry<Refrakt>> {
     vec![
         ToolEntry::new(
             read_tool(
-                "refrakt.detect",
+                "refrakt_detect",
                 "Detect the project",
-                "Says what this project is: plan folder, sites, plugins, and what is wrong with its configuration. The same as refrakt://detect.",
+                "Shows what the project has: plan folder, sites, plugins, configuration mistakes.",
                 object(&[], &[]),
-            ),
+            )
+            .dotted("refrakt.detect")
+            .output(results::detect()),
             |refrakt, call| Box::pin(read_resource(refrakt, call, |_| ResourceQuery::Detect)),
         ),
         ToolEntry::new(
             read_tool(
-                "refrakt.plugins_list",
+                "refrakt_plugins_list",
                 "List plugins",
-                "Lists the project's plugins: installed version, where each was found, whether its runes are known here.",
+                "Lists the plugins of the project: installed version, where each was found, whether its runes are known.",
                 object(&[], &[]),
-            ),
+            )
+            .dotted("refrakt.plugins_list")
+            .output(results::plugins()),
             |refrakt, call| Box::pin(read_project(refrakt, call, list_plugins)),
         ),
         ToolEntry::new(
             read_tool(
-                "refrakt.reference",
+                "refrakt_reference",
                 "Rune reference",
-                "Says how runes are written, all of a site or one: attributes, values, defaults, content. The same as refrakt://reference.",
+                "Explains how runes (Markdoc tags) are written: attributes, values, content. All runes of a site, or one.",
                 object(
                     &[
                         ("site", site()),
-                        ("rune", string("One rune, by name or alias")),
-                        ("format", string_enum(&FORMATS, "json (default) or markdown")),
+                        ("rune", string("Rune name or alias")),
+                        ("format", string_enum(&FORMATS, "Default json")),
                     ],
                     &[],
                 ),
-            ),
+            )
+            .dotted("refrakt.reference")
+            .output(results::reference())
+            .example(json!({"rune": "hint", "format": "markdown"}))
+            .aliases(RUNE_NAMES)
+            .with_stored_text(),
             |refrakt, call| {
                 Box::pin(read_resource(refrakt, call, |arguments| ResourceQuery::Reference {
                     site: arguments.text("site"),
@@ -68,11 +77,14 @@ fn resource_tools() -> Vec<ToolEntry<Refrakt>> {
         ),
         ToolEntry::new(
             read_tool(
-                "refrakt.contracts",
+                "refrakt_contracts",
                 "Structure contracts",
-                "Says what markup every rune of a site promises. The same as refrakt://contracts.",
+                "Shows the markup that each rune of a site promises.",
                 object(&[("site", site())], &[]),
-            ),
+            )
+            .dotted("refrakt.contracts")
+            .output(results::contracts())
+            .example(json!({"site": "main"})),
             |refrakt, call| {
                 Box::pin(read_resource(refrakt, call, |arguments| ResourceQuery::Contracts {
                     site: arguments.text("site"),
@@ -81,11 +93,15 @@ fn resource_tools() -> Vec<ToolEntry<Refrakt>> {
         ),
         ToolEntry::new(
             read_tool(
-                "refrakt.runes",
+                "refrakt_runes",
                 "List runes",
-                "Lists the runes of a site in a line each, by package. The same as refrakt://runes.",
+                "Lists the runes of a site, one line each, by package.",
                 object(&[("site", site())], &[]),
-            ),
+            )
+            .dotted("refrakt.runes")
+            .output(results::runes())
+            .example(json!({"site": "main"}))
+            .with_stored_text(),
             |refrakt, call| {
                 Box::pin(read_resource(refrakt, call, |arguments| ResourceQuery::Runes {
                     site: arguments.text("site"),
@@ -95,48 +111,58 @@ fn resource_tools() -> Vec<ToolEntry<Refrakt>> {
     ]
 }
 
+/// Other names of the argument `rune`.
+const RUNE_NAMES: &[(&str, &str)] = &[("name", "rune"), ("tag", "rune")];
+
 /// The tools that render and check with the runes of a site.
 fn rune_tools() -> Vec<ToolEntry<Refrakt>> {
     vec![
         ToolEntry::new(
             read_tool(
-                "refrakt.inspect",
+                "refrakt_inspect",
                 "Render a rune's example",
-                "Renders a rune's example with the attributes given: HTML, selectors, the engine's configuration. One attribute may be all, which shows each of its values. The same as refrakt://rune/{name}; without a site in the project, with all official runes.",
+                "Renders a rune's example: HTML, selectors, engine configuration. Without a site, with all official runes.",
                 object(
                     &[
-                        ("rune", string("The rune, by name or alias")),
+                        ("rune", string("Rune name or alias")),
                         (
                             "attributes",
-                            json!({
-                                "type": "object",
-                                "description": "Attributes of the rune by name",
-                                "additionalProperties": {"type": ["string", "number", "boolean", "array", "object"]},
-                            }),
+                            free_object("Attributes of the rune by name; one value may be all, which shows each value"),
                         ),
                         ("site", site()),
                     ],
                     &["rune"],
                 ),
-            ),
+            )
+            .dotted("refrakt.inspect")
+            .output(results::inspect())
+            .example(json!({"rune": "hint", "attributes": {"type": "warning"}}))
+            .aliases(RUNE_NAMES)
+            .with_stored_text(),
             |refrakt, call| Box::pin(read_project(refrakt, call, inspect)),
         ),
         ToolEntry::new(
             read_tool(
-                "refrakt.render",
+                "refrakt_render",
                 "Render a text",
-                "Renders any Markdoc text with the runes of a site to HTML, with everything in it that a style sheet can select. Without a site in the project, with all official runes.",
-                object(&[("source", string("The text, as in a file")), ("site", site())], &["source"]),
-            ),
+                "Renders Markdoc text to HTML with the runes of a site; without a site, with all official runes.",
+                object(&[("source", string("Markdoc text")), ("site", site())], &["source"]),
+            )
+            .dotted("refrakt.render")
+            .output(results::render())
+            .example(json!({"source": "{% hint type=\"warning\" %}\nThe pier is wet.\n{% /hint %}"})),
             |refrakt, call| Box::pin(read_project(refrakt, call, render)),
         ),
         ToolEntry::new(
             read_tool(
-                "refrakt.validate_content",
+                "refrakt_validate_content",
                 "Check a page",
-                "Checks a Markdoc text against the runes of a site: broken tags, unknown runes and attributes, missing and invalid values, each with line and column. Without a site in the project, against all official runes.",
-                object(&[("content", string("The text, as in a file")), ("site", site())], &["content"]),
-            ),
+                "Checks Markdoc text against the runes of a site: broken tags, unknown runes, attributes and values, with line and column.",
+                object(&[("content", string("Markdoc text of the page")), ("site", site())], &["content"]),
+            )
+            .dotted("refrakt.validate_content")
+            .output(results::findings())
+            .example(json!({"content": "# Berths\n\n{% hint %}\nBook early.\n{% /hint %}"})),
             |refrakt, call| Box::pin(read_project(refrakt, call, validate_content)),
         ),
     ]
@@ -175,7 +201,8 @@ fn catalogue_for(
             Ok((Some(site.clone()), site.catalogue.clone()))
         }
         _ if requested_site.is_none() => Ok((None, Arc::new(Catalogue::all_builtin()))),
-        _ => Err(errors::site_error(&crate::project::SiteError::Missing, None)),
+        _ => Err(errors::site_error(&crate::project::SiteError::Missing, None)
+            .hint("Leave site out: without a site all official runes are used")),
     }
 }
 
@@ -202,8 +229,8 @@ fn render(arguments: &ToolArguments, project: Option<&ProjectCache>) -> Result<V
 fn validate_content(arguments: &ToolArguments, project: Option<&ProjectCache>) -> Result<Value> {
     let content = arguments.0.get("content").and_then(Value::as_str).unwrap_or_default();
     if content.len() > CONTENT_BYTES_MAX {
-        return Err(Error::new(quad_core::Kind::Limit, "CONTENT_TOO_LONG", "The text is longer than 1 MiB")
-            .hint("Send at most 1 MiB; split the page")
+        return Err(Error::new(quad_core::Kind::Limit, "CONTENT_TOO_LONG", "content is longer than 1 MiB")
+            .hint("Split the page, and check each part")
             .with_detail("limit_bytes", CONTENT_BYTES_MAX));
     }
     let (site, catalogue) = catalogue_for(arguments, project)?;

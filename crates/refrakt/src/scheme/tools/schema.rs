@@ -1,28 +1,67 @@
-//! Schema fragments that the tools of this scheme share.
+//! Schema fragments that the tools of this scheme share: of arguments first, then of results.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-pub(super) use quad_core::tool_schema::{object, string, string_enum};
-
-use crate::plan::EntityType;
+pub(super) use quad_core::tool_schema::{array, object, result, string, string_enum};
 
 /// A boolean.
 pub(super) fn boolean(description: &str) -> Value {
     json!({"type": "boolean", "description": description})
 }
 
-/// The name of a site.
-pub(super) fn site() -> Value {
-    string("The site, by name; needed where the project has several")
+/// An object whose keys the caller chooses.
+pub(super) fn free_object(description: &str) -> Value {
+    json!({"type": "object", "description": description})
 }
 
-/// Every value that the attribute may have in some type, each once.
-pub(super) fn allowed_values(attribute: &str) -> Vec<&'static str> {
-    let mut values: Vec<&'static str> = Vec::new();
-    for value in EntityType::ALL.into_iter().flat_map(|kind| kind.allowed_values(attribute)) {
-        if !values.contains(&value.as_str()) {
-            values.push(value);
-        }
+/// The name of a site.
+pub(super) fn site() -> Value {
+    string("Site name; needed if the project has several")
+}
+
+/// A text in a result.
+pub(super) fn text() -> Value {
+    json!({"type": "string"})
+}
+
+/// A text in a result, or `null`.
+pub(super) fn optional_text() -> Value {
+    json!({"type": ["string", "null"]})
+}
+
+/// A number without fraction in a result.
+pub(super) fn number() -> Value {
+    json!({"type": "integer"})
+}
+
+/// A yes or no in a result.
+pub(super) fn flag() -> Value {
+    json!({"type": "boolean"})
+}
+
+/// An object in a result whose keys come from the project.
+pub(super) fn map() -> Value {
+    json!({"type": "object"})
+}
+
+/// A list in a result.
+pub(super) fn list(items: Value) -> Value {
+    json!({"type": "array", "items": items})
+}
+
+/// An object in a result: the fields that are always there, and those that may be missing.
+pub(super) fn record(required: &[(&str, Value)], optional: &[(&str, Value)]) -> Value {
+    let fields = required.iter().chain(optional);
+    let properties: Map<String, Value> =
+        fields.map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    let names: Vec<&str> = required.iter().map(|(name, _)| *name).collect();
+    json!({"type": "object", "properties": properties, "required": names})
+}
+
+/// The same value, or `null`.
+pub(super) fn or_null(mut schema: Value) -> Value {
+    if let Some(kind) = schema.get_mut("type") {
+        *kind = json!([kind.take(), "null"]);
     }
-    values
+    schema
 }

@@ -1,16 +1,17 @@
-//! `plan.update`: changes status, attributes, criteria and resolutions of one or several entities. All changes apply,
+//! `plan_update`: changes status, attributes, criteria and resolutions of one or several entities. All changes apply,
 //! or none.
 
 use indexmap::IndexMap;
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::{Error, Kind, ReadSet, Result, Tool, ToolEntry};
+use quad_core::{Error, Kind, ReadSet, Result, Tool, ToolEntry, entry_preparer};
 use serde_json::{Map, Value, json};
 
-use super::schema::{allowed_values, boolean, object, string, string_enum};
-use super::{non_empty_text, output, today};
+use super::attributes::parse_attributes;
+use super::schema::{array, boolean, free_object, object, string};
+use super::{non_empty_text, output, results, today};
 use crate::limits::UPDATE_ENTITIES_MAX;
 use crate::plan::diff::unified_diff;
-use crate::plan::edit::{CriterionSelector, EntityChanges};
+use crate::plan::edit::EntityChanges;
 use crate::project_cache::{PlanSnapshot, ProjectCache};
 use crate::scheme::journaled_write::{FileWrite, PlannedWrite, write};
 use crate::scheme::query::{hash_text, require_entity, require_plan};
@@ -30,67 +31,76 @@ const ATTRIBUTE_ARGUMENTS: [&str; 9] = [
     "released-in",
 ];
 
+/// The arguments that select entities. A call has exactly one of them.
+const SELECTORS: [&str; 3] = ["id", "ids", "updates"];
+
 pub(super) fn tool() -> ToolEntry<Refrakt> {
-    let mut properties = change_properties();
-    let update_schema = object(&[&[("id", string("Which entity"))][..], &properties].concat(), &["id"]);
-    properties.splice(
-        0..0,
-        [
-            ("id", string("Which entity")),
-            ("ids", json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": UPDATE_ENTITIES_MAX, "description": "Several entities, which all get the same change"})),
-            ("updates", json!({"type": "array", "items": update_schema, "minItems": 1, "maxItems": UPDATE_ENTITIES_MAX, "description": "Several entities, each with its own change"})),
-        ],
-    );
-    properties.push(("dryRun", boolean("Only show what would change, as a diff")));
-    let mut schema = object(&properties, &[]);
-    if let Some(schema) = schema.as_object_mut() {
-        schema.insert(
-            "oneOf".into(),
-            json!([{"required": ["id"]}, {"required": ["ids"]}, {"required": ["updates"]}]),
-        );
-    }
     let tool = Tool::new(
-        "plan.update",
+        "plan_update",
         "Update plan entities",
-        "Changes entities in their files: status, attributes, criteria to check and uncheck, a resolution. Every other byte stays. ifHash refuses the change if the file is not the one you read; dryRun shows a diff. Several entities change together or not at all.",
-        schema,
+        "Changes plan entities in their files, all or none: attributes, criteria, a resolution. Pass one of id, ids and updates.",
+        input_schema(),
         WRITE,
         ToolEffect::Updates,
-    );
+    )
+    .dotted("plan.update")
+    .output(results::update())
+    .example(json!({"id": "WORK-012", "status": "in-progress", "check": ["form works"]}))
+    .aliases(&[
+        ("entity", "id"),
+        ("entities", "ids"),
+        ("attributes", "attrs"),
+        ("fields", "attrs"),
+        ("changes", "attrs"),
+        ("set", "attrs"),
+        ("state", "status"),
+        ("owner", "assignee"),
+        ("resolution", "resolve"),
+        ("hash", "ifHash"),
+    ])
+    .with_stored_text();
     ToolEntry::new(tool, |refrakt, call| Box::pin(run(refrakt, call)))
 }
 
-fn change_properties() -> Vec<(&'static str, Value)> {
-    let criteria = |action: &str| {
-        let selector = json!({"type": ["string", "integer"]});
-        let list = json!({"type": "array", "items": selector});
-        json!({"anyOf": [{"type": ["string", "integer"]}, list], "description": format!("Criteria to {action}: the text or a part of it that fits only one, or the number from 1; one or a list")})
+/// The objects in `updates` take the same arguments as the tool. They are not repeated in the schema, because every
+/// model that sees the tool reads it.
+fn input_schema() -> Value {
+    let texts = |description: &str| array(json!({"type": "string"}), description);
+    let bounded = |mut list: Value| {
+        list["maxItems"] = UPDATE_ENTITIES_MAX.into();
+        list
     };
-    let attributes = json!({
-        "type": "object",
-        "additionalProperties": {"type": ["string", "null"]},
-        "description": "Any other attribute by name; null takes it away",
-    });
-    vec![
-        ("status", string_enum(&allowed_values("status"), "Its new state, of those that its type has")),
-        ("priority", string_enum(&allowed_values("priority"), "Its new priority")),
-        ("severity", string_enum(&allowed_values("severity"), "Its new severity")),
-        ("complexity", string_enum(&allowed_values("complexity"), "Its new complexity")),
-        ("assignee", string("Who does it")),
-        ("milestone", string("The milestone that it counts towards")),
-        ("supersedes", string("The id of what it replaces")),
-        ("pr", string("Pull requests, as owner/repository#number, separated by commas")),
-        ("released-in", string("The version that a specification shipped in")),
-        ("attrs", attributes),
-        ("check", criteria("tick")),
-        ("uncheck", criteria("clear")),
-        ("resolve", string("How it ended: becomes a section Resolution with today's date")),
-        ("ifHash", string("SHA-256 of the file that you read; anything else there refuses the change")),
-    ]
+    let update = json!({"type": "object", "properties": {"id": string("Entity id")}, "required": ["id"]});
+    object(
+        &[
+            ("id", string("Entity id or title")),
+            ("ids", bounded(texts("Several entities, same change"))),
+            (
+                "updates",
+                bounded(array(update, "Several entities: each object has an id and arguments from below")),
+            ),
+            ("status", string("Such as ready, in-progress, done")),
+            ("priority", string("critical, high, medium, low")),
+            ("severity", string("Bugs: critical, major, minor, cosmetic")),
+            ("complexity", string("trivial, simple, moderate, complex, unknown")),
+            ("assignee", string("Person or agent")),
+            ("milestone", string("Milestone name")),
+            ("supersedes", string("Id of what it replaces")),
+            ("pr", string("Such as owner/repo#12")),
+            ("released-in", string("Version")),
+            ("attrs", free_object("Other attributes by name, such as tags; null removes one")),
+            ("check", texts("Criteria to tick: text, part of it, or number")),
+            ("uncheck", texts("Criteria to clear")),
+            ("resolve", string("Text for a section Resolution")),
+            ("ifHash", string("Hash from plan_context; refuses the change if the file differs")),
+            ("dryRun", boolean("Only show a diff")),
+        ],
+        &[],
+    )
 }
 
 async fn run(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolResult> {
-    let requests = parse_requests(&call.arguments)?;
+    let requests = parse_requests(call.tool, &call.arguments)?;
     if call.arguments.get("dryRun").and_then(Value::as_bool).unwrap_or(false) {
         let preview = move |project: Option<&ProjectCache>| {
             let plan = require_plan(project.ok_or_else(|| errors::plan_missing(None))?)?;
@@ -115,77 +125,100 @@ async fn run(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolResult> {
 }
 
 /// The changes of one entity.
+#[derive(Debug)]
 struct UpdateRequest {
     id: String,
     changes: EntityChanges,
     if_hash: Option<String>,
 }
 
-fn parse_requests(arguments: &Map<String, Value>) -> Result<Vec<UpdateRequest>> {
-    let parse_request = |id: String, request_arguments: &Map<String, Value>| {
-        let changes = parse_changes(request_arguments);
-        if changes.is_empty() {
-            return Err(Error::bad_input(format!("{}: there is nothing to change", errors::excerpt(&id)))
-                .hint("Pass status, another attribute, check, uncheck or resolve"));
-        }
-        Ok(UpdateRequest { id, changes, if_hash: non_empty_text(request_arguments, "ifHash") })
-    };
-    let array_argument = |name: &str| arguments.get(name).and_then(Value::as_array);
-    if let Some(updates) = array_argument("updates") {
-        if !parse_changes(arguments).is_empty() || arguments.contains_key("ifHash") {
-            return Err(Error::bad_input("updates: changes must be inside each update")
-                .hint("Use ids to make the same change to several entities"));
-        }
-        let updates = updates.iter().filter_map(Value::as_object);
-        return updates
-            .map(|update| parse_request(non_empty_text(update, "id").unwrap_or_default(), update))
-            .collect();
+fn parse_requests(tool: &Tool, arguments: &Map<String, Value>) -> Result<Vec<UpdateRequest>> {
+    let given = SELECTORS.into_iter().filter(|name| arguments.get(*name).is_some_and(is_filled));
+    let given: Vec<&str> = given.collect();
+    match given.as_slice() {
+        ["id"] => Ok(vec![parse_request(non_empty_text(arguments, "id").unwrap_or_default(), arguments)?]),
+        ["ids"] => parse_ids(arguments),
+        ["updates"] => parse_updates(tool, arguments),
+        [] => Err(Error::bad_input("Missing argument id: the call names no entity")
+            .hint(format!("Example: {} {}", tool.name, tool.example))),
+        several => Err(Error::bad_input(format!("{} cannot be sent together", several.join(" and "))).hint(
+            "Send id for one entity, ids for the same change to several, or updates for different changes",
+        )),
     }
-    if let Some(ids) = array_argument("ids") {
-        if arguments.contains_key("ifHash") {
-            return Err(Error::bad_input("ifHash: one hash cannot match several files")
-                .hint("Use updates, with an ifHash in each"));
-        }
-        return ids
-            .iter()
-            .filter_map(Value::as_str)
-            .map(|id| parse_request(id.to_owned(), arguments))
-            .collect();
-    }
-    Ok(vec![parse_request(non_empty_text(arguments, "id").unwrap_or_default(), arguments)?])
 }
 
-fn parse_changes(arguments: &Map<String, Value>) -> EntityChanges {
+/// Whether an argument says something. Some clients fill those that they do not use with empty values.
+fn is_filled(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    }
+}
+
+fn parse_request(id: String, arguments: &Map<String, Value>) -> Result<UpdateRequest> {
+    let changes = parse_changes(arguments)?;
+    if changes.is_empty() {
+        return Err(Error::bad_input(format!("{}: there is nothing to change", errors::excerpt(&id)))
+            .hint("Pass status, another attribute, attrs, check, uncheck or resolve"));
+    }
+    Ok(UpdateRequest { id, changes, if_hash: non_empty_text(arguments, "ifHash") })
+}
+
+fn parse_ids(arguments: &Map<String, Value>) -> Result<Vec<UpdateRequest>> {
+    if non_empty_text(arguments, "ifHash").is_some() {
+        return Err(Error::bad_input("ifHash: one hash cannot match several files")
+            .hint("Use updates, with an ifHash in each"));
+    }
+    let ids = arguments.get("ids").and_then(Value::as_array).into_iter().flatten();
+    ids.filter_map(Value::as_str).map(|id| parse_request(id.to_owned(), arguments)).collect()
+}
+
+fn parse_updates(tool: &Tool, arguments: &Map<String, Value>) -> Result<Vec<UpdateRequest>> {
+    if !parse_changes(arguments)?.is_empty() || non_empty_text(arguments, "ifHash").is_some() {
+        return Err(Error::bad_input("updates: changes must be inside each update")
+            .hint("Use ids to make the same change to several entities"));
+    }
+    let updates = arguments.get("updates").and_then(Value::as_array).into_iter().flatten();
+    let prepare = entry_preparer(tool)?;
+    let parse = |update: &Map<String, Value>| {
+        let update = prepare(update.clone())?;
+        if let Some(name) = ["ids", "updates", "dryRun"].into_iter().find(|name| update.contains_key(*name)) {
+            return Err(Error::bad_input(format!("{name} does not belong inside an update"))
+                .hint(format!("Send {name} beside updates, or leave it out")));
+        }
+        parse_request(non_empty_text(&update, "id").unwrap_or_default(), &update)
+    };
+    let parse_at = |(index, update): (usize, &Map<String, Value>)| {
+        parse(update).map_err(|error| {
+            let located = Error::bad_input(format!("updates.{index}: {}", error.message()));
+            match error.hint_text() {
+                Some(hint) => located.hint(hint),
+                None => located,
+            }
+        })
+    };
+    updates.filter_map(Value::as_object).enumerate().map(parse_at).collect()
+}
+
+fn parse_changes(arguments: &Map<String, Value>) -> Result<EntityChanges> {
     let mut attributes: IndexMap<String, Option<String>> = IndexMap::new();
     for name in ATTRIBUTE_ARGUMENTS {
         if let Some(value) = arguments.get(name).and_then(Value::as_str) {
             attributes.insert(name.to_owned(), Some(value.to_owned()));
         }
     }
-    for (name, value) in arguments.get("attrs").and_then(Value::as_object).into_iter().flatten() {
-        attributes.insert(name.clone(), value.as_str().map(str::to_owned));
-    }
-    EntityChanges {
-        attributes,
-        check: parse_criteria(arguments.get("check")),
-        uncheck: parse_criteria(arguments.get("uncheck")),
-        resolution: non_empty_text(arguments, "resolve"),
-    }
-}
-
-fn parse_criteria(argument: Option<&Value>) -> Vec<CriterionSelector> {
-    let parse_selector = |value: &Value| match value {
-        Value::String(text) => Some(CriterionSelector::Text(text.clone())),
-        Value::Number(number) => Some(CriterionSelector::Number(
-            number.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or(0),
-        )),
-        _ => None,
+    attributes.extend(parse_attributes(arguments)?);
+    let criteria = |name: &str| {
+        let selectors = arguments.get(name).and_then(Value::as_array).into_iter().flatten();
+        selectors.filter_map(Value::as_str).map(str::to_owned).collect()
     };
-    match argument {
-        Some(Value::Array(values)) => values.iter().filter_map(parse_selector).collect(),
-        Some(value) => parse_selector(value).into_iter().collect(),
-        None => Vec::new(),
-    }
+    Ok(EntityChanges {
+        attributes,
+        check: criteria("check"),
+        uncheck: criteria("uncheck"),
+        resolution: non_empty_text(arguments, "resolve"),
+    })
 }
 
 /// An entity's file before and after its changes.
@@ -217,7 +250,7 @@ fn apply_updates(plan: &PlanSnapshot, requests: &[UpdateRequest]) -> Result<Vec<
     let today = today();
     let mut edits: Vec<EntityEdit> = Vec::with_capacity(requests.len());
     for request in requests {
-        let entity = require_entity(&plan.index, &request.id)?;
+        let entity = require_entity(&plan.index, None, &request.id)?;
         let files_with_id: Vec<&str> = plan
             .index
             .entities()
@@ -228,24 +261,24 @@ fn apply_updates(plan: &PlanSnapshot, requests: &[UpdateRequest]) -> Result<Vec<
             return Err(Error::new(
                 Kind::Conflict,
                 "DUPLICATE_ID",
-                format!("{} is the id of several files", request.id),
+                format!("{} is the id of several files", entity.label()),
             )
             .hint(format!("Give each file its own id: {}", files_with_id.join(", "))));
         }
         if edits.iter().any(|edit| edit.file == entity.file) {
-            return Err(Error::bad_input(format!("{} is listed twice", request.id))
+            return Err(Error::bad_input(format!("{} is listed twice", entity.label()))
                 .hint("Combine its changes in one update"));
         }
         let text = plan.dir.read_plan_file(&entity.file).map_err(errors::io_error)?;
         let before = text.ok_or_else(|| errors::id_not_found(&request.id, &[]))?;
         let current_hash = hash_text(&before);
         if request.if_hash.as_ref().is_some_and(|expected| *expected != current_hash) {
-            return Err(errors::entity_changed(&request.id, &entity.file, Some(&current_hash)));
+            return Err(errors::entity_changed(entity.label(), &entity.file, Some(&current_hash)));
         }
         let after = request
             .changes
             .apply(&before, &today)
-            .map_err(|error| errors::edit_failed(&request.id, error))?;
+            .map_err(|error| errors::edit_failed(entity.label(), error))?;
         let (id, kind, file) = (entity.label().to_owned(), entity.kind.as_str(), entity.file.clone());
         edits.push(EntityEdit { id, kind, file, before, after });
     }
