@@ -3,6 +3,7 @@
 //! Within the transaction the physical table is locked first and the catalogue row last. Row writes use the same
 //! order; the reverse order could deadlock.
 
+use quad_core::text::truncate;
 use quad_core::{Error, Kind, Result};
 use quad_store::{Sql, Tx, Value as SqlValue, params};
 use serde_json::{Value, json};
@@ -88,12 +89,12 @@ pub(crate) fn alter_fields(
     for (name, definition) in &changes.set {
         let exists = altered.table.fields.iter().any(|field| field.name == *name);
         if changes.only_new.is_some_and(|only_new| only_new == exists) {
-            let problem = if exists { "exists already" } else { "does not exist" };
-            return Err(invalid(name, format!("the field {problem}")).hint(if exists {
-                "Use the action update"
+            return Err(if exists {
+                invalid(name, "is a field of the table already", "Use the action update, or another name")
             } else {
-                "Use the action add"
-            }));
+                let names = altered.table.fields.iter().map(|field| field.name.as_str());
+                errors::unknown("field named", name, names)
+            });
         }
         if exists {
             update_field(tx, &mut altered.table, name, definition)?;
@@ -141,7 +142,7 @@ pub(crate) fn alter_indexes(
         index::check_not_system_index(name, true)?;
     }
     if changes.set.is_empty() && changes.remove.is_empty() {
-        return Err(nothing_to_change("an index to add or to remove"));
+        return Err(nothing_to_change("Send an action and indexes"));
     }
     tx.lock(&table::lock_name(table.environment_id.as_str()))?;
     let before = table::find(tx, table.id.as_str())?;
@@ -153,7 +154,11 @@ pub(crate) fn alter_indexes(
         .map(|definition| Index::parse(&table.name, &table.fields, definition))
         .collect::<Result<Vec<Index>>>()?;
     if let Some(conflicting) = set.iter().find(|index| changes.remove.contains(&index.name)) {
-        return Err(invalid(&conflicting.name, "the call both sets and removes this index"));
+        return Err(invalid(
+            &conflicting.name,
+            "is both added and removed by this call",
+            "Send the two changes in separate calls",
+        ));
     }
     let (mut added, mut updated) = (Vec::new(), Vec::new());
     for name in &changes.remove {
@@ -199,31 +204,31 @@ fn check_contradictions(changes: &FieldChanges) -> Result<()> {
         }
     }
     if all_names.count() == 0 {
-        return Err(nothing_to_change("a field to add, update, remove or require"));
+        return Err(nothing_to_change("Send an action and fields"));
     }
     let contradiction_error = |code: &'static str, name: &str, message: &str| {
         Err(Error::new(Kind::BadInput, code, format!("{name} {message}"))
-            .hint("Remove one of the two changes, or send them in two calls")
+            .hint("Send one of the two changes, or both in separate calls")
             .with_detail("details", json!([{"field": name, "reason": "contradiction"}])))
     };
     if let Some(name) = set.clone().find(|name| changes.remove.contains(name)) {
-        return contradiction_error("FIELD_CONFLICT", name, "the call both sets and removes this field");
+        return contradiction_error("FIELD_CONFLICT", name, "is both set and removed by this call");
     }
     if let Some(name) = changes.require.iter().find(|name| changes.remove.contains(name)) {
-        return contradiction_error("FIELD_CONFLICT", name, "the call both requires and removes this field");
+        return contradiction_error("FIELD_CONFLICT", name, "is both required and removed by this call");
     }
     if let Some(name) = changes.require.iter().find(|name| changes.make_optional.contains(name)) {
         return contradiction_error(
             "REQUIRED_CONFLICT",
             name,
-            "the call makes this field both required and optional",
+            "becomes both required and optional by this call",
         );
     }
     Ok(())
 }
 
-fn nothing_to_change(expected: &str) -> Error {
-    Error::bad_input("There is nothing to change").hint(format!("Name {expected}"))
+fn nothing_to_change(hint: &str) -> Error {
+    Error::bad_input("The call changes nothing").hint(hint)
 }
 
 fn find_field<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Field> {
@@ -260,7 +265,8 @@ fn add_field(tx: &mut Tx<'_>, table: &mut Table, name: &str, definition: &Value)
     if let Some(similar) = table.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)) {
         return Err(invalid(
             name,
-            format!("the table has a field {}; names differ by more than case", similar.name),
+            format!("differs from the field {} only by case", similar.name),
+            format!("Choose another name, or update {}", similar.name),
         ));
     }
     // A removed field may still use the column of that name. Its values do not belong to the new field.
@@ -302,8 +308,10 @@ fn sync_unique_index(tx: &mut Tx<'_>, table: &mut Table, defined: &FieldDefiniti
             index::check_indexable(&defined.field)?;
             let index = Index::unique_on(&table.name, name, defined.sparse);
             if table.indexes.iter().any(|candidate| candidate.name.eq_ignore_ascii_case(&index.name)) {
-                return Err(errors::conflict(format!("The name {} is taken by another index", index.name))
-                    .hint("Remove that index with backend_index_manage first"));
+                return Err(errors::conflict(
+                    format!("The name {} is taken by an index that is not unique on {name}", index.name),
+                    "Leave unique out, or remove that index first",
+                ));
             }
             physical::create_index(tx, table, &index)?;
             table.indexes.push(index);
@@ -359,12 +367,14 @@ fn convert_column(tx: &mut Tx<'_>, table: &mut Table, before: &Field, after: &Fi
     }
     if !examples.is_empty() {
         let (from, to) = (before.kind.as_str(), after.kind.as_str());
-        return Err(errors::conflict(format!(
-            "{} cannot change from {from} to {to}: some values do not convert",
-            after.name
-        ))
-        .hint("Correct those records first, or add a field of the new type")
-        .with_detail("examples", examples));
+        let message = format!(
+            "{} cannot change from {from} to {to}: some values do not convert, for example {}",
+            after.name,
+            Value::from(examples.as_slice())
+        );
+        let hint = "Correct those records first, or add a field of the new type";
+        return Err(errors::conflict(truncate(&message, limits::MESSAGE_CHARS), hint)
+            .with_detail("examples", examples));
     }
     const TEMP_COLUMN: &str = "_new";
     physical::add_column(tx, table, TEMP_COLUMN, after.kind)?;

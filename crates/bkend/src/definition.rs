@@ -39,7 +39,11 @@ fn define(
     depth: usize,
 ) -> Result<FieldDefinition> {
     if depth > limits::DEFINITION_DEPTH {
-        return Err(invalid(path, format!("nested deeper than {} levels", limits::DEFINITION_DEPTH)));
+        return Err(invalid(
+            path,
+            format!("is nested deeper than {} levels", limits::DEFINITION_DEPTH),
+            "Describe fewer levels; a field of type mixed holds any value",
+        ));
     }
     let shorthand;
     let definition = match definition {
@@ -48,15 +52,14 @@ fn define(
             shorthand = Map::from_iter([("type".to_owned(), Value::from(kind.as_str()))]);
             &shorthand
         }
-        _ => return Err(invalid(path, "must be an object such as {\"type\":\"string\"}")),
+        _ => return Err(invalid(path, "is no definition of a field", FIELD_EXAMPLE)),
     };
     let kind = match definition.get("type").or_else(|| definition.get("bsonType")) {
         Some(value) => Some(parse_type(value, path)?),
         None => before.map(|field| field.kind),
     };
-    let kind = kind.ok_or_else(|| {
-        invalid(path, "the type is missing").hint(format!("The types are {}", TYPE_NAMES.join(", ")))
-    })?;
+    let kind = kind
+        .ok_or_else(|| invalid(path, "has no type", format!("Add type, one of {}", TYPE_NAMES.join(", "))))?;
     let mut field = before.cloned().unwrap_or_else(|| Field::new(name, kind));
     field.kind = kind;
     let mut defined = FieldDefinition { field, unique: None, sparse: false };
@@ -70,6 +73,10 @@ fn define(
     check_rules(&mut defined.field, path)?;
     Ok(defined)
 }
+
+/// What a definition looks like, for hints.
+const FIELD_EXAMPLE: &str =
+    "Send an object such as {\"name\":\"email\",\"type\":\"string\",\"required\":true}";
 
 /// The keys of a definition, for the hint of an unknown key.
 const KNOWN_KEYS: [&str; 15] = [
@@ -120,13 +127,13 @@ fn parse_rule(
         "onDelete" => {
             return Err(invalid(
                 &key_path,
-                "references are not enforced, so there is nothing to do on deletion",
-            )
-            .hint("Leave onDelete out"));
+                "has no effect: references are not enforced",
+                "Leave onDelete out",
+            ));
         }
         "additionalProperties" if value == &Value::Bool(false) => {}
         _ => {
-            return Err(errors::unknown(&format!("property of a field (in {path}) named"), key, KNOWN_KEYS));
+            return Err(errors::unknown(&format!("property of the field {path} named"), key, KNOWN_KEYS));
         }
     }
     Ok(None)
@@ -137,7 +144,7 @@ fn parse_allowed(value: &Value, path: &str) -> Result<Option<Vec<Value>>> {
     match value {
         Value::Null => Ok(None),
         Value::Array(values) => Ok(Some(values.clone())),
-        _ => Err(invalid(path, "must be a list of values")),
+        _ => Err(invalid(path, "is not a list", "Send the allowed values as a list, such as [\"a\",\"b\"]")),
     }
 }
 
@@ -151,7 +158,13 @@ fn parse_items(value: &Value, path: &str, depth: usize) -> Result<Option<Box<Fie
 
 /// Parses `properties`.
 fn parse_properties(value: &Value, path: &str, depth: usize) -> Result<Vec<Field>> {
-    let Value::Object(properties) = value else { return Err(invalid(path, "must be an object")) };
+    let Value::Object(properties) = value else {
+        return Err(invalid(
+            path,
+            "is not an object",
+            "Send {\"name\":{\"type\":\"string\"}}, one key for each property",
+        ));
+    };
     properties
         .iter()
         .map(|(name, value)| {
@@ -169,7 +182,8 @@ pub(crate) fn parse_fields(value: &Value) -> Result<Vec<FieldDefinition>> {
             .enumerate()
             .map(|(index, definition)| {
                 let name = definition.get("name").and_then(Value::as_str);
-                let name = name.ok_or_else(|| errors::missing(&format!("fields[{index}].name")))?;
+                let name =
+                    name.ok_or_else(|| errors::missing(&format!("fields[{index}].name"), FIELD_EXAMPLE))?;
                 Field::define(None, name, definition)
             })
             .collect::<Result<Vec<_>>>()?,
@@ -178,33 +192,40 @@ pub(crate) fn parse_fields(value: &Value) -> Result<Vec<FieldDefinition>> {
                 return Err(errors::unknown("property of a schema named", key, SCHEMA_KEYS));
             }
             if schema.get("additionalProperties").is_some_and(|value| value != &Value::Bool(false)) {
-                return Err(invalid("schema.additionalProperties", "only declared fields are stored")
-                    .hint("Declare an object or mixed field for free-form data"));
+                return Err(invalid(
+                    "schema.additionalProperties",
+                    "cannot be true: only declared fields are stored",
+                    "Declare a field of type object or mixed for free-form data",
+                ));
             }
             let mut defined = match schema.get("properties") {
                 Some(Value::Object(properties)) => parse_field_map(properties)?,
                 None => Vec::new(),
-                Some(_) => return Err(invalid("schema.properties", "must be an object")),
+                Some(_) => {
+                    let hint = "Send {\"email\":{\"type\":\"string\"}}, one key for each field";
+                    return Err(invalid("schema.properties", "is not an object", hint));
+                }
             };
             if let Some(names) = schema.get("required") {
                 for name in parse_names(names, "schema.required")? {
                     let target = defined.iter_mut().find(|defined| defined.field.name == name);
-                    target
-                        .ok_or_else(|| invalid("schema.required", format!("{name} is not a field")))?
-                        .field
-                        .required = true;
+                    target.ok_or_else(|| not_a_property("schema.required", &name))?.field.required = true;
                 }
             }
             defined
         }
         Value::Object(map) => parse_field_map(map)?,
-        _ => return Err(invalid("fields", "must be a list of fields or a schema")),
+        _ => return Err(invalid("fields", "is no list of fields", format!("{FIELD_EXAMPLE}, in a list"))),
     };
     let mut folded_names: Vec<String> = Vec::with_capacity(defined.len());
     for FieldDefinition { field, .. } in &defined {
         let folded = field.name.to_ascii_lowercase();
         if folded_names.contains(&folded) {
-            return Err(invalid(&field.name, "is defined twice (names differ by more than case)"));
+            return Err(invalid(
+                &field.name,
+                "is defined twice",
+                "Send each field once; names differ by more than case",
+            ));
         }
         folded_names.push(folded);
     }
@@ -234,7 +255,11 @@ fn parse_field_map(map: &Map<String, Value>) -> Result<Vec<FieldDefinition>> {
 /// Property names inside a JSON value may have more characters than column names, but must be usable in an error path.
 fn check_nested_name(name: &str, path: &str) -> Result<()> {
     if name.is_empty() || name.len() > limits::IDENTIFIER_BYTES || name.contains(['$', '.', '\0']) {
-        return Err(invalid(path, format!("{} is not a property name", errors::truncate_for_message(name))));
+        return Err(invalid(
+            path,
+            format!("has a property named \"{}\"", errors::truncate_for_message(name)),
+            format!("Use 1 to {} characters without $ and .", limits::IDENTIFIER_BYTES),
+        ));
     }
     Ok(())
 }
@@ -242,16 +267,28 @@ fn check_nested_name(name: &str, path: &str) -> Result<()> {
 fn mark_required(properties: &mut [Field], names: &[String]) -> Result<()> {
     for name in names {
         let property = properties.iter_mut().find(|field| field.name == *name);
-        property.ok_or_else(|| invalid("required", format!("{name} is not a property")))?.required = true;
+        property.ok_or_else(|| not_a_property("required", name))?.required = true;
     }
     Ok(())
+}
+
+fn not_a_property(path: &str, name: &str) -> Error {
+    let name = errors::truncate_for_message(name);
+    invalid(
+        path,
+        format!("names {name}, which is not defined"),
+        format!("Define {name}, or remove it from {path}"),
+    )
 }
 
 /// Checks that the rules suit the type, and that the default and the allowed values obey the rules.
 fn check_rules(field: &mut Field, path: &str) -> Result<()> {
     let unsuitable = |rule: &str| {
-        Err(invalid(path, format!("{rule} does not suit the type {}", field.kind.as_str()))
-            .hint(format!("Leave {rule} out, or clear it with null")))
+        Err(invalid(
+            path,
+            format!("has {rule}, which does not suit the type {}", field.kind.as_str()),
+            format!("Leave {rule} out, or clear it with null"),
+        ))
     };
     if !field.kind.is_text()
         && (field.pattern.is_some() || field.min_length.is_some() || field.max_length.is_some())
@@ -277,14 +314,21 @@ fn check_rules(field: &mut Field, path: &str) -> Result<()> {
     if field.min_length.zip(field.max_length).is_some_and(|(min, max)| min > max)
         || field.minimum.zip(field.maximum).is_some_and(|(min, max)| min > max)
     {
-        return Err(invalid(path, "the minimum is greater than the maximum"));
+        return Err(invalid(path, "has a minimum greater than its maximum", "Exchange the two numbers"));
     }
     if let Some(pattern) = &field.pattern {
-        validate::compile_pattern(pattern).map_err(|reason| invalid(&format!("{path}.pattern"), reason))?;
+        validate::compile_pattern(pattern).map_err(|reason| {
+            let hint = "Send a shorter regular expression without look-around and back references";
+            invalid(&format!("{path}.pattern"), reason, hint)
+        })?;
     }
     if let Some(allowed) = field.allowed.take() {
         if allowed.is_empty() || allowed.len() > limits::ENUM_VALUES {
-            return Err(invalid(&format!("{path}.enum"), format!("has 1 to {} values", limits::ENUM_VALUES)));
+            return Err(invalid(
+                &format!("{path}.enum"),
+                format!("has {} values", allowed.len()),
+                format!("Send 1 to {} values", limits::ENUM_VALUES),
+            ));
         }
         let allowed = allowed
             .iter()
@@ -305,7 +349,10 @@ fn check_value(field: &Field, value: &Value, path: &str) -> Result<Value> {
     validate::check(field, &value, path, &mut violations);
     match violations.first() {
         None => Ok(value),
-        Some(violation) => Err(invalid(path, &violation.message)),
+        Some(violation) => {
+            let problem = violation.message.strip_prefix(path).unwrap_or(&violation.message).trim_start();
+            Err(invalid(path, problem, format!("Send values that fit the type {}", field.kind.as_str())))
+        }
     }
 }
 
@@ -319,13 +366,16 @@ fn parse_type(value: &Value, path: &str) -> Result<FieldType> {
         }
         _ => None,
     };
-    let name = name.ok_or_else(|| invalid(path, "the type must be one word"))?;
+    let name = name.ok_or_else(|| {
+        invalid(path, "has no single type", format!("Use one of {}", TYPE_NAMES.join(", ")))
+    })?;
     FieldType::parse(name)
-        .ok_or_else(|| errors::unknown(&format!("type (for {path}) named"), name, TYPE_NAMES))
+        .ok_or_else(|| errors::unknown(&format!("type (for the field {path}) named"), name, TYPE_NAMES))
 }
 
 fn parse_bool(value: &Value, path: &str) -> Result<bool> {
-    value.as_bool().ok_or_else(|| invalid(path, "must be true or false"))
+    let problem = "is neither true nor false";
+    parse_flag(value).ok_or_else(|| invalid(path, problem, "Send true or false"))
 }
 
 fn parse_text(value: &Value, path: &str) -> Result<Option<String>> {
@@ -336,9 +386,10 @@ fn parse_text(value: &Value, path: &str) -> Result<Option<String>> {
         }
         Value::String(_) => Err(invalid(
             path,
-            format!("has at most {} characters, none of them NUL", limits::DESCRIPTION_CHARS),
+            format!("has more than {} characters or a NUL character", limits::DESCRIPTION_CHARS),
+            format!("Shorten it to {} characters without NUL", limits::DESCRIPTION_CHARS),
         )),
-        _ => Err(invalid(path, "must be text")),
+        _ => Err(invalid(path, "is not text", "Send text, or null to clear it")),
     }
 }
 
@@ -346,19 +397,36 @@ fn parse_count(value: &Value, path: &str) -> Result<Option<u64>> {
     if value.is_null() {
         return Ok(None);
     }
-    value.as_u64().map(Some).ok_or_else(|| invalid(path, "must be a whole number from 0"))
+    let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
+    let hint = "Send a whole number from 0, or null to clear it";
+    number.map(Some).ok_or_else(|| invalid(path, "is not a whole number from 0", hint))
 }
 
 fn parse_number(value: &Value, path: &str) -> Result<Option<f64>> {
     if value.is_null() {
         return Ok(None);
     }
-    value.as_f64().map(Some).ok_or_else(|| invalid(path, "must be a number"))
+    let number =
+        value.as_f64().or_else(|| value.as_str()?.trim().parse().ok().filter(|n: &f64| n.is_finite()));
+    number.map(Some).ok_or_else(|| invalid(path, "is not a number", "Send a number, or null to clear it"))
 }
 
-/// Parses a list of names.
+/// A truth value, also as text: models send both.
+pub(crate) fn parse_flag(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(flag) => Some(*flag),
+        Value::String(text) if text.eq_ignore_ascii_case("true") => Some(true),
+        Value::String(text) if text.eq_ignore_ascii_case("false") => Some(false),
+        _ => None,
+    }
+}
+
+/// Parses a list of names. One name alone is a list, too.
 pub(crate) fn parse_names(value: &Value, path: &str) -> Result<Vec<String>> {
-    let error = || -> Error { invalid(path, "must be a list of names") };
+    if let Value::String(name) = value {
+        return Ok(vec![name.clone()]);
+    }
+    let error = || -> Error { invalid(path, "is not a list of names", "Send a list such as [\"email\"]") };
     let names = value.as_array().ok_or_else(error)?;
     names.iter().map(|name| name.as_str().map(str::to_owned).ok_or_else(error)).collect()
 }

@@ -25,7 +25,9 @@ pub async fn ensure(store: &Store, tenant: &TenantId) -> Result<bool> {
             tx.lock("bkend:orgs")?;
             // Checked again under the lock: another process may have created it in the meantime.
             if has_organization(tx)? {
-                return Err(errors::conflict("The tenant has an organization").with_code(NOT_NEEDED));
+                return Err(
+                    errors::conflict("The tenant has an organization", "Use it").with_code(NOT_NEEDED)
+                );
             }
             seed(tx)
         })

@@ -130,7 +130,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewEnvironment) -> Result<Environmen
     let name = check_name(&new.name)?;
     let kind = match &new.kind {
         Some(kind) if KINDS.contains(&kind.as_str()) => kind.clone(),
-        Some(_) => return Err(invalid("environmentType", format!("must be one of {}", KINDS.join(", ")))),
+        Some(kind) => return Err(errors::unknown("environment type", kind, KINDS)),
         None => match name.to_ascii_lowercase().as_str() {
             "dev" | "development" => "dev",
             "staging" => "staging",
@@ -166,8 +166,10 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewEnvironment) -> Result<Environmen
     match inserted {
         Ok(0) => return Err(quad_core::Error::internal("no free physical name for the environment")),
         Err(DbError::Unique { .. }) => {
-            return Err(errors::conflict(format!("The project has an environment {} already", created.name))
-                .hint("Names differ by more than case; choose another"));
+            return Err(errors::conflict(
+                format!("The project has an environment {} already", created.name),
+                "Use that environment, or choose a name that differs by more than case",
+            ));
         }
         done => done?,
     };
@@ -209,11 +211,14 @@ fn check_name(name: &str) -> Result<String> {
         name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     let has_valid_start = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
     if !has_valid_chars || !has_valid_start || name.len() > limits::IDENTIFIER_BYTES {
-        let rule = format!(
-            "begins with a letter or digit and has letters, digits, _ and -, at most {} in all",
-            limits::IDENTIFIER_BYTES
-        );
-        return Err(invalid("name", rule));
+        return Err(invalid(
+            "name",
+            format!("cannot be \"{}\"", errors::truncate_for_message(name)),
+            format!(
+                "Begin with a letter or digit and use only letters, digits, _ and -, at most {} in all",
+                limits::IDENTIFIER_BYTES
+            ),
+        ));
     }
     Ok(name.to_owned())
 }
@@ -316,7 +321,17 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Environment> {
         &format!("SELECT {COLUMNS} FROM bkend_environment e WHERE e.tenant_id = $1 AND e.id = $2"),
         params![tenant.as_str(), id],
     )?;
-    Ok(Environment::from_row(&row.ok_or_else(|| errors::not_found("Environment"))?)?)
+    Ok(Environment::from_row(&row.ok_or_else(|| errors::not_found("Environment", id))?)?)
+}
+
+/// One environment by its name in a project.
+pub(crate) fn find_by_name(sql: &mut dyn Sql, project: &str, name: &str) -> Result<Environment> {
+    let tenant = sql.tenant().clone();
+    let row = sql.query_opt(
+        &format!("SELECT {COLUMNS} FROM bkend_environment e WHERE e.tenant_id = $1 AND e.project_id = $2 AND e.name_key = $3"),
+        params![tenant.as_str(), project, name.to_ascii_lowercase()],
+    )?;
+    Ok(Environment::from_row(&row.ok_or_else(|| errors::not_found("Environment", name))?)?)
 }
 
 /// One environment by its id, if it belongs to this project and organization.
@@ -330,16 +345,6 @@ pub(crate) fn find_at_path(
     if environment.organization_id.as_str() == organization && environment.project_id.as_str() == project {
         Ok(environment)
     } else {
-        Err(errors::not_found("Environment"))
+        Err(errors::not_found("Environment", id))
     }
-}
-
-/// One environment by its name in the project.
-pub(crate) fn find_by_name(sql: &mut dyn Sql, project: &str, name: &str) -> Result<Environment> {
-    let tenant = sql.tenant().clone();
-    let row = sql.query_opt(
-        &format!("SELECT {COLUMNS} FROM bkend_environment e WHERE e.tenant_id = $1 AND e.project_id = $2 AND e.name_key = $3"),
-        params![tenant.as_str(), project, name.to_ascii_lowercase()],
-    )?;
-    Ok(Environment::from_row(&row.ok_or_else(|| errors::not_found("Environment"))?)?)
 }

@@ -1,6 +1,8 @@
-//! The errors of this scheme: a code, a sentence and a hint.
+//! The errors of this scheme: a code, the fact, and a hint that says what to do.
+//!
+//! Hints name only tools of the default profile and addresses: a caller may see no other tools.
 
-use quad_core::{Error, Kind, closest};
+use quad_core::{Error, Kind, nearest_first};
 use serde_json::{Value, json};
 
 /// An error in one field of the input.
@@ -14,36 +16,42 @@ pub(crate) struct Violation {
     pub message: String,
 }
 
-/// The error for an unknown id and for a path whose parts do not belong together: both get the same answer.
-pub(crate) fn not_found(resource: &'static str) -> Error {
-    let hint = match resource {
-        "Organization" => "List them with backend_org_list or bkend://orgs",
-        "Project" => "List them with backend_project_list or bkend://projects",
-        "Environment" => "List them with backend_env_list or bkend://environments",
-        "Table" => "List them with backend_table_list or bkend://tables",
-        "Record" => "List the rows with backend_data_list",
-        "Version" => "List the versions with backend_schema_version_list or backend_index_version_list",
-        "Access token" => "List them with backend_access_token_list or bkend://access-tokens",
-        _ => "Check the ids",
-    };
-    Error::new(Kind::NotFound, "NOT_FOUND", format!("{resource} not found")).hint(hint)
+/// The error for an unknown id or name and for ids that do not belong together: both get the same answer.
+pub(crate) fn not_found(resource: &'static str, sent: &str) -> Error {
+    let message = format!("{resource} not found: {}", truncate_for_message(sent));
+    Error::new(Kind::NotFound, "NOT_FOUND", message).hint(listing_hint(resource))
 }
 
-/// A required parameter is missing.
-pub(crate) fn missing(parameter: &str) -> Error {
-    Error::bad_input(format!("{parameter} is required"))
+/// What lists the existing things.
+pub(crate) fn listing_hint(resource: &str) -> &'static str {
+    match resource {
+        "Organization" => "List the organizations with get_context or bkend://orgs",
+        "Project" => "List the projects with get_context or bkend://projects",
+        "Environment" => "List the environments with get_context or bkend://environments",
+        "Record" => "List the rows with backend_data_list",
+        "Access token" => "List the tokens with bkend://access-tokens",
+        _ => "List the tables with backend_table_list or bkend://tables",
+    }
+}
+
+/// A required parameter is missing. The hint says what to send.
+pub(crate) fn missing(parameter: &str, hint: impl Into<String>) -> Error {
+    Error::bad_input(format!("{parameter} is missing"))
+        .hint(hint)
         .with_detail("details", json!([{"field": parameter, "reason": "required"}]))
 }
 
-/// A parameter has an invalid value.
-pub(crate) fn invalid(parameter: &str, message: impl std::fmt::Display) -> Error {
-    Error::bad_input(format!("{parameter}: {message}"))
-        .with_detail("details", json!([{"field": parameter, "reason": message.to_string()}]))
+/// A parameter has an invalid value: the fact, and what to send instead.
+pub(crate) fn invalid(parameter: &str, problem: impl std::fmt::Display, hint: impl Into<String>) -> Error {
+    let parameter = truncate_for_message(parameter);
+    Error::bad_input(format!("{parameter} {problem}"))
+        .hint(hint)
+        .with_detail("details", json!([{"field": parameter, "reason": problem.to_string()}]))
 }
 
 /// The request is valid but conflicts with stored data.
-pub(crate) fn conflict(message: impl Into<String>) -> Error {
-    Error::new(Kind::Conflict, "CONFLICT", message)
+pub(crate) fn conflict(message: impl Into<String>, hint: impl Into<String>) -> Error {
+    Error::new(Kind::Conflict, "CONFLICT", message).hint(hint)
 }
 
 /// A limit is exceeded.
@@ -51,17 +59,21 @@ pub(crate) fn limit(code: &'static str, message: impl Into<String>) -> Error {
     Error::new(Kind::Limit, code, message)
 }
 
-/// A record violates rules of its table.
+/// A record violates rules of its table. The message has the first violations, for clients that show nothing else.
 pub(crate) fn record_invalid(violations: &[Violation]) -> Error {
+    const IN_MESSAGE: usize = 5;
     let details: Vec<Value> = violations
         .iter()
         .map(|violation| json!({"field": violation.field, "reason": violation.reason, "message": violation.message}))
         .collect();
-    let message = violations
-        .first()
-        .map_or("The record does not fit the table", |violation| violation.message.as_str());
+    let messages: Vec<&str> =
+        violations.iter().take(IN_MESSAGE).map(|violation| violation.message.as_str()).collect();
+    let mut message = messages.join("; ");
+    if violations.len() > IN_MESSAGE {
+        message.push_str(&format!("; and {} more", violations.len() - IN_MESSAGE));
+    }
     Error::new(Kind::BadInput, "data/validation-error", message)
-        .hint("backend_table_get shows the table's fields and their rules")
+        .hint("Correct the data; backend_table_get shows the fields and their rules")
         .with_detail("details", details)
 }
 
@@ -72,25 +84,33 @@ pub(crate) fn system_field(name: &str) -> Error {
         "SYSTEM_FIELD_PROTECTED",
         format!("{name} is a system field and cannot be changed"),
     )
-    .hint("id, createdBy, createdAt and updatedAt are set by the server; choose another name")
+    .hint("Choose another name; the server sets id, createdBy, createdAt and updatedAt")
     .with_detail("details", json!([{"field": name, "reason": "system"}]))
 }
 
-/// A name is not in a closed list; the hint suggests the closest one.
+/// A name is not in a closed list; the hint has the allowed ones, the nearest first.
 pub(crate) fn unknown<'a>(
     item_kind: &str,
     name: &str,
-    candidates: impl IntoIterator<Item = &'a str> + Clone,
+    candidates: impl IntoIterator<Item = &'a str>,
 ) -> Error {
-    let error = Error::bad_input(format!("There is no {item_kind} {}", truncate_for_message(name)))
-        .with_detail("details", json!([{"field": truncate_for_message(name), "reason": "unknown"}]));
-    match closest(name, candidates.clone()) {
-        Some(closest) => error.hint(format!("The nearest is {closest}")),
-        None => {
-            let mut names: Vec<&str> = candidates.into_iter().take(30).collect();
-            names.sort_unstable();
-            if names.is_empty() { error } else { error.hint(format!("Known are {}", names.join(", "))) }
-        }
+    let name = truncate_for_message(name);
+    let error = Error::bad_input(format!("There is no {item_kind} {name}"))
+        .with_detail("details", json!([{"field": name, "reason": "unknown"}]));
+    let options = options_text(&name, candidates);
+    if options.is_empty() { error.hint("Add one first") } else { error.hint(format!("Use one of {options}")) }
+}
+
+/// Names of a closed list in a message: all values of every enumeration that is published.
+const OPTIONS_SHOWN_MAX: usize = 40;
+
+/// The names of a closed list, the nearest first, with the number of those that are left out.
+pub(crate) fn options_text<'a>(sent: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    let sorted = nearest_first(sent, candidates);
+    let shown = sorted[..sorted.len().min(OPTIONS_SHOWN_MAX)].join(", ");
+    match sorted.len().saturating_sub(OPTIONS_SHOWN_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 

@@ -237,15 +237,20 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     let has_valid_start = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
     if !has_valid_chars || !has_valid_start || name.len() > limits::IDENTIFIER_BYTES {
         return Err(invalid(
-            &errors::truncate_for_message(name),
+            &format!("\"{}\"", errors::truncate_for_message(name)),
+            "cannot be the name of a field",
             format!(
-                "a field name begins with a letter and has letters, digits and _, at most {} in all",
+                "Begin with a letter and use only letters, digits and _, at most {} in all",
                 limits::IDENTIFIER_BYTES
             ),
         ));
     }
     if RESERVED_COLUMNS.iter().any(|reserved| reserved.eq_ignore_ascii_case(name)) {
-        return Err(invalid(name, "the database reserves this name").hint("Choose another name"));
+        return Err(invalid(
+            name,
+            "cannot be the name of a field: the database reserves it",
+            format!("Choose another name, such as {name}_value"),
+        ));
     }
     Ok(())
 }

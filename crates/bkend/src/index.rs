@@ -4,7 +4,7 @@ use quad_core::{Error, Kind, Result, canonical};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::definition::FieldDefinition;
+use crate::definition::{FieldDefinition, parse_flag};
 use crate::errors::{self, invalid};
 use crate::field::{Field, SYSTEM_FIELDS};
 use crate::limits;
@@ -36,17 +36,21 @@ impl Index {
         }
     }
 
-    /// Parses `{name?, fields, unique?, sparse?}`; `fields` is a list of names or a map from name to direction.
+    /// Parses `{name?, fields, unique?, sparse?}`; `fields` is a list of names, `-age` for descending order, or a
+    /// map from name to direction.
     pub(crate) fn parse(table: &str, table_fields: &[Field], value: &Value) -> Result<Index> {
-        let Value::Object(definition) = value else { return Err(invalid("index", "must be an object")) };
+        let Value::Object(definition) = value else {
+            return Err(invalid("index", "is not an object", INDEX_EXAMPLE));
+        };
         const KEYS: [&str; 4] = ["name", "fields", "unique", "sparse"];
         if let Some(key) = definition.keys().find(|key| !KEYS.contains(&key.as_str())) {
             return Err(errors::unknown("property of an index named", key, KEYS));
         }
         let flag = |name: &str| match definition.get(name) {
             None | Some(Value::Null) => Ok(false),
-            Some(Value::Bool(flag)) => Ok(*flag),
-            Some(_) => Err(invalid(&format!("index.{name}"), "must be true or false")),
+            Some(value) => parse_flag(value).ok_or_else(|| {
+                invalid(&format!("index.{name}"), "is neither true nor false", "Send true or false")
+            }),
         };
         let (unique, sparse) = (flag("unique")?, flag("sparse")?);
         let fields = parse_index_fields(table_fields, definition.get("fields"))?;
@@ -60,7 +64,7 @@ impl Index {
                 check_name(name)?;
                 name.clone()
             }
-            Some(_) => return Err(invalid("index.name", "must be text")),
+            Some(_) => return Err(invalid("index.name", "is not text", "Send a name, or leave it out")),
         };
         Ok(Index { name, fields, unique, sparse })
     }
@@ -98,10 +102,12 @@ pub(crate) fn unique_indexes(table: &str, defined: &[FieldDefinition]) -> Result
 /// Refuses JSON columns: they have no order that is equal on both backends.
 pub(crate) fn check_indexable(field: &Field) -> Result<()> {
     if field.kind.is_json() {
-        let message = format!("a field of type {} cannot be unique or indexed", field.kind.as_str());
-        return Err(
-            invalid(&field.name, message).hint("Store the value that you search for in a field of its own")
-        );
+        let message = format!("has the type {}, which cannot be unique or indexed", field.kind.as_str());
+        return Err(invalid(
+            &field.name,
+            message,
+            "Store the value that you search for in a field of its own",
+        ));
     }
     Ok(())
 }
@@ -112,40 +118,54 @@ pub(crate) fn check_not_system_index(name: &str, is_removal: bool) -> Result<()>
         return Ok(());
     }
     let code = if is_removal { "CANNOT_REMOVE_SYSTEM_INDEX" } else { "CANNOT_MODIFY_SYSTEM_INDEX" };
-    Err(Error::new(Kind::BadInput, code, format!("{name} is a system index")).hint("Choose another name"))
+    let message = format!("{name} is a system index, which every table has");
+    Err(Error::new(Kind::BadInput, code, message).hint("Choose an index of your own"))
+}
+
+/// What an index looks like, for hints.
+const INDEX_EXAMPLE: &str = "Send an index such as {\"fields\":[\"role\",\"-age\"],\"unique\":false}";
+
+/// A field of an index with its direction: `-age` is descending. The name of a field never begins with `-`.
+fn parse_direction(name: &str) -> (String, i8) {
+    match name.strip_prefix('-') {
+        Some(name) => (name.to_owned(), -1),
+        None => (name.to_owned(), 1),
+    }
 }
 
 fn parse_index_fields(table_fields: &[Field], value: Option<&Value>) -> Result<Vec<(String, i8)>> {
     let fields: Vec<(String, i8)> = match value {
         Some(Value::Array(names)) => names
             .iter()
-            .map(|name| name.as_str().map(|name| (name.to_owned(), 1)))
+            .map(|name| name.as_str().map(parse_direction))
             .collect::<Option<_>>()
-            .ok_or_else(|| invalid("index.fields", "must be a list of field names"))?,
+            .ok_or_else(|| invalid("index.fields", "is not a list of names", INDEX_EXAMPLE))?,
+        Some(Value::String(name)) => vec![parse_direction(name)],
         Some(Value::Object(map)) => map
             .iter()
             .map(|(name, direction)| match direction.as_i64() {
                 Some(1) => Ok((name.clone(), 1)),
                 Some(-1) => Ok((name.clone(), -1)),
-                _ => {
-                    Err(invalid(&format!("index.fields.{name}"), "must be 1 (ascending) or -1 (descending)"))
-                }
+                _ => Err(invalid(
+                    &format!("index.fields.{name}"),
+                    "is neither 1 nor -1",
+                    "Send 1 for ascending or -1 for descending",
+                )),
             })
             .collect::<Result<_>>()?,
-        None => return Err(errors::missing("index.fields")),
-        Some(_) => {
-            return Err(invalid(
-                "index.fields",
-                "must be a list of names, or an object such as {\"email\":1}",
-            ));
-        }
+        None => return Err(errors::missing("index.fields", INDEX_EXAMPLE)),
+        Some(_) => return Err(invalid("index.fields", "is not a list of names", INDEX_EXAMPLE)),
     };
     if fields.is_empty() || fields.len() > limits::FIELDS_PER_INDEX {
-        return Err(invalid("index.fields", format!("has 1 to {} fields", limits::FIELDS_PER_INDEX)));
+        return Err(invalid(
+            "index.fields",
+            format!("has {} fields", fields.len()),
+            format!("Send 1 to {} fields", limits::FIELDS_PER_INDEX),
+        ));
     }
     for (position, (name, _)) in fields.iter().enumerate() {
         if fields[..position].iter().any(|(earlier, _)| earlier == name) {
-            return Err(invalid("index.fields", format!("{name} is listed twice")));
+            return Err(invalid("index.fields", format!("has {name} twice"), format!("Send {name} once")));
         }
         match table_fields.iter().find(|field| field.name == *name) {
             Some(field) => check_indexable(field)?,
@@ -165,11 +185,14 @@ fn check_name(name: &str) -> Result<()> {
     let has_valid_chars =
         name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     if !has_valid_start || !has_valid_chars || name.len() > limits::IDENTIFIER_BYTES {
-        let rule = format!(
-            "begins with a letter and has letters, digits, _ and -, at most {} in all",
-            limits::IDENTIFIER_BYTES
-        );
-        return Err(invalid("index.name", rule));
+        return Err(invalid(
+            "index.name",
+            format!("cannot be \"{}\"", errors::truncate_for_message(name)),
+            format!(
+                "Begin with a letter and use only letters, digits, _ and -, at most {} in all",
+                limits::IDENTIFIER_BYTES
+            ),
+        ));
     }
     Ok(())
 }

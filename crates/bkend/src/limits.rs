@@ -100,6 +100,12 @@ pub const DOCS_RESULTS: usize = 5;
 /// Characters of a documentation query.
 pub const DOCS_QUERY_CHARS: usize = 500;
 
+/// Characters of an error's message that quotes values of rows.
+pub const MESSAGE_CHARS: usize = 600;
+
+/// Things with the same name that an error lists with their ids.
+pub const CANDIDATES_SHOWN: usize = 20;
+
 /// Invalid values or rows that an error shows.
 pub const EXAMPLES: usize = 5;
 

@@ -23,6 +23,13 @@ use crate::record::{self, NewRecord, RecordId};
 use crate::table::{self, NewTable, Table, TableId};
 use crate::{definition, limits};
 
+/// The creator of loaded tables and rows that name none: the local agent, which runs the command.
+const LOADER: &str = "agent_local";
+
+/// A line, for hints.
+const LINE_EXAMPLE: &str =
+    "Write lines such as {\"kind\":\"organization\",\"id\":\"org_1\",\"name\":\"Shop\"}";
+
 /// The counts of a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadSummary {
@@ -45,7 +52,8 @@ pub async fn load(
         let mut batch: Vec<(usize, Map<String, Value>)> = Vec::new();
         for (line, number) in lines.by_ref() {
             let line = line.map_err(|error| {
-                with_line_number(number, invalid("line", format!("cannot be read: {error}")))
+                let hint = "Check that the file is UTF-8 text and can be read";
+                with_line_number(number, invalid("line", format!("cannot be read: {error}"), hint))
             })?;
             if !line.trim().is_empty() {
                 batch.push((number, parse(&line).map_err(|error| with_line_number(number, error))?));
@@ -67,12 +75,16 @@ pub async fn load(
 
 fn parse(line: &str) -> Result<Map<String, Value>> {
     if line.len() > limits::LOAD_LINE_BYTES {
-        return Err(invalid("line", format!("has more than {} bytes", limits::LOAD_LINE_BYTES)));
+        return Err(invalid(
+            "line",
+            format!("has more than {} bytes", limits::LOAD_LINE_BYTES),
+            "Split the record or the definition",
+        ));
     }
     match serde_json::from_str(line) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(invalid("line", "must be a JSON object")),
-        Err(error) => Err(invalid("line", format!("is not JSON: {error}"))),
+        Ok(_) => Err(invalid("line", "is not a JSON object", LINE_EXAMPLE)),
+        Err(error) => Err(invalid("line", format!("is not JSON: {error}"), LINE_EXAMPLE)),
     }
 }
 
@@ -111,7 +123,11 @@ fn load_batch(tx: &mut Tx<'_>, batch: &[(usize, Map<String, Value>)]) -> Result<
 fn load_line(tx: &mut Tx<'_>, line: &Map<String, Value>, last_table: &mut Option<Table>) -> Result<bool> {
     let id = required_text(line, "id")?;
     if !id::is_id(&id) {
-        return Err(invalid("id", "has 1 to 64 characters of A-Z, a-z, 0-9, _ and -"));
+        return Err(invalid(
+            "id",
+            format!("cannot be \"{}\"", errors::truncate_for_message(&id)),
+            "Use 1 to 64 characters of A-Z, a-z, 0-9, _ and -",
+        ));
     }
     match required_text(line, "kind")?.as_str() {
         "organization" => {
@@ -181,8 +197,9 @@ fn load_line(tx: &mut Tx<'_>, line: &Map<String, Value>, last_table: &mut Option
 }
 
 fn load_table(tx: &mut Tx<'_>, id: &str, line: &Map<String, Value>) -> Result<()> {
-    let definition =
-        line.get("fields").or_else(|| line.get("schema")).ok_or_else(|| errors::missing("fields"))?;
+    let definition = line.get("fields").or_else(|| line.get("schema")).ok_or_else(|| {
+        errors::missing("fields", "Add fields such as [{\"name\":\"email\",\"type\":\"string\"}]")
+    })?;
     let new = NewTable {
         id: TableId::parse(id),
         environment_id: required_text(line, "environmentId")?,
@@ -193,9 +210,9 @@ fn load_table(tx: &mut Tx<'_>, id: &str, line: &Map<String, Value>) -> Result<()
         indexes: match line.get("indexes") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(indexes)) => indexes.clone(),
-            Some(_) => return Err(invalid("indexes", "must be a list")),
+            Some(_) => return Err(invalid("indexes", "is not a list", "Send [{\"fields\":[\"email\"]}]")),
         },
-        created_by: optional_text(line, "createdBy")?.unwrap_or_default(),
+        created_by: optional_text(line, "createdBy")?.unwrap_or_else(|| LOADER.to_owned()),
     };
     table::insert(tx, &new).map(|_| ())
 }
@@ -206,16 +223,18 @@ fn load_record(tx: &mut Tx<'_>, table: &Table, id: &str, line: &Map<String, Valu
     }
     let data = match line.get("data") {
         Some(Value::Object(data)) => data.clone(),
-        _ => return Err(invalid("data", "must be an object")),
+        _ => return Err(invalid("data", "is not an object", "Send the values by field name")),
     };
     let time = |name: &str| match optional_text(line, name)? {
         None => Ok(None),
-        Some(text) => Timestamp::parse(&text).map(Some).ok_or_else(|| invalid(name, "must be an instant")),
+        Some(text) => Timestamp::parse(&text).map(Some).ok_or_else(|| {
+            invalid(name, "is not a time", "Send an ISO 8601 time such as 2026-02-12T00:00:00Z")
+        }),
     };
     let new = NewRecord {
         id: RecordId::parse(id),
         data,
-        created_by: optional_text(line, "createdBy")?.unwrap_or_default(),
+        created_by: optional_text(line, "createdBy")?.unwrap_or_else(|| LOADER.to_owned()),
         created_at: time("createdAt")?,
         updated_at: time("updatedAt")?,
     };
@@ -232,14 +251,14 @@ fn exists<T>(result: Result<T>) -> Result<bool> {
 }
 
 fn required_text(line: &Map<String, Value>, name: &str) -> Result<String> {
-    optional_text(line, name)?.ok_or_else(|| errors::missing(name))
+    optional_text(line, name)?.ok_or_else(|| errors::missing(name, LINE_EXAMPLE))
 }
 
 fn optional_text(line: &Map<String, Value>, name: &str) -> Result<Option<String>> {
     match line.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(invalid(name, "must be text")),
+        Some(_) => Err(invalid(name, "is not text", format!("Send {name} as text"))),
     }
 }
 

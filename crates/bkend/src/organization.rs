@@ -135,9 +135,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewOrganization) -> Result<Organizat
         Some(chosen) => {
             let chosen = slug::check(chosen)?;
             if is_taken(&chosen)? {
-                return Err(
-                    errors::conflict(format!("The slug {chosen} is taken")).hint("Choose another slug")
-                );
+                return Err(errors::conflict(format!("The slug {chosen} is taken"), "Choose another slug"));
             }
             chosen
         }
@@ -178,7 +176,12 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewOrganization) -> Result<Organizat
         ],
     );
     match inserted {
-        Err(DbError::Unique { .. }) => return Err(errors::conflict("The organization exists already")),
+        Err(DbError::Unique { .. }) => {
+            return Err(errors::conflict(
+                format!("The organization {} exists already", created.id),
+                "Choose another id, or use the existing organization",
+            ));
+        }
         done => done?,
     };
     tx.audit_output("organization_id", created.id.as_str());
@@ -222,5 +225,5 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Organization> {
         &format!("SELECT {COLUMNS} FROM bkend_organization WHERE tenant_id = $1 AND id = $2"),
         params![tenant.as_str(), id],
     )?;
-    Ok(Organization::from_row(&row.ok_or_else(|| errors::not_found("Organization"))?)?)
+    Ok(Organization::from_row(&row.ok_or_else(|| errors::not_found("Organization", id))?)?)
 }

@@ -3,6 +3,7 @@
 //! On PostgreSQL an environment is a schema; on SQLite it is a name prefix. Identifiers come from the catalogue, which
 //! has checked them; they are quoted nevertheless. Only this file writes SQL for a specific backend.
 
+use quad_core::text::truncate;
 use quad_core::{Error, Result, canonical};
 use quad_store::{Backend, DbError, Sql, Tx, Value as SqlValue, params};
 use serde_json::Value;
@@ -311,11 +312,14 @@ fn check_no_duplicates(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<
 
 fn duplicates_error(index: &Index, examples: Vec<Value>) -> Error {
     let fields: Vec<&str> = index.fields.iter().map(|(field, _)| field.as_str()).collect();
-    errors::conflict(format!("{} cannot be unique: some records share a value", fields.join(", ")))
-        .hint(
-            "Change or delete the records that share a value, or make the index sparse if values are missing",
-        )
-        .with_detail("examples", examples)
+    let shown = match examples.as_slice() {
+        [] => String::new(),
+        examples => format!(", for example {}", Value::from(examples)),
+    };
+    let message = format!("{} cannot be unique: some records share a value{shown}", fields.join(", "));
+    let hint =
+        "Change or delete the records that share a value, or make the index sparse if values are missing";
+    errors::conflict(truncate(&message, limits::MESSAGE_CHARS), hint).with_detail("examples", examples)
 }
 
 fn check_text_lengths(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<()> {
@@ -331,10 +335,13 @@ fn check_text_lengths(tx: &mut Tx<'_>, table: &Table, index: &Index) -> Result<(
     )?;
     match row {
         None => Ok(()),
-        Some(_) => Err(errors::conflict(format!(
-            "{} cannot be indexed: some records hold more than {max_bytes} bytes there",
-            texts.join(", ")
-        ))),
+        Some(_) => Err(errors::conflict(
+            format!(
+                "{} cannot be indexed: some records hold more than {max_bytes} bytes there",
+                texts.join(", ")
+            ),
+            "Shorten those values first, or index another field",
+        )),
     }
 }
 

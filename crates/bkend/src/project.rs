@@ -147,8 +147,10 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewProject) -> Result<(Project, Opti
         Some(chosen) => {
             let chosen = slug::check(chosen)?;
             if is_taken(&chosen)? {
-                return Err(errors::conflict(format!("The slug {chosen} is taken in this organization"))
-                    .hint("Choose another slug, or leave it out"));
+                return Err(errors::conflict(
+                    format!("The slug {chosen} is taken in this organization"),
+                    "Choose another slug, or leave it out",
+                ));
             }
             chosen
         }
@@ -192,7 +194,12 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewProject) -> Result<(Project, Opti
         ],
     );
     match inserted {
-        Err(DbError::Unique { .. }) => return Err(errors::conflict("The project exists already")),
+        Err(DbError::Unique { .. }) => {
+            return Err(errors::conflict(
+                format!("The project {} exists already", created.id),
+                "Choose another name or slug, or use the existing project",
+            ));
+        }
         done => done?,
     };
     tx.audit_output("project_id", created.id.as_str());
@@ -255,20 +262,21 @@ fn check_settings(settings: &Map<String, Value>) -> Result<()> {
     if text.len() > limits::SETTINGS_BYTES || text.contains("\\u0000") {
         return Err(invalid(
             "settings",
-            format!("is at most {} bytes of JSON without NUL", limits::SETTINGS_BYTES),
+            format!("has more than {} bytes of JSON or a NUL character", limits::SETTINGS_BYTES),
+            format!("Shorten it to {} bytes of JSON without NUL", limits::SETTINGS_BYTES),
         ));
     }
     if let Some(origins) = settings.get("allowedOrigins") {
-        let origins =
-            origins.as_array().ok_or_else(|| invalid("settings.allowedOrigins", "must be a list"))?;
+        const HINT: &str = "Send up to 3 full URLs without wildcards, such as [\"https://app.example\"]";
+        let refused = |problem: &str| invalid("settings.allowedOrigins", problem, HINT);
+        let origins = origins.as_array().ok_or_else(|| refused("is not a list"))?;
         let is_origin = |value: &Value| {
             value.as_str().is_some_and(|text| {
                 (text.starts_with("https://") || text.starts_with("http://")) && !text.contains('*')
             })
         };
         if origins.len() > MAX_ORIGINS || !origins.iter().all(is_origin) {
-            let rule = format!("has at most {MAX_ORIGINS} full URLs without wildcards");
-            return Err(invalid("settings.allowedOrigins", rule));
+            return Err(refused("has an element that is no full URL, or too many elements"));
         }
     }
     Ok(())
@@ -340,7 +348,7 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Project> {
         &format!("SELECT {COLUMNS} FROM bkend_project p WHERE p.tenant_id = $1 AND p.id = $2"),
         params![tenant.as_str(), id],
     )?;
-    Ok(Project::from_row(&row.ok_or_else(|| errors::not_found("Project"))?)?)
+    Ok(Project::from_row(&row.ok_or_else(|| errors::not_found("Project", id))?)?)
 }
 
 /// One project by its id, if it belongs to this organization.
@@ -349,6 +357,6 @@ pub(crate) fn find_at_path(sql: &mut dyn Sql, organization: &str, id: &str) -> R
     if project.organization_id.as_str() == organization {
         Ok(project)
     } else {
-        Err(errors::not_found("Project"))
+        Err(errors::not_found("Project", id))
     }
 }

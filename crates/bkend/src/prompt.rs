@@ -57,9 +57,14 @@ pub(crate) async fn build_messages(
             bkend.store.read(&caller.tenant, move |sql| overview(sql, scopes, project.as_deref())).await
         }
         "design_table" => {
-            let purpose = argument("purpose").ok_or_else(|| invalid("purpose", "must not be empty"))?;
+            let purpose = argument("purpose")
+                .ok_or_else(|| invalid("purpose", "is empty", "Say what the table is for"))?;
             if purpose.chars().count() > limits::PURPOSE_CHARS {
-                return Err(invalid("purpose", format!("has at most {} characters", limits::PURPOSE_CHARS)));
+                return Err(invalid(
+                    "purpose",
+                    format!("has more than {} characters", limits::PURPOSE_CHARS),
+                    format!("Shorten it to {} characters", limits::PURPOSE_CHARS),
+                ));
             }
             let environment = argument("environmentId");
             bkend

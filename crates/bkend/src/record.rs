@@ -55,7 +55,7 @@ impl Sort {
         let descending = match direction.map(str::to_ascii_lowercase).as_deref() {
             None | Some("desc") => true,
             Some("asc") => false,
-            Some(_) => return Err(invalid("sortDirection", "must be asc or desc")),
+            Some(_) => return Err(invalid("sortDirection", "is neither asc nor desc", "Send asc or desc")),
         };
         let column = sort_by.unwrap_or("createdAt");
         let field = table.fields.iter().find(|field| field.name == column);
@@ -64,7 +64,11 @@ impl Sort {
             return Err(errors::unknown("field to sort by named", column, names));
         }
         if field.is_some_and(|field| field.kind.is_json()) {
-            return Err(invalid("sortBy", format!("{column} holds objects or lists, which have no order")));
+            return Err(invalid(
+                "sortBy",
+                format!("is {column}, which holds objects or lists without an order"),
+                "Sort by another field",
+            ));
         }
         Ok(Sort { column: column.to_owned(), descending })
     }
@@ -104,7 +108,7 @@ pub(crate) fn find(sql: &mut dyn Sql, table: &Table, id: &str) -> Result<Map<Str
         &format!("SELECT {} FROM {} WHERE \"id\" = $1", columns(table), qualified_name(table)),
         params![id],
     )?;
-    from_row(table, &row.ok_or_else(|| errors::not_found("Record"))?)
+    from_row(table, &row.ok_or_else(|| errors::not_found("Record", id))?)
 }
 
 /// Whether a record exists.
@@ -169,7 +173,7 @@ pub(crate) fn update(
 ) -> Result<Map<String, Value>> {
     let cells = validate::validate_record(&table.fields, data, WriteMode::Update)?;
     if cells.is_empty() {
-        let message = "data holds no field that can change".to_owned();
+        let message = "data has no field that can change".to_owned();
         return Err(errors::record_invalid(&[Violation {
             field: "data".to_owned(),
             reason: "empty",
@@ -181,8 +185,8 @@ pub(crate) fn update(
     let last_updated_at =
         before.get("updatedAt").and_then(Value::as_str).and_then(Timestamp::parse).unwrap_or(tx.now());
     let conflict = || {
-        errors::conflict("The record has changed since you read it")
-            .hint("Read it again with backend_data_get and repeat the change")
+        let message = format!("The record {id} has changed at {last_updated_at}, after you read it");
+        errors::conflict(message, "Read it again with backend_data_get and repeat the change")
             .with_detail("updatedAt", before.get("updatedAt").cloned().unwrap_or_default())
     };
     if if_updated_at.is_some_and(|expected| expected != last_updated_at) {
@@ -211,7 +215,7 @@ pub(crate) fn update(
         rows => rows?,
     };
     let Some(row) = rows.first() else {
-        return Err(if if_updated_at.is_some() { conflict() } else { errors::not_found("Record") });
+        return Err(if if_updated_at.is_some() { conflict() } else { errors::not_found("Record", id) });
     };
     let record = from_row(table, row)?;
     check_record_size(&record)?;
@@ -226,7 +230,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, table: &Table, id: &str) -> Result<()> {
     let deleted =
         tx.execute(&format!("DELETE FROM {} WHERE \"id\" = $1", qualified_name(table)), params![id])?;
     if deleted == 0 {
-        return Err(errors::not_found("Record"));
+        return Err(errors::not_found("Record", id));
     }
     tx.audit_output("record_id", id);
     touch_rows(tx, table);
@@ -240,7 +244,7 @@ pub(crate) fn is_schema_changed(error: &Error) -> bool {
 
 fn schema_changed_error() -> Error {
     Error::new(Kind::Conflict, SCHEMA_CHANGED, "The table's schema changed while the record was written")
-        .hint("Try again")
+        .hint("Repeat the call")
 }
 
 /// On SQLite there is no concurrent write.
@@ -304,7 +308,7 @@ fn duplicate_error(table: &Table, constraint: &str) -> Error {
         fields.iter().map(|field| json!({"field": field, "reason": "unique"})).collect();
     let message = format!("Another record has the same {}", fields.join(", "));
     Error::new(Kind::Conflict, "data/duplicate-value", message)
-        .hint("Choose another value, or change the record that has it")
+        .hint("Choose another value, or change the record that has it; backend_data_list finds it")
         .with_detail("details", details)
 }
 
@@ -313,7 +317,8 @@ fn check_record_size(record: &Map<String, Value>) -> Result<()> {
     if bytes <= limits::RECORD_BYTES {
         return Ok(());
     }
-    Err(errors::limit("data/record-too-large", format!("The record has {bytes} bytes as JSON"))
+    let message = format!("The record has {bytes} bytes as JSON, more than {}", limits::RECORD_BYTES);
+    Err(errors::limit("data/record-too-large", message)
         .hint("Split it over several records")
         .with_detail("limit_bytes", limits::RECORD_BYTES))
 }

@@ -187,5 +187,16 @@ pub(crate) fn find(sql: &mut dyn Sql, kind: VersionKind, table: &Table, version:
         ),
         params![tenant.as_str(), table.id.as_str(), number, version],
     )?;
-    Version::from_row(&row.ok_or_else(|| errors::not_found("Version"))?)
+    let absent = || {
+        let newest = kind.current_version(table);
+        let listed = match kind {
+            VersionKind::Schema => "schema/versions",
+            VersionKind::Indexes => "indexes/versions",
+        };
+        errors::not_found("Version", version).hint(format!(
+            "Use a number from 1 to {newest}, or list them with bkend://tables/{}/{listed}",
+            table.id
+        ))
+    };
+    Version::from_row(&row.ok_or_else(absent)?)
 }

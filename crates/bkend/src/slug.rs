@@ -9,12 +9,13 @@ use crate::limits;
 pub(crate) fn check_name(parameter: &str, name: &str) -> Result<String> {
     let name = name.trim();
     if name.is_empty() {
-        return Err(invalid(parameter, "must not be empty"));
+        return Err(invalid(parameter, "is empty", format!("Send {parameter} as text of one line")));
     }
     if name.chars().count() > limits::NAME_CHARS || name.contains(char::is_control) {
         return Err(invalid(
             parameter,
-            format!("has at most {} characters, none of them control characters", limits::NAME_CHARS),
+            format!("has more than {} characters or a line break", limits::NAME_CHARS),
+            format!("Send one line of at most {} characters", limits::NAME_CHARS),
         ));
     }
     Ok(name.to_owned())
@@ -25,7 +26,8 @@ pub(crate) fn check_description(text: &str) -> Result<String> {
     if text.chars().count() > limits::DESCRIPTION_CHARS || text.contains('\0') {
         return Err(invalid(
             "description",
-            format!("has at most {} characters, none of them NUL", limits::DESCRIPTION_CHARS),
+            format!("has more than {} characters or a NUL character", limits::DESCRIPTION_CHARS),
+            format!("Shorten it to {} characters without NUL", limits::DESCRIPTION_CHARS),
         ));
     }
     Ok(text.to_owned())
@@ -36,11 +38,12 @@ pub(crate) fn check(slug: &str) -> Result<String> {
     let fits = (limits::SLUG_BYTES_MIN..=limits::SLUG_BYTES_MAX).contains(&slug.len());
     if !fits || !slug.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-') {
         let rule = format!(
-            "has {} to {} characters of a-z, 0-9 and -",
+            "Use {} to {} characters of a-z, 0-9 and -, or leave slug out",
             limits::SLUG_BYTES_MIN,
             limits::SLUG_BYTES_MAX
         );
-        return Err(invalid("slug", rule));
+        let problem = format!("cannot be {}", crate::errors::truncate_for_message(slug));
+        return Err(invalid("slug", problem, rule));
     }
     Ok(slug.to_owned())
 }
@@ -75,7 +78,11 @@ pub(crate) fn derive(
             return Ok(slug);
         }
     }
-    Err(invalid("slug", "every derived slug is taken").hint("Choose a slug yourself"))
+    Err(invalid(
+        "slug",
+        "is missing, and every slug derived from the name is taken",
+        "Choose a slug yourself",
+    ))
 }
 
 /// Suffixes to try. With more equal names, the caller must choose a slug.

@@ -24,7 +24,7 @@ typed_id!(
     "tbl_"
 );
 
-/// A removed field. Its column stays, so that returning to an older schema restores the values.
+/// A removed field. Its column stays in the database with the values; nothing reads or restores them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RemovedField {
     /// The field.
@@ -58,7 +58,7 @@ pub struct Table {
     pub removed: Vec<RemovedField>,
     /// The indexes, without system indexes.
     pub indexes: Vec<Index>,
-    /// Permissions on rows; stored as given.
+    /// Permissions on rows; stored as given, and not enforced.
     pub permissions: Option<Value>,
     /// The current schema version.
     pub schema_version: i64,
@@ -275,7 +275,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
     if let Some(row) = taken {
         let message = format!("The environment {} has a table {} already", environment.name, row.text(0)?);
         return Err(Error::new(Kind::Conflict, "table/already-exists", message).hint(
-            "Names differ by more than case; choose another, or change the table with backend_field_manage",
+            "Choose a name that differs by more than case, or change the table with backend_field_manage",
         ));
     }
     check_sqlite_table_limit(tx)?;
@@ -334,7 +334,12 @@ pub(crate) fn insert(tx: &mut Tx<'_>, new: &NewTable) -> Result<Table> {
     );
     match inserted {
         Err(DbError::Unique { .. }) => {
-            return Err(Error::new(Kind::Conflict, "table/already-exists", "The table exists already"));
+            return Err(Error::new(
+                Kind::Conflict,
+                "table/already-exists",
+                format!("The table {} exists already", created.id),
+            )
+            .hint("Choose another name, or change the table with backend_field_manage"));
         }
         done => done?,
     };
@@ -358,7 +363,11 @@ fn indexes_of(new: &NewTable, fields: &[Field]) -> Result<Vec<Index>> {
             if *existing == index {
                 continue;
             }
-            return Err(invalid("indexes", format!("two indexes are named {}", index.name)));
+            return Err(invalid(
+                "indexes",
+                format!("has two indexes named {}", index.name),
+                "Give them different names",
+            ));
         }
         indexes.push(index);
     }
@@ -394,16 +403,22 @@ fn check_name(name: &str) -> Result<()> {
         name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     let has_valid_start = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
     if !has_valid_chars || !has_valid_start || name.len() > limits::IDENTIFIER_BYTES {
-        let rule = format!(
-            "a table name begins with a letter and has letters, digits, _ and -, at most {} in all",
-            limits::IDENTIFIER_BYTES
-        );
-        return Err(invalid("name", rule));
+        return Err(invalid(
+            "name",
+            format!("cannot be \"{}\"", errors::truncate_for_message(name)),
+            format!(
+                "Begin with a letter and use only letters, digits, _ and -, at most {} in all",
+                limits::IDENTIFIER_BYTES
+            ),
+        ));
     }
     let folded = name.to_ascii_lowercase();
     if folded.starts_with("sqlite_") || folded.starts_with("pg_") {
-        return Err(invalid("name", "the database reserves names that begin with sqlite_ or pg_")
-            .hint("Choose another name"));
+        return Err(invalid(
+            "name",
+            format!("cannot be {name}: the database reserves names that begin with sqlite_ or pg_"),
+            "Choose another name",
+        ));
     }
     Ok(())
 }
@@ -477,19 +492,21 @@ pub(crate) fn update(tx: &mut Tx<'_>, table: &Table, change: &TableChange) -> Re
 fn check_permissions(permissions: &Value) -> Result<&Map<String, Value>> {
     const GROUPS: [&str; 4] = ["admin", "user", "guest", "self"];
     const OPERATIONS: [&str; 5] = ["create", "read", "update", "delete", "list"];
-    let groups = permissions.as_object().ok_or_else(|| invalid("permissions", "must be an object"))?;
+    const HINT: &str = "Send an object such as {\"user\":{\"read\":true}}";
+    let groups = permissions.as_object().ok_or_else(|| invalid("permissions", "is not an object", HINT))?;
     for (group, flags) in groups {
         if !GROUPS.contains(&group.as_str()) {
             return Err(errors::unknown("permission group named", group, GROUPS));
         }
         let path = format!("permissions.{group}");
-        let flags = flags.as_object().ok_or_else(|| invalid(&path, "must be an object"))?;
+        let flags = flags.as_object().ok_or_else(|| invalid(&path, "is not an object", HINT))?;
         for (operation, flag) in flags {
             if !OPERATIONS.contains(&operation.as_str()) {
-                return Err(errors::unknown("operation named", operation, OPERATIONS));
+                return Err(errors::unknown("permission named", operation, OPERATIONS));
             }
             if !flag.is_boolean() {
-                return Err(invalid(&format!("{path}.{operation}"), "must be true or false"));
+                let path = format!("{path}.{operation}");
+                return Err(invalid(&path, "is neither true nor false", "Send true or false"));
             }
         }
     }
@@ -561,7 +578,7 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Table> {
         &format!("SELECT {COLUMNS} {FROM} WHERE t.tenant_id = $1 AND t.id = $2"),
         params![tenant.as_str(), id],
     )?;
-    Table::from_row(&row.ok_or_else(|| errors::not_found("Table"))?)
+    Table::from_row(&row.ok_or_else(|| errors::not_found("Table", id))?)
 }
 
 /// One table by its name in an environment.
@@ -573,7 +590,7 @@ pub(crate) fn find_by_name(sql: &mut dyn Sql, environment: &str, name: &str) -> 
         ),
         params![tenant.as_str(), environment, name.to_ascii_lowercase()],
     )?;
-    Table::from_row(&row.ok_or_else(|| errors::not_found("Table"))?)
+    Table::from_row(&row.ok_or_else(|| errors::not_found("Table", name))?)
 }
 
 /// One table by its id, if it belongs to this environment, project and organization.
@@ -588,5 +605,5 @@ pub(crate) fn find_at_path(
     let matches_path = table.organization_id.as_str() == organization
         && table.project_id.as_str() == project
         && table.environment_id.as_str() == environment;
-    if matches_path { Ok(table) } else { Err(errors::not_found("Table")) }
+    if matches_path { Ok(table) } else { Err(errors::not_found("Table", id)) }
 }

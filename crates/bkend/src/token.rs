@@ -56,5 +56,5 @@ impl TokenSummary {
 /// The element in a list.
 pub(crate) fn find(tokens: &[TokenSummary], id: &str) -> Result<Value> {
     let token = tokens.iter().find(|token| token.id == id);
-    token.map(TokenSummary::detail).ok_or_else(|| errors::not_found("Access token"))
+    token.map(TokenSummary::detail).ok_or_else(|| errors::not_found("Access token", id))
 }

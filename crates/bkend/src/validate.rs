@@ -2,7 +2,7 @@
 //!
 //! Uniqueness is not checked here: only the database can, in the writing transaction.
 
-use quad_core::{Result, Timestamp, closest};
+use quad_core::{Result, Timestamp};
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Number, Value};
 
@@ -31,10 +31,12 @@ pub(crate) fn validate_record<'f>(
     let mut violations = Vec::new();
     for name in data.keys().filter(|name| !is_system_exactly(name)) {
         if !fields.iter().any(|field| field.name == *name) {
-            let closest = closest(name, fields.iter().map(|field| field.name.as_str()));
-            let suggestion = closest.map(|closest| format!("; the nearest is {closest}")).unwrap_or_default();
-            let message =
-                format!("{} is not a field of this table{suggestion}", errors::truncate_for_message(name));
+            let known = errors::options_text(name, fields.iter().map(|field| field.name.as_str()));
+            let known = if known.is_empty() { "none".to_owned() } else { known };
+            let message = format!(
+                "{} is not a field of this table, which has {known}",
+                errors::truncate_for_message(name)
+            );
             violations.push(Violation {
                 field: errors::truncate_for_message(name),
                 reason: "unknown",
@@ -126,8 +128,9 @@ pub(crate) fn check(field: &Field, value: &Value, path: &str, violations: &mut V
     if let Some(allowed) = &field.allowed
         && !allowed.iter().any(|candidate| json_eq(candidate, value))
     {
-        let allowed_values: Vec<String> = allowed.iter().take(20).map(Value::to_string).collect();
-        add_violation("enum", format!("must be one of {}", allowed_values.join(", ")));
+        let allowed_values: Vec<String> = allowed.iter().map(Value::to_string).collect();
+        let options = errors::options_text(&value.to_string(), allowed_values.iter().map(String::as_str));
+        add_violation("enum", format!("must be one of {options}"));
     }
     if let Some(text) = value.as_str().filter(|_| field.kind.is_text()) {
         let characters = text.chars().count() as u64;

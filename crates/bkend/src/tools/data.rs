@@ -142,7 +142,7 @@ async fn update(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
         None => None,
         Some(text) => Some(
             Timestamp::parse(text)
-                .ok_or_else(|| invalid("ifUpdatedAt", "must be the updatedAt that you read"))?,
+                .ok_or_else(|| invalid("ifUpdatedAt", "is not a time", "Send the updatedAt that you read"))?,
         ),
     };
     write_rows(bkend, call.caller, call.event, arguments, move |tx, table, arguments| {
@@ -182,8 +182,8 @@ fn rows_read_set(sql: &dyn Sql, table: &Table) -> ReadSet {
 fn data_argument(arguments: &Arguments) -> Result<Map<String, Value>> {
     match arguments.root.get("data") {
         Some(Value::Object(data)) => Ok(data.clone()),
-        None => Err(errors::missing("data")),
-        Some(_) => Err(invalid("data", "must be an object")),
+        None => Err(errors::missing("data", "Send the values by field name")),
+        Some(_) => Err(invalid("data", "is not an object", "Send the values by field name")),
     }
 }
 
@@ -230,8 +230,11 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let known_names = || properties.into_iter().flatten().map(|(name, _)| name.as_str());
     for name in arguments.root.keys().map(String::as_str) {
         if UNSUPPORTED_PARAMETERS.contains(&name) {
-            return Err(invalid(name, "this parameter is not available on this server")
-                .hint("Leave it out: read sorted pages and filter the rows yourself"));
+            return Err(invalid(
+                name,
+                "is not available on this server",
+                "Leave it out: read sorted pages and filter the rows yourself",
+            ));
         }
         if !known_names().any(|known| known == name) {
             return Err(errors::unknown("parameter named", name, known_names()));

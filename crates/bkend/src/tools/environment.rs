@@ -95,7 +95,7 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
         if arguments.id("projectId")?.is_some() {
             project = Some(lookup::project(sql, &arguments)?);
         } else if arguments.id("organizationId")?.is_some() {
-            return Err(errors::missing("projectId"));
+            return Err(errors::missing("projectId", errors::listing_hint("Project")));
         }
         let parent = project.as_ref().map(|project| (project.organization_id.as_str(), project.id.as_str()));
         let uri = parent.map_or("bkend://environments".to_owned(), |(organization, project)| {
@@ -129,7 +129,10 @@ async fn create(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let new = NewEnvironment {
         id: None,
         project_id: arguments.required_id("projectId")?.to_owned(),
-        name: arguments.text(name)?.ok_or_else(|| errors::missing(name))?.to_owned(),
+        name: arguments
+            .text(name)?
+            .ok_or_else(|| errors::missing(name, "Send the name of the environment"))?
+            .to_owned(),
         kind: arguments.text("environmentType")?.map(str::to_owned),
     };
     write(bkend, call.caller, call.event, move |tx| {

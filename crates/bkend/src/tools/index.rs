@@ -105,16 +105,20 @@ async fn manage(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
 
 /// `{action, index}`.
 fn changes_from_action(arguments: &Arguments) -> Result<IndexChanges> {
-    let action = arguments.text("action")?.ok_or_else(|| errors::missing("action"))?;
-    let index = arguments.root.get("index").ok_or_else(|| errors::missing("index"))?;
+    let action = arguments.text("action")?.ok_or_else(|| errors::missing("action", "Send add or delete"))?;
+    let index = arguments.root.get("index").ok_or_else(|| {
+        errors::missing("index", "Send an index such as {\"fields\":[\"email\"],\"unique\":true}")
+    })?;
     match action {
         "add" => Ok(IndexChanges { set: vec![index.clone()], remove: Vec::new() }),
         "delete" => {
             let name = index.as_str().or_else(|| index.get("name").and_then(Value::as_str));
-            let name = name.ok_or_else(|| errors::missing("index.name"))?;
+            let name = name.ok_or_else(|| {
+                errors::missing("index.name", "Send the name; backend_table_get shows the indexes")
+            })?;
             Ok(IndexChanges { set: Vec::new(), remove: vec![name.to_owned()] })
         }
-        _ => Err(invalid("action", "must be add or delete")),
+        _ => Err(invalid("action", "is neither add nor delete", "Send add or delete")),
     }
 }
 
@@ -124,7 +128,9 @@ fn changes_from_body(arguments: &Arguments) -> Result<IndexChanges> {
     let set = match body.get("indexesToAddOrUpdate") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(indexes)) => indexes.clone(),
-        Some(_) => return Err(invalid("indexesToAddOrUpdate", "must be a list")),
+        Some(_) => {
+            return Err(invalid("indexesToAddOrUpdate", "is not a list", "Send [{\"fields\":[\"email\"]}]"));
+        }
     };
     let remove = match body.get("indexesToRemove") {
         None | Some(Value::Null) => Vec::new(),

@@ -24,7 +24,9 @@ pub(super) fn project(sql: &mut dyn Sql, arguments: &Arguments) -> Result<Projec
 pub(super) fn environment(sql: &mut dyn Sql, arguments: &Arguments) -> Result<Environment> {
     let id_or_name = match arguments.id("environmentId")? {
         Some(id_or_name) => id_or_name,
-        None => arguments.id("environment")?.ok_or_else(|| errors::missing("environmentId"))?,
+        None => arguments
+            .id("environment")?
+            .ok_or_else(|| errors::missing("environmentId", errors::listing_hint("Environment")))?,
     };
     let resolved = match environment::find(sql, id_or_name) {
         Err(error) if error.kind() == quad_core::Kind::NotFound => {
@@ -35,7 +37,7 @@ pub(super) fn environment(sql: &mut dyn Sql, arguments: &Arguments) -> Result<En
     };
     let is_match = matches_arg(arguments, "organizationId", resolved.organization_id.as_str())?
         && matches_arg(arguments, "projectId", resolved.project_id.as_str())?;
-    if is_match { Ok(resolved) } else { Err(errors::not_found("Environment")) }
+    if is_match { Ok(resolved) } else { Err(errors::not_found("Environment", id_or_name)) }
 }
 
 /// The table of a call, by its id or by its name in an environment.
@@ -45,7 +47,7 @@ pub(super) fn table(sql: &mut dyn Sql, arguments: &Arguments) -> Result<Table> {
     let resolved = match table::find(sql, id_or_name) {
         Err(error) if error.kind() == quad_core::Kind::NotFound && has_environment => {
             let environment = environment(sql, arguments).map_err(|error| match error.kind() {
-                quad_core::Kind::NotFound => errors::not_found("Table"),
+                quad_core::Kind::NotFound => errors::not_found("Table", id_or_name),
                 _ => error,
             })?;
             table::find_by_name(sql, environment.id.as_str(), id_or_name)?
@@ -62,7 +64,7 @@ pub(super) fn table(sql: &mut dyn Sql, arguments: &Arguments) -> Result<Table> {
     let is_match = in_environment
         && matches_arg(arguments, "organizationId", resolved.organization_id.as_str())?
         && matches_arg(arguments, "projectId", resolved.project_id.as_str())?;
-    if is_match { Ok(resolved) } else { Err(errors::not_found("Table")) }
+    if is_match { Ok(resolved) } else { Err(errors::not_found("Table", id_or_name)) }
 }
 
 fn matches_arg(arguments: &Arguments, name: &str, actual: &str) -> Result<bool> {

@@ -74,7 +74,11 @@ async fn search_docs(call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments)?;
     let query = arguments.required_id("query")?;
     if query.chars().count() > limits::DOCS_QUERY_CHARS {
-        return Err(invalid("query", format!("has at most {} characters", limits::DOCS_QUERY_CHARS)));
+        return Err(invalid(
+            "query",
+            format!("has more than {} characters", limits::DOCS_QUERY_CHARS),
+            "Send a few words",
+        ));
     }
     Ok(ToolResult::read_only(
         ToolOutput::structured(json!({"results": docs::search(query)})),

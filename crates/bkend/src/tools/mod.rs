@@ -93,7 +93,7 @@ impl Arguments {
         let body = match root.remove("body") {
             None | Some(Value::Null) => None,
             Some(Value::Object(body)) => Some(body),
-            Some(_) => return Err(invalid("body", "must be an object")),
+            Some(_) => return Err(invalid("body", "is not an object", "Send the arguments without body")),
         };
         Ok(Arguments { root, body })
     }
@@ -106,7 +106,7 @@ impl Arguments {
 
     /// A required id, beside the body or in it.
     fn required_id(&self, name: &str) -> Result<&str> {
-        self.id(name)?.ok_or_else(|| errors::missing(name))
+        self.id(name)?.ok_or_else(|| errors::missing(name, format!("Send {name}")))
     }
 
     /// The payload: the body if there is one, otherwise all arguments.
@@ -132,7 +132,7 @@ fn text<'v>(name: &str, value: Option<&'v Value>) -> Result<Option<&'v str>> {
     match value {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(invalid(name, "must be text")),
+        Some(_) => Err(invalid(name, "is not text", format!("Send {name} as text"))),
     }
 }
 

@@ -173,7 +173,7 @@ async fn create(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let new = NewProject {
         id: None,
         organization_id: arguments.required_id("organizationId")?.to_owned(),
-        name: owned_text("name")?.ok_or_else(|| errors::missing("name"))?,
+        name: owned_text("name")?.ok_or_else(|| errors::missing("name", "Send the name of the project"))?,
         slug: owned_text("slug")?,
         description: owned_text("description")?,
         primary_cloud: owned_text("primaryCloud")?,
@@ -200,7 +200,7 @@ async fn update(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
         settings: match arguments.body_or_root().get("settings") {
             None => None,
             Some(Value::Object(settings)) => Some(settings.clone()),
-            Some(_) => return Err(invalid("settings", "must be an object")),
+            Some(_) => return Err(invalid("settings", "is not an object", "Send all settings as an object")),
         },
     };
     if change.name.is_none() && change.description.is_none() && change.settings.is_none() {
@@ -210,7 +210,7 @@ async fn update(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     write(bkend, call.caller, call.event, move |tx| {
         let found_project = lookup::project(tx, &arguments)?;
         if arguments.text("slug")?.is_some_and(|slug| slug != found_project.slug) {
-            return Err(invalid("slug", "the slug cannot be changed").hint("Change the name instead"));
+            return Err(invalid("slug", "cannot change", "Leave slug out, or change the name instead"));
         }
         let changed = project::update(tx, found_project.id.as_str(), &change)?;
         Ok(ToolOutput::structured(changed.detail()).with_link(changed.uri(), changed.name.as_str()))

@@ -116,7 +116,7 @@ pub(super) async fn get_version(bkend: &Bkend, call: ToolCall<'_>, kind: Version
         let version_or_id = match arguments.root.get("versionId") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Number(number)) => number.to_string(),
-            _ => return Err(errors::missing("versionId")),
+            _ => return Err(errors::missing("versionId", "Send the number or the id of the version")),
         };
         let version = schema_version::find(sql, kind, &table, &version_or_id)?.detail(kind, &table)?;
         Ok((ToolOutput::structured(version).with_link(table.uri(), table.name), read_set))
@@ -158,15 +158,22 @@ async fn manage(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
 
 /// Parses `{action, field}`.
 fn changes_from_action(arguments: &Arguments) -> Result<FieldChanges> {
-    let action = arguments.text("action")?.ok_or_else(|| errors::missing("action"))?;
+    let action =
+        arguments.text("action")?.ok_or_else(|| errors::missing("action", "Send add, update or delete"))?;
     let (name, definition) = match arguments.root.get("field") {
         Some(Value::String(name)) => (name.clone(), None),
         Some(Value::Object(field)) => {
-            let name =
-                field.get("name").and_then(Value::as_str).ok_or_else(|| errors::missing("field.name"))?;
+            let name = field.get("name").and_then(Value::as_str).ok_or_else(|| {
+                errors::missing("field.name", "Send a field such as {\"name\":\"phone\",\"type\":\"string\"}")
+            })?;
             (name.to_owned(), Some(Value::Object(field.clone())))
         }
-        _ => return Err(errors::missing("field")),
+        _ => {
+            return Err(errors::missing(
+                "field",
+                "Send a field such as {\"name\":\"phone\",\"type\":\"string\"}",
+            ));
+        }
     };
     let mut changes = FieldChanges::default();
     match (action, definition) {
@@ -175,8 +182,16 @@ fn changes_from_action(arguments: &Arguments) -> Result<FieldChanges> {
             changes.only_new = Some(action == "add");
             changes.set.push((name, definition));
         }
-        ("add" | "update", None) => return Err(invalid("field", "must be an object with name and type")),
-        _ => return Err(invalid("action", "must be add, update or delete")),
+        ("add" | "update", None) => {
+            return Err(invalid(
+                "field",
+                "is not an object",
+                "Send a field such as {\"name\":\"phone\",\"type\":\"string\"}",
+            ));
+        }
+        _ => {
+            return Err(invalid("action", "is none of add, update and delete", "Send add, update or delete"));
+        }
     }
     Ok(changes)
 }
@@ -197,11 +212,22 @@ fn changes_from_body(arguments: &Arguments) -> Result<FieldChanges> {
             .iter()
             .map(|field| {
                 let name = field.get("name").and_then(Value::as_str);
-                let name = name.ok_or_else(|| errors::missing("fieldsToAddOrUpdate[].name"))?;
+                let name = name.ok_or_else(|| {
+                    errors::missing(
+                        "fieldsToAddOrUpdate[].name",
+                        "Send fields such as [{\"name\":\"phone\",\"type\":\"string\"}]",
+                    )
+                })?;
                 Ok((name.to_owned(), field.clone()))
             })
             .collect::<Result<_>>()?,
-        Some(_) => return Err(invalid("fieldsToAddOrUpdate", "must be an object or a list")),
+        Some(_) => {
+            return Err(invalid(
+                "fieldsToAddOrUpdate",
+                "is no list of fields",
+                "Send fields such as [{\"name\":\"phone\",\"type\":\"string\"}]",
+            ));
+        }
     };
     Ok(FieldChanges {
         set,

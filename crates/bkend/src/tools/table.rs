@@ -162,7 +162,7 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
             uri = environment.tables_uri();
             environment_id = Some(environment.id);
         } else if arguments.id("projectId")?.is_some() || arguments.id("organizationId")?.is_some() {
-            return Err(errors::missing("environmentId"));
+            return Err(errors::missing("environmentId", errors::listing_hint("Environment")));
         } else {
             read_set = read_set.with_tag(tags::any_tables());
         }
@@ -186,8 +186,11 @@ fn list_entry(table: &Table) -> Value {
 async fn create(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments::new(call.arguments)?;
     let (name, fields) = if arguments.body.is_some() { ("tableName", "schema") } else { ("name", "fields") };
-    let name = arguments.text(name)?.ok_or_else(|| errors::missing(name))?.to_owned();
-    let definition = arguments.body_or_root().get(fields).ok_or_else(|| errors::missing(fields))?;
+    let name =
+        arguments.text(name)?.ok_or_else(|| errors::missing(name, "Send the name of the table"))?.to_owned();
+    let definition = arguments.body_or_root().get(fields).ok_or_else(|| {
+        errors::missing(fields, "Send fields such as [{\"name\":\"email\",\"type\":\"string\"}]")
+    })?;
     let mut new = NewTable {
         id: None,
         environment_id: String::new(),
