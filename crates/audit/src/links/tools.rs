@@ -54,8 +54,7 @@ pub(crate) fn all() -> Vec<Tool> {
         "from": "amem://node/0",
         "to": "bkend://orgs/org_abc123",
         "relation": "supports",
-    }))
-    .aliases(LINK_ALIASES);
+    }));
     let unlink = Tool::new(
         "unlink",
         "Remove a link",
@@ -74,24 +73,9 @@ pub(crate) fn all() -> Vec<Tool> {
     )
     .output(result_schema())
     .example(unlink_example())
-    .aliases(UNLINK_ALIASES);
+    .aliases(&[("link_id", "id")]);
     vec![Tool { core: true, ..link }, unlink]
 }
-
-/// Other names of the ends of a link.
-const LINK_ALIASES: &[(&str, &str)] =
-    &[("source", "from"), ("target", "to"), ("from_uri", "from"), ("to_uri", "to"), ("type", "relation")];
-
-/// Those of [`LINK_ALIASES`], and other names of a link's id.
-const UNLINK_ALIASES: &[(&str, &str)] = &[
-    ("source", "from"),
-    ("target", "to"),
-    ("from_uri", "from"),
-    ("to_uri", "to"),
-    ("type", "relation"),
-    ("link_id", "id"),
-    ("linkId", "id"),
-];
 
 /// The arguments of a call that removes a link by its ends.
 fn unlink_example() -> Value {
