@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use quad_core::Result;
+use quad_core::{Error, Kind, Result};
 use quad_store::Tx;
 
 use crate::edge::{self, Edge, EdgeType};
@@ -33,9 +33,13 @@ pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
         {
             return Err(errors::limit_exceeded(
                 "TOO_MANY_EDGES",
-                format!("A node has at most {} outgoing edges", limits::MAX_OUTGOING_EDGES),
+                format!(
+                    "Memory {} has {} outgoing links, the maximum",
+                    edge.source,
+                    limits::MAX_OUTGOING_EDGES
+                ),
             )
-            .hint("Link through a node in between, such as an episode"));
+            .hint("Link through a memory in between, such as an episode"));
         }
         if edge.edge_type == EdgeType::Supersedes {
             supersede::check_cycle(tx, edge.source, edge.target)?;
@@ -56,8 +60,10 @@ pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
 pub(crate) fn unlink(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
     let mut counters = counters::lock(tx)?;
     if !edge::remove(tx, &edge)? {
-        return Err(quad_core::Error::new(quad_core::Kind::NotFound, "NOT_FOUND", "There is no such edge")
-            .hint(format!("Read {} for the edges of the source", edge.source.uri())));
+        let (source, target, edge_type) = (edge.source, edge.target, edge.edge_type.as_str());
+        let message = format!("Memory {source} has no link {edge_type} to memory {target}");
+        return Err(Error::new(Kind::NotFound, "NOT_FOUND", message)
+            .hint(format!("Read {} for the links of memory {source}", source.uri())));
     }
     if edge.edge_type == EdgeType::Supersedes {
         supersede::recompute_superseded_by(tx, edge.target)?;

@@ -9,9 +9,10 @@
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use hashbrown::{DefaultHashBuilder, HashMap};
+use quad_core::lock::MutexExt as _;
 use quad_core::{Result, Tag, TenantId, Version};
 use quad_store::Sql;
 use quad_store::fast_path::tags_changed_since;
@@ -256,7 +257,7 @@ impl<'s> GraphReader<'s> {
 
 impl GraphCache {
     fn lock(&self) -> MutexGuard<'_, Tenants> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock_unpoisoned()
     }
 }
 

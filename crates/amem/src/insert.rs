@@ -78,12 +78,16 @@ pub(crate) fn check_content(name: &str, content: &str) -> Result<()> {
     if content.len() > limits::CONTENT_BYTES {
         return Err(errors::limit_exceeded(
             "CONTENT_TOO_LARGE",
-            format!("{name} has {} bytes; a memory has at most {}", content.len(), limits::CONTENT_BYTES),
+            format!("{name} has {} bytes; the maximum is {}", content.len(), limits::CONTENT_BYTES),
         )
-        .hint("Split it into several nodes and link them with part_of"));
+        .hint("Split it into several memories, and link them with part_of"));
     }
     if content.contains('\0') {
-        return Err(errors::invalid_argument(name, "must not contain NUL characters"));
+        return Err(errors::invalid_argument(
+            name,
+            "contains NUL characters",
+            "Remove the NUL characters from the text",
+        ));
     }
     Ok(())
 }
@@ -100,7 +104,7 @@ pub(crate) fn insert_nodes(
     let first = buffer.counters.next_id;
     let ids: Vec<NodeId> = (first..first + new_nodes.len() as i64).map(NodeId).collect();
     let Some(last) = ids.last().copied() else {
-        return Err(errors::invalid_argument("nodes", "must not be empty"));
+        return Err(errors::invalid_argument("nodes", "is empty", "Give at least one memory"));
     };
     buffer.counters.next_id += new_nodes.len() as i64;
     let at = buffer.counters.next_timestamp();
@@ -144,7 +148,9 @@ fn collect_edges(new_nodes: &[NewNode], ids: &[NodeId], chain: Vec<Edge>) -> Res
             let target = match edge.target {
                 Target::Node(id) => id,
                 Target::BatchIndex(position) => *ids.get(position).ok_or_else(|| {
-                    errors::invalid_argument("target_index", format!("this call has no node {position}"))
+                    let fact = format!("is {position}, but nodes has {} entries", ids.len());
+                    let hint = "Give the position in nodes of the other memory, counted from 0";
+                    errors::invalid_argument("target_index", fact, hint)
                 })?,
             };
             if target == *source {
@@ -173,7 +179,7 @@ fn buffer_rows(
         return Err(errors::limit_exceeded(
             "TOO_MANY_ROWS",
             format!(
-                "The call makes {rows} nodes, edges and vectors; one call makes at most {}",
+                "The call makes {rows} memories, links and vectors; the maximum is {}",
                 limits::ROWS_PER_WRITE
             ),
         )
@@ -243,7 +249,9 @@ fn superseded_nodes(edges: &[Edge], first: NodeId) -> Result<BTreeMap<NodeId, No
             let target = targets.get(*next).copied();
             *next += 1;
             match target {
-                Some(target) if on_path.contains(&target) => return Err(errors::supersede_cycle()),
+                Some(target) if on_path.contains(&target) => {
+                    return Err(errors::supersede_cycle(*node, target));
+                }
                 Some(target) if !done.contains(&target) => {
                     on_path.insert(target);
                     path.push((target, 0));

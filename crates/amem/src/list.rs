@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use quad_core::{JsonObjectWriter, Result, cursor};
+use quad_core::{Error, JsonObjectWriter, Result, cursor};
 use quad_store::fast_path::FastSql as _;
 use quad_store::{Sql, Value as Cell, params};
 
@@ -10,7 +10,7 @@ use crate::event_type::EventType;
 use crate::node::{self, Node, NodeField, NodeId, StaticField, StaticNode};
 use crate::page_budget::PageBudget;
 use crate::session::{self, SessionId};
-use crate::{counters, decay, limits};
+use crate::{counters, decay, errors, limits};
 
 const RECENT_FIELDS: [StaticField; 6] = [
     StaticField::Id,
@@ -228,7 +228,7 @@ pub(crate) fn type_cursor_scope(event_type: EventType) -> String {
 pub(crate) fn decode_cursor(scope: &str, cursor: Option<&str>) -> Result<Option<NodeId>> {
     let Some(cursor) = cursor else { return Ok(None) };
     let key = cursor::decode(scope, cursor)?;
-    let id = key.parse().map_err(|_| crate::errors::invalid_argument("cursor", "belongs to another list"))?;
+    let id = key.parse().map_err(|_| invalid_cursor())?;
     Ok(Some(NodeId(id)))
 }
 
@@ -236,7 +236,12 @@ pub(crate) fn decode_cursor(scope: &str, cursor: Option<&str>) -> Result<Option<
 pub(crate) fn decode_offset(scope: &str, cursor: Option<&str>) -> Result<usize> {
     let Some(cursor) = cursor else { return Ok(0) };
     let key = cursor::decode(scope, cursor)?;
-    key.parse().map_err(|_| crate::errors::invalid_argument("cursor", "belongs to another result"))
+    key.parse().map_err(|_| invalid_cursor())
+}
+
+/// A cursor whose key is of another kind.
+pub(crate) fn invalid_cursor() -> Error {
+    errors::invalid_argument("cursor", "belongs to another list", "Start again without a cursor")
 }
 
 /// A document with capacity for a page of `count` nodes.

@@ -55,8 +55,12 @@ impl Resource {
     pub(crate) fn neighborhood(address: &Address) -> Result<Resource> {
         let depth = number(address, "depth").unwrap_or(neighborhood::DEFAULT_DEPTH as u64);
         if !(1..=limits::MAX_NEIGHBORHOOD_DEPTH as u64).contains(&depth) {
-            let message = format!("must be 1 to {}", limits::MAX_NEIGHBORHOOD_DEPTH);
-            return Err(errors::invalid_argument("depth", message));
+            let max = limits::MAX_NEIGHBORHOOD_DEPTH;
+            return Err(errors::invalid_argument(
+                "depth",
+                format!("is {depth}"),
+                format!("Give a depth from 1 to {max}"),
+            ));
         }
         Ok(Resource::Neighborhood { id: node_id(address), depth: depth as usize })
     }
@@ -65,6 +69,7 @@ impl Resource {
         let id =
             number(address, "id").and_then(|id| u32::try_from(id).ok()).map(SessionId).ok_or_else(|| {
                 Error::new(Kind::BadInput, "INVALID_URI", "A session is a whole number below 4294967296")
+                    .hint(errors::FIND_SESSIONS)
                     .with_uri(address.requested())
             })?;
         Ok(Resource::Session { id, page: page(address, &list::session_cursor_scope(id))? })
@@ -79,9 +84,8 @@ impl Resource {
         let before = match address.variable("cursor") {
             None => None,
             Some(cursor) => {
-                let id = cursor::decode(SESSIONS_CURSOR_SCOPE, cursor)?
-                    .parse()
-                    .map_err(|_| errors::invalid_argument("cursor", "belongs to another list"))?;
+                let id = cursor::decode(SESSIONS_CURSOR_SCOPE, cursor)?;
+                let id = id.parse().map_err(|_| list::invalid_cursor())?;
                 Some(SessionId(id))
             }
         };
@@ -93,14 +97,13 @@ impl Resource {
         if text.is_empty() {
             return Err(errors::invalid_argument(
                 "q",
-                "is required, for example amem://search?q=rate%20limit",
+                "is missing or empty",
+                "Give the words to look for, for example amem://search?q=rate%20limit",
             ));
         }
         let types = address.variable("type").map(EventType::parse_arg).transpose()?;
-        let session = number(address, "session").map(|id| {
-            u32::try_from(id)
-                .map_err(|_| errors::invalid_argument("session", "must be a whole number below 4294967296"))
-        });
+        let session = number(address, "session")
+            .map(|id| u32::try_from(id).map_err(|_| errors::session_out_of_range("session", id)));
         let filter = Filter {
             event_types: types.into_iter().map(|event_type| event_type as u8).collect(),
             sessions: session.transpose()?.into_iter().collect(),
@@ -128,7 +131,10 @@ fn limit(address: &Address, max: usize) -> Result<usize> {
     match number(address, "limit") {
         None => Ok(max),
         Some(limit) if (1..=max as u64).contains(&limit) => Ok(limit as usize),
-        Some(_) => Err(errors::invalid_argument("limit", format!("must be 1 to {max}"))),
+        Some(limit) => {
+            let hint = format!("Give a limit from 1 to {max}");
+            Err(errors::invalid_argument("limit", format!("is {limit}"), hint))
+        }
     }
 }
 

@@ -56,37 +56,37 @@ const ROWS: [RouteDef<ParseResource>; 9] = [
     route(
         Resource::node,
         "amem://node/{id}",
-        "Memory Node",
+        "Memory node",
         "One memory with its links in both directions. Reading it counts as an access.",
     ),
     route(
         Resource::session,
         "amem://session/{id}{?limit,cursor}",
-        "Session Nodes",
+        "Memory session",
         "The memories of one session, in the order in which they were made.",
     ),
     route(
         Resource::of_type,
         "amem://types/{type}{?limit,cursor}",
-        "Nodes by Type",
+        "Memories of a type",
         "The memories of one type: fact, decision, inference, correction, skill or episode.",
     ),
     route(
         Resource::neighborhood,
         "amem://node/{id}/neighborhood{?depth}",
-        "Neighborhood",
+        "Memory neighborhood",
         "A memory and what lies up to five links around it, with the links between them.",
     ),
     route(
         Resource::sessions,
         "amem://sessions{?limit,cursor}",
-        "Sessions",
+        "Memory sessions",
         "The sessions, the newest first, with the number of their memories.",
     ),
     route(
         Resource::search,
         "amem://search{?q,type,session,limit,cursor}",
-        "Search",
+        "Memory search",
         "The memories that have the words, \"phrases\" or prefixes* of q, the best first; superseded ones left out.",
     ),
 ];

@@ -147,7 +147,7 @@ pub(crate) fn create_at(
         Some(id) => id,
         None => u32::try_from(counters.next_session).map(SessionId).map_err(|_| {
             errors::limit_exceeded("SESSION_LIMIT", "The largest session id is in use")
-                .hint("Choose a free session_id")
+                .hint("Give a session_id that amem://sessions does not list")
         })?,
     };
     let tenant = tx.tenant().clone();

@@ -70,11 +70,7 @@ pub(crate) fn end(
 ) -> Result<EndResult> {
     let mut counters = counters::lock(tx)?;
     let current = caller_state::current_session(tx, subject)?;
-    let id = id.or(current).ok_or_else(|| {
-        errors::conflict("There is no current session")
-            .hint("Start one with session_start, or give a session_id")
-            .with_code("NO_SESSION")
-    })?;
+    let id = id.or(current).ok_or_else(errors::no_current_session)?;
     let session = session::get(tx, id)?;
     if session.ended_at.is_some() {
         return Err(errors::conflict(format!("Session {id} has ended already"))

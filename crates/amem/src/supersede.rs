@@ -62,9 +62,9 @@ pub(crate) fn resolve(sql: &mut dyn Sql, id: NodeId) -> Result<Node> {
     }
     Err(errors::limit_exceeded(
         "CHAIN_TOO_LONG",
-        "The chain of corrections is too long to follow in one call",
+        format!("Memory {id} was corrected more than {} times in a row", limits::RESOLVE_HOPS),
     )
-    .hint(format!("Continue with memory_resolve for node {}", latest.id)))
+    .hint(format!("Continue from {}, which is the last one that was followed", latest.id.uri())))
 }
 
 /// Rejects a `supersedes` edge that would close a cycle: `target` must not supersede `source`, directly or
@@ -77,7 +77,7 @@ pub(crate) fn check_cycle(sql: &mut dyn Sql, source: NodeId, target: NodeId) -> 
         let mut next = Vec::new();
         for edge in edge::for_nodes(sql, &level, Direction::Outgoing, supersedes)?.into_values().flatten() {
             if edge.target == source {
-                return Err(errors::supersede_cycle());
+                return Err(errors::supersede_cycle(source, target));
             }
             if seen.insert(edge.target) {
                 next.push(edge.target);
@@ -86,8 +86,9 @@ pub(crate) fn check_cycle(sql: &mut dyn Sql, source: NodeId, target: NodeId) -> 
         if seen.len() > limits::MAX_TRAVERSAL_NODES {
             return Err(errors::limit_exceeded(
                 "CHAIN_TOO_LONG",
-                "The target supersedes more nodes than a check for cycles follows",
-            ));
+                format!("Memory {target} supersedes more memories than a check for cycles follows"),
+            )
+            .hint("Store what is right with memory_correct instead"));
         }
         level = next;
     }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use quad_core::lock::MutexExt as _;
 use quad_core::{Error, Result, TenantId};
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::{Index, IndexWriter, TantivyDocument, Term};
@@ -57,7 +58,7 @@ impl BackgroundIndexer {
         if task.is_empty() {
             return;
         }
-        let mut queue = self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.shared.queue.lock_unpoisoned();
         if queue.retry_after.get(tenant).is_some_and(|retry_at| Instant::now() < *retry_at) {
             return;
         }
@@ -83,7 +84,7 @@ impl BackgroundIndexer {
 
     /// Waits until the queue is empty.
     pub fn wait_idle(&self) {
-        let mut queue = self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.shared.queue.lock_unpoisoned();
         while queue.running {
             queue = self.shared.idle.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
@@ -100,7 +101,7 @@ impl Drop for BackgroundIndexer {
 impl IndexerState {
     fn run_queue(&self) {
         loop {
-            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut queue = self.queue.lock_unpoisoned();
             let next = queue.pending.pop_first();
             let Some((tenant, (text_index, task))) = next.filter(|_| !self.closing.load(Ordering::Relaxed))
             else {
@@ -129,7 +130,7 @@ impl IndexerState {
 
     fn back_off(&self, tenant: &TenantId, error: &str) {
         tracing::warn!(%tenant, error, "the text index could not be written; searches read the database meanwhile");
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock_unpoisoned();
         queue.retry_after.retain(|_, retry_at| *retry_at > Instant::now());
         queue.retry_after.insert(tenant.clone(), Instant::now() + Duration::from_secs(BACKOFF_SECONDS));
     }

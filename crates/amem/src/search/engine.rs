@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use quad_core::lock::MutexExt as _;
 use quad_core::{Error, Result, TenantId};
 
 use super::background_indexer::BackgroundIndexer;
@@ -295,7 +296,7 @@ impl Engine {
     }
 
     fn with_tenant<T>(&self, tenant: &TenantId, operation: impl FnOnce(&mut TenantState) -> T) -> T {
-        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tenants = self.tenants.lock_unpoisoned();
         tenants.lru_clock += 1;
         let now = tenants.lru_clock;
         if !tenants.entries.contains_key(tenant)
@@ -316,7 +317,7 @@ impl Engine {
 
     /// Drops the vectors of the least recently used tenants until the total is within the limit.
     fn evict_vectors(&self, in_use: &TenantId) {
-        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tenants = self.tenants.lock_unpoisoned();
         loop {
             let cached_rows =
                 |entry: &TenantState| entry.vector_cache.as_ref().map_or(0, |vectors| vectors.row_count());
@@ -342,7 +343,7 @@ const MIN_SIMILARITY: f32 = 0.25;
 fn check_limit(limit: usize) -> Result<()> {
     if limit > PAGE_HITS {
         let message = format!("{limit} hits are wanted; a page has at most {PAGE_HITS}");
-        return Err(Error::bad_input(message).hint("Ask for fewer"));
+        return Err(Error::bad_input(message).hint(format!("Give a limit of at most {PAGE_HITS}")));
     }
     Ok(())
 }
@@ -353,7 +354,7 @@ fn check_comparable(text: &str) -> Result<()> {
             "The text has {} bytes; the maximum is {COMPARED_TEXT_BYTES}",
             text.len()
         ))
-        .hint("Shorten it"));
+        .hint("Shorten the text"));
     }
     Ok(())
 }

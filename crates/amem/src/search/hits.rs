@@ -20,7 +20,7 @@ impl Page {
                 "A page of hits has from 1 to {PAGE_HITS} entries, not {}",
                 self.limit
             ))
-            .hint("Choose another limit"));
+            .hint(format!("Give a limit from 1 to {PAGE_HITS}")));
         }
         if self.offset >= MAX_OFFSET {
             return Err(Error::bad_input(format!("A search is read up to its {MAX_OFFSET}th hit"))

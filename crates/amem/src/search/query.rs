@@ -57,7 +57,7 @@ impl Query {
                 "The text has {} bytes; the maximum is {COMPARED_TEXT_BYTES}",
                 claim.len()
             ))
-            .hint("Shorten it"));
+            .hint("Shorten the text"));
         }
         let mut query = Query { clauses: Vec::new(), terms: Vec::new() };
         let all = words::collect_words(claim);

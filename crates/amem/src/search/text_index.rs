@@ -22,9 +22,10 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use quad_core::Result;
+use quad_core::lock::MutexExt as _;
 use tantivy::DocAddress;
 
 use super::bm25::TermStats;
@@ -201,7 +202,7 @@ impl TextIndex {
     }
 
     fn lock_state(&self) -> MutexGuard<'_, Arc<SharedState>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock_unpoisoned()
     }
 
     /// Whether a flush is due if `newest` is the last node.

@@ -16,8 +16,8 @@ impl Vector {
     /// Checks the numbers of a caller and scales them to length one.
     pub fn from_user(numbers: &[f32]) -> Result<Vector> {
         let numbers: [f32; DIMENSIONS] = numbers.try_into().map_err(|_| {
-            Error::bad_input(format!("A vector has {DIMENSIONS} numbers, this one {}", numbers.len()))
-                .hint("Send vectors of the graph's dimension, or text alone to have it embedded")
+            Error::bad_input(format!("The vector has {} numbers instead of {DIMENSIONS}", numbers.len()))
+                .hint(format!("Give {DIMENSIONS} numbers, or give the text instead of a vector"))
         })?;
         Vector::normalize(numbers)
     }
@@ -26,13 +26,13 @@ impl Vector {
     pub fn normalize(mut numbers: [f32; DIMENSIONS]) -> Result<Vector> {
         if let Some(index) = numbers.iter().position(|number| !number.is_finite()) {
             return Err(Error::bad_input(format!("Number {index} of the vector is not finite"))
-                .hint("Send finite numbers only"));
+                .hint("Give finite numbers only"));
         }
         // In f64, since the square of a large f32 overflows.
         let length = numbers.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
         if length == 0.0 {
             return Err(Error::bad_input("The vector is all zeros and points nowhere")
-                .hint("Leave the vector out to have the text embedded"));
+                .hint("Give another vector, or give the text instead of a vector"));
         }
         for number in &mut numbers {
             *number = (f64::from(*number) / length) as f32;
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn invalid_vectors_are_rejected() {
         let error_message = |numbers: &[f32]| Vector::from_user(numbers).unwrap_err().message().to_owned();
-        assert!(error_message(&[1.0; 3]).contains("128 numbers, this one 3"));
+        assert!(error_message(&[1.0; 3]).contains("3 numbers instead of 128"));
         assert!(error_message(&[0.0; DIMENSIONS]).contains("zeros"));
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let mut numbers = [1.0; DIMENSIONS];

@@ -7,9 +7,10 @@
 use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::sync::mpsc::{self, TrySendError};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, RwLock};
 use std::thread;
 
+use quad_core::lock::{MutexExt as _, RwLockExt as _};
 use quad_core::{Error, Result};
 
 use super::docs::{Doc, DocSnapshot};
@@ -57,7 +58,7 @@ impl VectorCache {
 
     /// The number of rows in memory.
     pub fn row_count(&self) -> usize {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.read_unpoisoned();
         state.built_in.len() + state.user.len()
     }
 
@@ -73,7 +74,7 @@ impl VectorCache {
         let all_cached = self.read_changes(snapshot)?;
         let mut best = TopK::new(limit);
         let scan_after = {
-            let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+            let state = self.state.read_unpoisoned();
             let matrix = match space {
                 VectorSpace::BuiltIn => &state.built_in,
                 VectorSpace::User => &state.user,
@@ -92,7 +93,7 @@ impl VectorCache {
         let (last_read_id, deletions_seen, full) = self.read_position();
         let mut all_cached = !full;
         if !full && !snapshot.docs_after(last_read_id, 1)?.is_empty() {
-            let _fill_guard = self.fill_lock.lock().unwrap_or_else(PoisonError::into_inner);
+            let _fill_guard = self.fill_lock.lock_unpoisoned();
             loop {
                 let (last_read_id, _, full) = self.read_position();
                 let page_size = PAGE_DOCS.min(self.max_rows_per_space.saturating_sub(self.max_rows()));
@@ -105,7 +106,7 @@ impl VectorCache {
                 // Embedding takes the time, so it happens before the write lock is taken.
                 let rows: Vec<(Doc, Option<Vector>, Option<Vector>)> =
                     docs.into_iter().map(to_rows).collect();
-                self.state.write().unwrap_or_else(PoisonError::into_inner).append(rows);
+                self.state.write_unpoisoned().append(rows);
                 if is_last_page {
                     break;
                 }
@@ -116,10 +117,7 @@ impl VectorCache {
             let deleted = snapshot.deleted_after(position, PAGE_DELETIONS)?;
             let Some((newest, _)) = deleted.last() else { return Ok(all_cached) };
             position = *newest;
-            self.state
-                .write()
-                .unwrap_or_else(PoisonError::into_inner)
-                .delete(&deleted, self.max_rows_per_space);
+            self.state.write_unpoisoned().delete(&deleted, self.max_rows_per_space);
             if deleted.len() < PAGE_DELETIONS {
                 return Ok(all_cached);
             }
@@ -127,12 +125,12 @@ impl VectorCache {
     }
 
     fn max_rows(&self) -> usize {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.read_unpoisoned();
         state.built_in.len().max(state.user.len())
     }
 
     fn read_position(&self) -> (Option<u64>, Option<i64>, bool) {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.read_unpoisoned();
         (state.last_read_id, state.deletions_seen, state.is_full(self.max_rows_per_space))
     }
 }
@@ -238,7 +236,7 @@ fn scan_uncached(
         let scan_pages = || {
             let mut best = TopK::new(limit);
             loop {
-                let page = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let page = receiver.lock_unpoisoned().recv();
                 let Ok(page) = page else { return best.into_sorted() };
                 comparison.push_scores(&page, &mut best);
             }

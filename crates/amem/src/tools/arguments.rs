@@ -1,15 +1,16 @@
 //! The arguments of a tool call. The schema check has verified their JSON types; here they become domain values.
 
-use quad_core::Result;
+use quad_core::{Error, Result};
 use serde_json::{Map, Value};
 
 use crate::edge::{EdgeType, EdgeTypeSet};
 use crate::errors::{self, invalid_argument};
 use crate::event_type::EventType;
-use crate::limits;
+use crate::micros::{self, Bound};
 use crate::node::NodeId;
 use crate::session::SessionId;
 use crate::traversal::EdgeFilter;
+use crate::{limits, reference};
 
 /// The arguments of a call, or of one object in them.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +27,7 @@ impl<'a> Arguments<'a> {
     }
 
     pub(super) fn required_text(&self, name: &str) -> Result<&'a str> {
-        self.text(name).ok_or_else(|| invalid_argument(name, "is required and must be text"))
+        self.text(name).ok_or_else(|| missing(name))
     }
 
     pub(super) fn bool_or(&self, name: &str, default: bool) -> bool {
@@ -48,18 +49,35 @@ impl<'a> Arguments<'a> {
     }
 
     pub(super) fn node(&self, name: &str) -> Result<NodeId> {
-        self.integer(name)
-            .map(NodeId::from_u64_saturating)
-            .ok_or_else(|| invalid_argument(name, "is required and must be a node's id"))
+        let value = self.get(name).ok_or_else(|| missing(name))?;
+        let id = match value {
+            Value::String(text) => reference::parse_node(text),
+            other => parse_integer(other).map(NodeId::from_u64_saturating),
+        };
+        id.ok_or_else(|| errors::not_a(name, "the id of a memory", &plain(value), errors::FIND_NODES))
     }
 
     pub(super) fn session(&self, name: &str) -> Result<Option<SessionId>> {
-        self.get(name).map(parse_session).transpose()
+        self.get(name).map(|value| parse_session(name, value)).transpose()
     }
 
-    /// A time in microseconds; values above `i64::MAX` become `i64::MAX`.
-    pub(super) fn timestamp(&self, name: &str) -> Option<i64> {
-        self.integer(name).map(|time| i64::try_from(time).unwrap_or(i64::MAX))
+    /// A time in microseconds, as one end of a range.
+    fn time(&self, name: &str, bound: Bound) -> Result<Option<i64>> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let time = micros::parse(text, bound);
+        time.map(Some).ok_or_else(|| errors::not_a(name, "a time", text, micros::TIME_HINT))
+    }
+
+    /// The two ends of a range of times.
+    pub(super) fn time_range(&self, start: &str, end: &str) -> Result<(Option<i64>, Option<i64>)> {
+        let (from, to) = (self.time(start, Bound::Start)?, self.time(end, Bound::End)?);
+        match (from, to) {
+            (Some(from), Some(to)) if to < from => {
+                let hint = format!("Give {end} a time after {start}, or leave one of them out");
+                Err(invalid_argument(end, format!("is earlier than {start}"), hint))
+            }
+            range => Ok(range),
+        }
     }
 
     pub(super) fn list(&self, name: &str) -> &'a [Value] {
@@ -77,11 +95,14 @@ impl<'a> Arguments<'a> {
 
     /// The sessions of a list, without duplicates.
     pub(super) fn sessions(&self, name: &str) -> Result<Vec<SessionId>> {
-        let mut sessions = self.list(name).iter().map(parse_session).collect::<Result<Vec<_>>>()?;
+        let ids = self.list(name).iter();
+        let mut sessions = ids.map(|value| parse_session(name, value)).collect::<Result<Vec<_>>>()?;
         sessions.sort_unstable();
         sessions.dedup();
         if sessions.len() > limits::QUERY_SESSIONS {
-            return Err(invalid_argument(name, format!("names at most {} sessions", limits::QUERY_SESSIONS)));
+            let (count, max) = (sessions.len(), limits::QUERY_SESSIONS);
+            let hint = format!("Give at most {max} sessions in one call");
+            return Err(invalid_argument(name, format!("names {count} sessions"), hint));
         }
         Ok(sessions)
     }
@@ -118,7 +139,7 @@ impl<'a> Arguments<'a> {
             // Turns a negative zero into zero: it would be printed with its sign.
             Ok(confidence + 0.0)
         } else {
-            Err(invalid_argument("confidence", format!("must be 0 to 1, not {confidence}")))
+            Err(invalid_argument("confidence", format!("is {confidence}"), "Give a number from 0 to 1"))
         }
     }
 
@@ -126,7 +147,9 @@ impl<'a> Arguments<'a> {
     pub(super) fn reason(&self) -> Result<Option<&'a str>> {
         match self.text("reason") {
             Some(reason) if reason.chars().count() > limits::REASON_CHARS => {
-                Err(invalid_argument("reason", format!("has at most {} characters", limits::REASON_CHARS)))
+                let (count, max) = (reason.chars().count(), limits::REASON_CHARS);
+                let hint = format!("Shorten the reason to at most {max} characters");
+                Err(invalid_argument("reason", format!("has {count} characters"), hint))
             }
             reason => Ok(reason),
         }
@@ -142,11 +165,22 @@ fn parse_integer(value: &Value) -> Option<u64> {
     (number >= 0.0 && number.fract() == 0.0 && number < 9_007_199_254_740_992.0).then_some(number as u64)
 }
 
-fn parse_session(value: &Value) -> Result<SessionId> {
-    parse_integer(value)
-        .and_then(|id| u32::try_from(id).ok())
-        .map(SessionId)
-        .ok_or_else(|| invalid_argument("session_id", "must be a whole number below 4294967296"))
+/// A required argument that is not there, which the check of the schema has found already.
+fn missing(name: &str) -> Error {
+    invalid_argument(name, "is missing", format!("Give {name}"))
+}
+
+fn parse_session(name: &str, value: &Value) -> Result<SessionId> {
+    let id = match value {
+        Value::String(text) => reference::parse_session(text),
+        other => parse_integer(other).and_then(|id| u32::try_from(id).ok()).map(SessionId),
+    };
+    id.ok_or_else(|| errors::session_out_of_range(name, plain(value)))
+}
+
+/// A value as a message shows it: text without quotes.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]

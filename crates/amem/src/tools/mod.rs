@@ -2,20 +2,26 @@
 
 mod arguments;
 mod query;
+mod reports;
+#[cfg(test)]
+mod result_tests;
+mod schema;
 mod search;
 mod sessions;
 mod write;
+#[cfg(test)]
+mod wrong_call_tests;
 
 use std::sync::Arc;
 
 use quad_core::tool::{ToolCall, ToolResult};
-use quad_core::{JsonText, ReadSet, Result, ToolOutput, ToolTable, tool_schema};
+use quad_core::{JsonText, ReadSet, Result, ToolOutput, ToolTable};
 use quad_store::{Sql, Tx, WriteContext};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::Amem;
 use crate::graph_cache::GraphCache;
 use crate::search::Engine;
+use crate::{Amem, tags};
 use arguments::Arguments;
 
 /// The tools of the default profile: what an agent needs to store, find and correct memories.
@@ -26,15 +32,16 @@ const CORE_TOOLS: [&str; 10] = [
     "memory_search",
     "memory_ground",
     "memory_query",
-    "memory_traverse",
     "memory_context",
+    "memory_forget",
     "session_start",
     "session_end",
 ];
 
 /// All tools, in the order in which they are published.
 pub(crate) fn table() -> ToolTable<Amem> {
-    let entries = [write::entries(), search::entries(), query::entries(), sessions::entries()];
+    let entries =
+        [write::entries(), search::entries(), query::entries(), reports::entries(), sessions::entries()];
     ToolTable::new(entries.into_iter().flatten(), |name| CORE_TOOLS.contains(&name))
 }
 
@@ -96,14 +103,9 @@ fn structured(value: impl Into<JsonText>) -> ToolOutput {
     ToolOutput::structured(value)
 }
 
-/// The schema of a node id.
-fn node_id(description: &str) -> Value {
-    json!({"type": "integer", "minimum": 0, "description": description})
-}
-
-/// The schema of a cursor.
-fn cursor() -> Value {
-    tool_schema::cursor("next_cursor of the answer before")
+/// The read set of a result that may show any node.
+fn node_read_set(sql: &mut dyn Sql) -> ReadSet {
+    ReadSet::at_version(sql.version()).with_tag(tags::nodes())
 }
 
 #[cfg(test)]
@@ -111,6 +113,7 @@ mod tests {
     use quad_core::tool::ToolEffect;
     use quad_core::{Kind, Tool};
     use quad_store::testing::agent;
+    use serde_json::json;
 
     use super::*;
     use crate::testing::test_envs_with_data;
@@ -130,7 +133,10 @@ mod tests {
         let core: Vec<Value> =
             table().tools().iter().filter(|tool| tool.core).map(|tool| tool.to_json()).collect();
         let resource_tools = quad_core::resource_tools::tools();
-        let listed: Vec<Value> = core.into_iter().chain(resource_tools.iter().map(Tool::to_json)).collect();
+        let mut listed: Vec<Value> =
+            core.into_iter().chain(resource_tools.iter().map(Tool::to_json)).collect();
+        // Hosts do not send output schemas to the model.
+        listed.iter_mut().filter_map(Value::as_object_mut).for_each(|tool| drop(tool.remove("outputSchema")));
         let bytes = json!({"tools": listed}).to_string().len();
         assert!(bytes <= 10_240, "{bytes} bytes");
     }

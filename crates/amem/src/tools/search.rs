@@ -1,13 +1,13 @@
 //! The tools that find memories by their text.
 
 use quad_core::tool::ToolEffect;
-use quad_core::tool_schema::{integer, object, ratio, string};
+use quad_core::tool_schema::{array, object, ratio, result, string, string_enum};
 use quad_core::{ReadSet, Result, Tool, ToolEntry, ToolOutput};
 use quad_store::Sql;
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
-use super::{ReadCall, read, structured};
+use super::{ReadCall, read, schema, structured};
 use crate::errors::{self, invalid_argument};
 use crate::search::{Filter, SimilarityQuery};
 use crate::search_results::{self, SearchRequest, SearchResult};
@@ -28,26 +28,22 @@ pub(super) fn entries() -> Vec<ToolEntry<Amem>> {
 }
 
 fn tool(name: &'static str, title: &'static str, description: &'static str, arguments: Value) -> Tool {
-    Tool::new(name, title, description, arguments, routes::MEMORY_READ, ToolEffect::Reads)
+    Tool::new(name, title, description, arguments, routes::MEMORY_READ, ToolEffect::Reads).with_stored_text()
 }
 
-fn types() -> Value {
-    json!({"type": "array", "items": {"type": "string"}, "description": "Only these types"})
+/// The number of hits.
+fn limit() -> Value {
+    schema::limit(limits::RESULTS_MAX, limits::SEARCH_DEFAULT)
 }
 
-fn include_superseded() -> Value {
-    json!({"type": "boolean", "default": false, "description": "Also what has been corrected"})
-}
-
-fn max_results() -> Value {
-    integer(1, limits::RESULTS_MAX, limits::SEARCH_DEFAULT)
-}
-
-fn timestamp() -> Value {
-    json!({"type": "integer", "minimum": 0, "description": "Microseconds, inclusive"})
-}
+/// The fields of a hit beside those of the search.
+const HIT: [&str; 6] = ["event_type", "content", "confidence", "session_id", "created_at", "score"];
 
 fn memory_search() -> ToolEntry<Amem> {
+    let [after, before] = schema::created_bounds();
+    let mode = json!({"type": "string", "enum": ["hybrid", "text"], "default": "hybrid",
+        "description": "text has pages"});
+    let hit = [&["id"], HIT.as_slice(), &["matched_terms"]].concat();
     let tool = tool(
         "memory_search",
         "Search memories",
@@ -55,31 +51,51 @@ fn memory_search() -> ToolEntry<Amem> {
         object(
             &[
                 ("query", string("What to look for")),
-                ("mode", json!({"type": "string", "enum": ["hybrid", "text"], "default": "hybrid"})),
-                ("event_types", types()),
-                ("session_ids", json!({"type": "array", "items": {"type": "integer", "minimum": 0}})),
-                ("created_after", timestamp()),
-                ("created_before", timestamp()),
-                ("include_superseded", include_superseded()),
-                ("max_results", max_results()),
-                ("cursor", string("next_cursor of the answer before, in mode text")),
+                ("mode", mode),
+                ("event_types", schema::event_types()),
+                ("session_ids", schema::session_ids()),
+                after,
+                before,
+                ("include_superseded", schema::include_superseded()),
+                ("limit", limit()),
+                ("cursor", schema::cursor()),
             ],
             &["query"],
         ),
-    );
+    )
+    .output(result(
+        &[
+            ("query", string("What was looked for")),
+            ("count", schema::count("Memories in this page")),
+            (
+                "nodes",
+                array(schema::record(&hit, &["superseded_by", "text_score", "similarity"]), "The best first"),
+            ),
+            ("next_cursor", schema::next_cursor()),
+        ],
+        &["query", "count", "nodes"],
+    ))
+    .example(json!({"query": "API rate limit", "created_after": "2026-01-31", "limit": 5}))
+    .aliases(&[
+        ("max_results", "limit"),
+        ("after", "created_after"),
+        ("before", "created_before"),
+        ("start", "created_after"),
+    ]);
     ToolEntry::new(tool, |amem, call| Box::pin(read(amem, call, search)))
 }
 
 fn search(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> {
     let (arguments, engine) = (call.arguments(), &call.engine);
-    let request = search_request(arguments, arguments.required_text("query")?, "max_results")?;
+    let request = search_request(arguments, arguments.required_text("query")?)?;
     let result = match (arguments.text("mode").unwrap_or("hybrid"), arguments.text("cursor")) {
         ("text", cursor) => request.text(engine, sql, cursor)?,
         ("hybrid", None) => request.hybrid(engine, sql)?,
         ("hybrid", Some(_)) => {
             return Err(invalid_argument(
                 "cursor",
-                "works with mode text only; a hybrid search has one page",
+                "is given, but a search of mode hybrid has one page",
+                "Leave cursor out, or search with mode text from its first page on",
             ));
         }
         (other, _) => return Err(errors::unknown_value("mode", other, &["hybrid", "text"])),
@@ -88,6 +104,7 @@ fn search(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> {
 }
 
 fn memory_similar() -> ToolEntry<Amem> {
+    let matched = ["node_id", "event_type", "content", "confidence", "similarity"];
     let tool = tool(
         "memory_similar",
         "Similar memories",
@@ -95,21 +112,34 @@ fn memory_similar() -> ToolEntry<Amem> {
         object(
             &[
                 ("query_text", string("A text")),
-                (
-                    "query_vec",
-                    json!({"type": "array", "items": {"type": "number"}, "description": "Or 128 numbers"}),
-                ),
-                ("top_k", max_results()),
+                ("query_vec", schema::vector("Or 128 numbers")),
+                ("limit", limit()),
                 (
                     "min_similarity",
                     json!({"type": "number", "minimum": -1, "maximum": 1, "description": "0.5; 0.2 for texts"}),
                 ),
-                ("event_types", types()),
-                ("include_superseded", include_superseded()),
+                ("event_types", schema::event_types()),
+                ("include_superseded", schema::include_superseded()),
             ],
             &[],
         ),
-    );
+    )
+    .output(result(
+        &[
+            ("mode", string_enum(&["text", "vector"], "What was compared")),
+            ("count", schema::count("Memories in the result")),
+            ("matches", array(schema::record(&matched, &["superseded_by"]), "The most similar first")),
+        ],
+        &["mode", "count", "matches"],
+    ))
+    .example(json!({"query_text": "databases: PostgreSQL, mainly", "limit": 5}))
+    .aliases(&[
+        ("top_k", "limit"),
+        ("vector", "query_vec"),
+        ("embedding", "query_vec"),
+        ("feature_vec", "query_vec"),
+        ("query_vector", "query_vec"),
+    ]);
     ToolEntry::new(tool, |amem, call| Box::pin(read(amem, call, similar)))
 }
 
@@ -120,15 +150,24 @@ fn similar(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> 
     let (query, default_similarity) = match (arguments.text("query_text"), arguments.get("query_vec")) {
         (Some(text), None) => (SimilarityQuery::Text(text), MIN_TEXT_SIMILARITY),
         (None, Some(_)) => (SimilarityQuery::Vector(&vector), MIN_VECTOR_SIMILARITY),
-        _ => return Err(invalid_argument("query_text", "give either query_text or query_vec")),
+        _ => {
+            return Err(invalid_argument(
+                "query_text",
+                "and query_vec are alternatives, of which exactly one is needed",
+                "Give query_text or query_vec",
+            ));
+        }
     };
     let min_similarity = arguments.number("min_similarity").unwrap_or(default_similarity) as f32;
-    let request = search_request(arguments, "", "top_k")?;
+    let request = search_request(arguments, "")?;
     let result = request.similar(&call.engine, sql, query, min_similarity)?;
     Ok(with_links(sql, result))
 }
 
 fn memory_ground() -> ToolEntry<Amem> {
+    let evidence = [&["node_id"], HIT.as_slice(), &["coverage", "matched_terms", "missing_terms"]].concat();
+    let superseded = [evidence.as_slice(), &["superseded_by"]].concat();
+    let latest = ["id", "event_type", "content", "confidence", "session_id", "created_at"];
     let tool = tool(
         "memory_ground",
         "Ground a claim",
@@ -140,7 +179,25 @@ fn memory_ground() -> ToolEntry<Amem> {
             ],
             &["claim"],
         ),
-    );
+    )
+    .output(result(
+        &[
+            (
+                "status",
+                string_enum(&["verified", "partial", "ungrounded", "superseded"], "Whether it is backed"),
+            ),
+            ("claim", string("The claim")),
+            ("confidence", ratio("How sure the answer is")),
+            ("evidence_count", schema::count("Entries of evidence")),
+            ("evidence", array(schema::record(&evidence, &[]), "What backs the claim, the best first")),
+            ("superseded", array(schema::record(&superseded, &[]), "What backed the claim until it was corrected")),
+            ("latest", schema::record(&latest, &[])),
+            ("reason", string("Why it is ungrounded")),
+            ("suggestions", array(json!({"type": "string"}), "Always empty")),
+        ],
+        &["status", "claim"],
+    ))
+    .example(json!({"claim": "The API rate limit is 100 requests per minute"}));
     ToolEntry::new(tool, |amem, call| Box::pin(read(amem, call, ground)))
 }
 
@@ -153,6 +210,20 @@ fn ground(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> {
 }
 
 fn memory_evidence() -> ToolEntry<Amem> {
+    let fields = [
+        &["node_id"],
+        HIT.as_slice(),
+        &[
+            "access_count",
+            "last_accessed",
+            "decay_score",
+            "matched_terms",
+            "source",
+            "outgoing_edges",
+            "incoming_edges",
+        ],
+    ]
+    .concat();
     let tool = tool(
         "memory_evidence",
         "Evidence",
@@ -160,34 +231,45 @@ fn memory_evidence() -> ToolEntry<Amem> {
         object(
             &[
                 ("query", string("What to look for")),
-                ("max_results", max_results()),
-                ("include_superseded", include_superseded()),
+                ("limit", limit()),
+                ("include_superseded", schema::include_superseded()),
             ],
             &["query"],
         ),
-    );
+    )
+    .output(result(
+        &[
+            ("query", string("What was looked for")),
+            ("count", schema::count("Memories in the result")),
+            ("evidence", array(schema::record(&fields, &["superseded_by"]), "The best first")),
+        ],
+        &["query", "count", "evidence"],
+    ))
+    .example(json!({"query": "PostgreSQL", "limit": 3}))
+    .aliases(&[("max_results", "limit")]);
     ToolEntry::new(tool, |amem, call| Box::pin(read(amem, call, evidence)))
 }
 
 fn evidence(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> {
     let arguments = call.arguments();
-    let request = search_request(arguments, arguments.required_text("query")?, "max_results")?;
+    let request = search_request(arguments, arguments.required_text("query")?)?;
     let result = request.evidence(&call.engine, sql, micros::now())?;
     Ok(with_links(sql, result))
 }
 
-fn search_request(arguments: Arguments<'_>, text: &str, limit_name: &str) -> Result<SearchRequest> {
+fn search_request(arguments: Arguments<'_>, text: &str) -> Result<SearchRequest> {
     let types = arguments.event_types("event_types")?;
     let sessions = arguments.sessions("session_ids")?;
+    let (created_from, created_to) = arguments.time_range("created_after", "created_before")?;
     Ok(SearchRequest {
         text: text.to_owned(),
         filter: Filter {
             event_types: types.into_iter().map(|event_type| event_type as u8).collect(),
             sessions: sessions.into_iter().map(|id| id.0).collect(),
-            created_from: arguments.timestamp("created_after"),
-            created_to: arguments.timestamp("created_before"),
+            created_from,
+            created_to,
         },
-        limit: arguments.usize_or(limit_name, limits::SEARCH_DEFAULT),
+        limit: arguments.usize_or("limit", limits::SEARCH_DEFAULT),
         include_superseded: arguments.bool_or("include_superseded", false),
     })
 }

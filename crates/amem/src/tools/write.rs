@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::tool_schema::{object, ratio, string};
+use quad_core::tool_schema::{object, ratio, result, string, string_enum};
 use quad_core::{JsonObjectWriter, Result, Tool, ToolEntry};
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
-use super::{node_id, run_write, structured};
+use super::{run_write, schema, structured};
 use crate::edge::{self, Edge, EdgeType};
 use crate::edge_write::{self, EdgeChange};
 use crate::errors::invalid_argument;
@@ -21,12 +21,11 @@ use crate::{Amem, conversation, delete, limits, routes, supersede};
 /// The confidence of a memory unless given.
 const DEFAULT_CONFIDENCE: f64 = 0.9;
 
+/// What a link of a new memory needs.
+const EDGE_HINT: &str = "Give each link edge_type and one target: target_id for a memory that exists, target_index for one of this call";
+
 /// The confidence of a logged conversation turn.
 const CONVERSATION_CONFIDENCE: f64 = 0.72;
-
-const EVENT_TYPE_NAMES: &str = "fact, decision, inference, correction, skill or episode";
-const EDGE_TYPE_NAMES: &str =
-    "caused_by (derived_from), supports, contradicts, supersedes, related_to, part_of or temporal_next";
 
 pub(super) fn entries() -> Vec<ToolEntry<Amem>> {
     vec![
@@ -52,39 +51,55 @@ fn tool(
 /// The schema of an edge: `others` and the fields that all edges have.
 fn edge_schema(others: &[(&str, Value)], required: &[&str]) -> Value {
     let mut properties = others.to_vec();
-    properties.push(("edge_type", string(EDGE_TYPE_NAMES)));
+    properties.push(("edge_type", schema::edge_type()));
     properties.push(("weight", json!({"type": "number", "default": 1, "description": "0 to 1"})));
     object(&properties, required)
 }
 
 /// The schema of a new node with edges of this schema.
 fn node_schema(edge: Value) -> [(&'static str, Value); 5] {
+    let mut confidence = ratio("How sure you are");
+    confidence["default"] = DEFAULT_CONFIDENCE.into();
+    let mut vector = schema::vector("Your own embedding");
+    (vector["minItems"], vector["maxItems"]) = (limits::DIMENSION.into(), limits::DIMENSION.into());
     [
-        ("event_type", string(EVENT_TYPE_NAMES)),
+        ("event_type", schema::event_type()),
         ("content", string("What to remember")),
-        ("confidence", json!({"type": "number", "minimum": 0, "maximum": 1, "default": DEFAULT_CONFIDENCE})),
+        ("confidence", confidence),
         (
             "edges",
             json!({"type": "array", "maxItems": limits::EDGES_PER_ADD, "items": edge,
-                "description": "Links from the new node"}),
+                "description": "Links from the new memory"}),
         ),
-        (
-            "feature_vec",
-            json!({"type": "array", "items": {"type": "number"}, "minItems": limits::DIMENSION,
-                "maxItems": limits::DIMENSION, "description": "Your own embedding"}),
-        ),
+        ("feature_vec", vector),
     ]
 }
 
 fn memory_add() -> ToolEntry<Amem> {
-    let edge = edge_schema(&[("target_id", node_id("A node"))], &["target_id", "edge_type"]);
+    let edge = edge_schema(&[("target_id", schema::node_arg("A memory"))], &["target_id", "edge_type"]);
     let tool = tool(
         "memory_add",
         "Add a memory",
         "Stores one memory, with links to others. It follows your last one in time.",
         object(&node_schema(edge), &["event_type", "content"]),
         ToolEffect::Creates,
-    );
+    )
+    .output(result(
+        &[
+            ("node_id", schema::node_id("The new memory")),
+            ("event_type", schema::event_type()),
+            ("edges_created", schema::count("Links, with the one in time")),
+        ],
+        &["node_id", "event_type", "edges_created"],
+    ))
+    .example(json!({"event_type": "decision", "content": "Use PostgreSQL for the main database",
+        "edges": [{"target_id": 0, "edge_type": "caused_by"}]}))
+    .aliases(&[
+        ("type", "event_type"),
+        ("text", "content"),
+        ("vector", "feature_vec"),
+        ("embedding", "feature_vec"),
+    ]);
     ToolEntry::new(tool, |amem, call| Box::pin(add(amem, call)))
 }
 
@@ -107,8 +122,8 @@ async fn add(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
 
 fn memory_add_many() -> ToolEntry<Amem> {
     let ends = [
-        ("target_id", node_id("A node that exists")),
-        ("target_index", node_id("Or a node of this call, from 0")),
+        ("target_id", schema::node_arg("A memory that exists")),
+        ("target_index", schema::count("Or a memory of this call, from 0")),
     ];
     let node = object(&node_schema(edge_schema(&ends, &["edge_type"])), &["event_type", "content"]);
     let tool = tool(
@@ -120,17 +135,28 @@ fn memory_add_many() -> ToolEntry<Amem> {
                 (
                     "nodes",
                     json!({"type": "array", "minItems": 1, "maxItems": limits::MAX_NODES_PER_ADD_MANY,
-                        "items": node}),
+                        "items": node, "description": "The memories"}),
                 ),
-                (
-                    "chain",
-                    json!({"type": "boolean", "default": true, "description": "Link each to the one before in time"}),
-                ),
+                ("chain", schema::flag(true, "Link each to the one before in time")),
             ],
             &["nodes"],
         ),
         ToolEffect::Creates,
-    );
+    )
+    .output(result(
+        &[
+            ("node_ids", schema::ids("The new memories, in the order of the call")),
+            ("count", schema::count("New memories")),
+            ("edges_created", schema::count("Links, with those in time")),
+            ("session_id", schema::count("The session of the memories")),
+        ],
+        &["node_ids", "count", "edges_created", "session_id"],
+    ))
+    .example(json!({"nodes": [
+        {"event_type": "fact", "content": "The API listens on port 8080"},
+        {"event_type": "decision", "content": "Put a proxy in front", "edges": [{"target_index": 0, "edge_type": "caused_by"}]},
+    ]}))
+    .aliases(&[("memories", "nodes"), ("items", "nodes"), ("entries", "nodes")]);
     ToolEntry::new(tool, |amem, call| Box::pin(add_many(amem, call)))
 }
 
@@ -139,7 +165,10 @@ async fn add_many(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
     let subject = call.caller.subject.clone();
     let parts = arguments.list("nodes").iter().map(|node| match node {
         Value::Object(node) => new_node(Arguments(node)),
-        _ => Err(invalid_argument("nodes", "must be objects")),
+        _ => {
+            let hint = "Give each memory as an object with event_type and content";
+            Err(invalid_argument("nodes", "has an entry that is not an object", hint))
+        }
     });
     let new_nodes = parts.collect::<Result<Vec<NewNode>>>()?;
     let chain = arguments.bool_or("chain", true);
@@ -171,7 +200,7 @@ fn memory_correct() -> ToolEntry<Amem> {
         "Stores a correction that supersedes an earlier memory. The old one stays, marked.",
         object(
             &[
-                ("old_node_id", node_id("What was wrong")),
+                ("old_node_id", schema::node_arg("What was wrong")),
                 ("new_content", string("What is right")),
                 ("confidence", ratio("1 unless you are less sure")),
                 ("reason", string("Why; kept in the audit trail")),
@@ -179,7 +208,26 @@ fn memory_correct() -> ToolEntry<Amem> {
             &["old_node_id", "new_content"],
         ),
         ToolEffect::Creates,
-    );
+    )
+    .output(result(
+        &[
+            ("new_node_id", schema::node_id("The correction")),
+            ("old_node_id", schema::node_id("What it supersedes")),
+            ("supersedes", json!({"type": "boolean", "description": "Always true"})),
+            ("reason", string("The reason, if given")),
+        ],
+        &["new_node_id", "old_node_id", "supersedes"],
+    ))
+    .example(json!({"old_node_id": 0, "new_content": "The API rate limit is 200 requests per minute",
+        "reason": "The documentation changed"}))
+    .aliases(&[
+        ("node_id", "old_node_id"),
+        ("id", "old_node_id"),
+        ("old_id", "old_node_id"),
+        ("memory_id", "old_node_id"),
+        ("content", "new_content"),
+        ("correction", "new_content"),
+    ]);
     ToolEntry::new(tool, |amem, call| Box::pin(correct(amem, call)))
 }
 
@@ -214,14 +262,34 @@ fn memory_link() -> ToolEntry<Amem> {
         "Links two memories, changes the weight of a link, or removes it.",
         edge_schema(
             &[
-                ("source_id", node_id("From")),
-                ("target_id", node_id("To")),
-                ("remove", json!({"type": "boolean", "default": false})),
+                ("source_id", schema::node_arg("From")),
+                ("target_id", schema::node_arg("To")),
+                ("remove", schema::flag(false, "Whether to remove the link")),
             ],
             &["source_id", "target_id", "edge_type"],
         ),
         ToolEffect::Updates,
-    );
+    )
+    .output(result(
+        &[
+            ("source_id", schema::node_id("From")),
+            ("target_id", schema::node_id("To")),
+            ("edge_type", string_enum(&edge::NAMES, "Type of link")),
+            ("weight", ratio("Its strength")),
+            ("result", string_enum(&["created", "updated", "removed"], "What happened")),
+        ],
+        &["source_id", "target_id", "edge_type", "weight", "result"],
+    ))
+    .example(json!({"source_id": 2, "target_id": 0, "edge_type": "supports", "weight": 0.7}))
+    .aliases(&[
+        ("from_id", "source_id"),
+        ("from", "source_id"),
+        ("to_id", "target_id"),
+        ("to", "target_id"),
+        ("type", "edge_type"),
+        ("relation", "edge_type"),
+        ("link_type", "edge_type"),
+    ]);
     ToolEntry::new(tool, |amem, call| Box::pin(link(amem, call)))
 }
 
@@ -257,11 +325,21 @@ fn memory_forget() -> ToolEntry<Amem> {
         "Forget a memory",
         "Removes a memory and its links for good; its id is never used again. To replace it, use memory_correct.",
         object(
-            &[("node_id", node_id("What to forget")), ("reason", string("Why; kept in the audit trail"))],
+            &[("node_id", schema::node_arg("What to forget")), ("reason", string("Why; kept in the audit trail"))],
             &["node_id", "reason"],
         ),
         ToolEffect::Deletes,
-    );
+    )
+    .output(result(
+        &[
+            ("node_id", schema::node_id("The memory")),
+            ("forgotten", json!({"type": "boolean", "description": "False if more calls are needed"})),
+            ("edges_removed", schema::count("Links that were removed")),
+            ("message", string("What is left to do")),
+        ],
+        &["node_id", "forgotten", "edges_removed"],
+    ))
+    .example(json!({"node_id": 3, "reason": "Said in error"}));
     ToolEntry::new(tool, |amem, call| Box::pin(forget(amem, call)))
 }
 
@@ -270,7 +348,7 @@ async fn forget(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
     let id = arguments.node("node_id")?;
     let reason = arguments.reason()?.map(str::trim).unwrap_or_default().to_owned();
     if reason.is_empty() {
-        return Err(invalid_argument("reason", "is required"));
+        return Err(invalid_argument("reason", "is empty", "Say why the memory is removed"));
     }
     run_write(amem, call, move |tx| {
         let deletion = delete::delete_node(tx, id)?;
@@ -301,7 +379,27 @@ fn conversation_log() -> ToolEntry<Amem> {
             &[],
         ),
         ToolEffect::Creates,
-    );
+    )
+    .output(result(
+        &[
+            ("node_id", schema::node_id("The new memory")),
+            ("edges_created", schema::count("Links in time")),
+            ("message", string("What happened")),
+        ],
+        &["node_id", "edges_created", "message"],
+    ))
+    .example(
+        json!({"user_message": "Which port does the API use?", "agent_response": "8080", "topic": "API"}),
+    )
+    .aliases(&[
+        ("user", "user_message"),
+        ("assistant", "agent_response"),
+        ("agent", "agent_response"),
+        ("response", "agent_response"),
+        ("assistant_message", "agent_response"),
+        ("assistant_response", "agent_response"),
+        ("agent_message", "agent_response"),
+    ]);
     ToolEntry::new(tool, |amem, call| Box::pin(log_conversation(amem, call)))
 }
 
@@ -338,12 +436,15 @@ fn new_node(arguments: Arguments<'_>) -> Result<NewNode> {
 }
 
 fn new_edge(value: &Value) -> Result<NewEdge> {
-    let Value::Object(edge) = value else { return Err(invalid_argument("edges", "must be objects")) };
+    let Value::Object(edge) = value else {
+        return Err(invalid_argument("edges", "has an entry that is not an object", EDGE_HINT));
+    };
     let edge = Arguments(edge);
-    let target = match (edge.integer("target_id"), edge.integer("target_index")) {
-        (Some(id), None) => Target::Node(NodeId::from_u64_saturating(id)),
+    let target = match (edge.get("target_id"), edge.integer("target_index")) {
+        (Some(_), None) => Target::Node(edge.node("target_id")?),
         (None, Some(position)) => Target::BatchIndex(usize::try_from(position).unwrap_or(usize::MAX)),
-        _ => return Err(invalid_argument("edges", "each needs either target_id or target_index")),
+        (None, None) => return Err(invalid_argument("edges", "has a link without a target", EDGE_HINT)),
+        _ => return Err(invalid_argument("edges", "has a link with two targets", EDGE_HINT)),
     };
     Ok(NewEdge {
         target,
@@ -367,7 +468,8 @@ fn vector(arguments: Arguments<'_>) -> Result<Option<Vec<f32>>> {
     } else {
         Err(invalid_argument(
             "feature_vec",
-            format!("must be {} finite numbers, not all of them zero", limits::DIMENSION),
+            format!("is not a vector of {} finite numbers, not all of them zero", limits::DIMENSION),
+            "Give another vector, or leave feature_vec out",
         ))
     }
 }
@@ -376,7 +478,11 @@ fn vector(arguments: Arguments<'_>) -> Result<Option<Vec<f32>>> {
 fn conversation_node(arguments: Arguments<'_>) -> Result<NewNode> {
     let (user, agent) = (arguments.text("user_message"), arguments.text("agent_response"));
     if user.is_none() && agent.is_none() {
-        return Err(invalid_argument("user_message", "give user_message, agent_response or both"));
+        return Err(invalid_argument(
+            "user_message",
+            "and agent_response are both missing",
+            "Give user_message, agent_response or both",
+        ));
     }
     let content = conversation::encode_turn(user, agent, arguments.text("topic"));
     insert::check_content("conversation", &content)?;
