@@ -71,18 +71,15 @@ pub(crate) fn read_event(sql: &mut dyn Sql, id: &str, requested: &str) -> Result
     to_output(sql, &document)
 }
 
-/// The JSON of an event in a list: its non-empty fields and the URI of the whole event.
+/// The JSON of an event in a list: the twenty hashed fields, `null` included, and `address`, `sequence` and
+/// `event_hash`. Without these three, with sorted keys and without spaces, it is the text that was hashed.
 pub fn event_json(event: &AuditEvent) -> Result<Value> {
     let record: Map<String, Value> = serde_json::from_str(&event.record).map_err(Error::internal)?;
     let mut entry = Map::new();
     entry.insert("id".into(), event.id.as_str().into());
     entry.insert("address".into(), format!("audit://events/{}", event.id).into());
     entry.insert("sequence".into(), event.sequence.into());
-    for (name, value) in record {
-        if !value.is_null() && name != "id" && name != "tenant_id" {
-            entry.insert(name, value);
-        }
-    }
+    entry.extend(record);
     entry.insert("event_hash".into(), event.hash.as_str().into());
     Ok(Value::Object(entry))
 }

@@ -73,6 +73,10 @@ impl ChainFixture {
         write_events(self.store(), self.tenant(), events).await;
     }
 
+    pub(crate) async fn append(&self, event: EventDraft) {
+        self.store().append(self.tenant(), event, ReadSets::new(), None).await.unwrap();
+    }
+
     /// The checkpoint signer of another process on the same data.
     pub(crate) async fn open_second_process(&self) -> CheckpointSigner {
         new_checkpoint_signer(Store::open(self.test_store.location.clone(), &[]).await.unwrap(), &self.folder)
