@@ -131,7 +131,7 @@ async fn measure(transactions: usize) {
     };
     let env = BenchEnv { resolver, caller };
     // Single rows, each read once, then one row read many times.
-    let page = env.call("ledger.transactions.list", json!({"limit": 300})).await;
+    let page = env.call("ledger_transactions_list", json!({"limit": 300})).await;
     let ids: Vec<String> =
         page["items"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
     let mut times = Vec::new();
@@ -151,14 +151,14 @@ async fn measure(transactions: usize) {
     print("account, not cached", &mut times);
     repeat("account, cached", 300, || env.read("brain://ledger/accounts/acct_000")).await;
     repeat("transactions.list, first page of 100", 100, || async {
-        env.call("ledger.transactions.list", json!({})).await;
+        env.call("ledger_transactions_list", json!({})).await;
     })
     .await;
     // A counterparty with transactions on every account.
-    let counterparties = env.call("ledger.counterparties.list", json!({"limit": 1})).await;
+    let counterparties = env.call("ledger_counterparties_list", json!({"limit": 1})).await;
     let counterparty = counterparties["items"][0]["id"].clone();
     repeat("transactions.list of a counterparty, first page of 100", 100, || async {
-        env.call("ledger.transactions.list", json!({"counterparty_id": counterparty})).await;
+        env.call("ledger_transactions_list", json!({"counterparty_id": counterparty})).await;
     })
     .await;
     let mut cursor = Value::Null;
@@ -166,10 +166,10 @@ async fn measure(transactions: usize) {
     for _ in 0..999 {
         let arguments =
             if cursor.is_null() { json!({"limit": size}) } else { json!({"limit": size, "cursor": cursor}) };
-        cursor = env.call("ledger.transactions.list", arguments).await["next_cursor"].clone();
+        cursor = env.call("ledger_transactions_list", arguments).await["next_cursor"].clone();
     }
     repeat(&format!("transactions.list, 1,000th page of {size}"), 100, || async {
-        env.call("ledger.transactions.list", json!({"limit": size, "cursor": cursor})).await;
+        env.call("ledger_transactions_list", json!({"limit": size, "cursor": cursor})).await;
     })
     .await;
     for number in 0..20 {
@@ -181,8 +181,8 @@ async fn measure(transactions: usize) {
         times.push(started.elapsed());
     }
     print("monthly page after one new transaction", &mut times);
-    repeat("wiki.question", 100, || async {
-        env.call("wiki.question", json!({"question": "How much did I spend in June 2025?"})).await;
+    repeat("wiki_question", 100, || async {
+        env.call("wiki_question", json!({"question": "How much did I spend in June 2025?"})).await;
     })
     .await;
 }

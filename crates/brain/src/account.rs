@@ -4,7 +4,7 @@
 //! it is the sum of all posted transactions. `posted` is that sum in either case. Only [`posting`](crate::posting) and
 //! [`balance`] change them.
 
-use quad_core::{Result, Timestamp};
+use quad_core::{Result, Timestamp, tool_schema};
 use quad_statements::{Amount, Currency};
 use quad_store::{Sql, Tx, params};
 use serde_json::{Map, Value, json};
@@ -17,7 +17,7 @@ use crate::money::Balance;
 use crate::row_meta::RowMeta;
 use crate::string_enum::string_enum;
 use crate::tags::TouchedTags;
-use crate::{errors, money};
+use crate::{counterparty, errors, money};
 
 string_enum!(
     /// The type of an account.
@@ -92,6 +92,20 @@ impl Account {
             json.insert("includes_unconfirmed".into(), self.unconfirmed.to_json());
         }
         json
+    }
+
+    /// The JSON Schema of [`to_public_json`](Account::to_public_json).
+    pub(crate) fn public_schema() -> Value {
+        let mut fields = Account::field_schemas();
+        for internal in INTERNAL_FIELDS {
+            fields.shift_remove(internal);
+        }
+        let required: Vec<String> = fields.keys().cloned().collect();
+        fields.insert(
+            "includes_unconfirmed".into(),
+            json!({"type": "string", "description": "The part of current_balance that only agents assert"}),
+        );
+        json!({"type": "object", "properties": fields, "required": required})
     }
 
     /// The URI of an account.
@@ -232,12 +246,27 @@ pub(crate) fn page(
     })
 }
 
-/// The JSON of `brain://ledger/accounts/{id}` and `ledger.account.get`.
+/// Accounts with this normalized name, the newest first. Reads the accounts one by one: there are some hundreds at most.
+pub(crate) fn by_name(sql: &mut dyn Sql, normalized: &str, limit: usize) -> Result<Vec<Account>> {
+    let matches = |account: &Account| counterparty::normalize(&account.name) == normalized;
+    Ok(IndexRange::order_by("created_at", true).page(sql, None, limit, Account::key, matches)?.0)
+}
+
+/// The JSON of `brain://ledger/accounts/{id}` and `ledger_account_get`.
 pub(crate) fn detail(sql: &mut dyn Sql, id: &str) -> Result<Option<Value>> {
     let Some(account) = entity::find::<Account>(sql, id)? else { return Ok(None) };
     let tenant = sql.tenant().as_str().to_owned();
     let latest = balance::latest(sql, id)?.map(|balance| Value::Object(balance.to_json(&tenant)));
     Ok(Some(json!({"account": account.to_public_json(&tenant), "latest_balance": latest})))
+}
+
+/// The JSON Schema of [`detail`] as the result of a tool that has these fields too.
+pub(crate) fn detail_schema(other_fields: &[(&str, Value)]) -> Value {
+    let mut latest = entity::object_schema(Snapshot::field_schemas());
+    latest["type"] = json!(["object", "null"]);
+    let mut fields = vec![("account", Account::public_schema()), ("latest_balance", latest)];
+    fields.extend_from_slice(other_fields);
+    tool_schema::result(&fields, &[])
 }
 
 /// The account that a question names, by id or by name. The longest matching name wins.

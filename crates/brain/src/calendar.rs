@@ -29,6 +29,35 @@ pub(crate) fn day_start(time: Timestamp) -> Timestamp {
     Timestamp(time.0.div_euclid(DAY_MS) * DAY_MS)
 }
 
+/// What [`parse_bound`] accepts, for hints.
+pub(crate) const BOUND_EXAMPLES: &str = "2025-09-14, 2025-09-14T08:30:00Z or 2025-09";
+
+/// Parses the bound of a range: an ISO date or time, a month, a quarter or a year. A time without an offset is UTC. At
+/// the end of a range, a day, month, quarter or year means its last millisecond.
+pub(crate) fn parse_bound(text: &str, is_range_end: bool) -> Option<Timestamp> {
+    let text = text.trim();
+    let span = |first: Month, last: Month| Some(if is_range_end { last.end() } else { first.start() });
+    if let Some(month) = Month::parse(text) {
+        return span(month, month);
+    }
+    if let Some(quarter) = Quarter::parse(&text.to_ascii_uppercase()) {
+        let [first, _, last] = quarter.months();
+        return span(first, last);
+    }
+    if text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let year = text.parse().ok()?;
+        return span(Month::new(year, 1)?, Month::new(year, 12)?);
+    }
+    if let Some(time) = Timestamp::parse(text) {
+        let is_day = text.len() <= 10;
+        return Some(if is_range_end && is_day { time.plus_ms(DAY_MS - 1) } else { time });
+    }
+    // The parser of times would ignore the name of a time zone.
+    let time: jiff::civil::DateTime = (!text.contains('[')).then(|| text.parse().ok())??;
+    let instant = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp();
+    Some(Timestamp(instant.as_millisecond()))
+}
+
 /// A month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Month {
@@ -138,6 +167,35 @@ mod tests {
             day = day.plus_ms(DAY_MS);
         }
         assert_eq!(format_date(Timestamp(-1)), "1969-12-31");
+    }
+
+    #[test]
+    fn bounds_are_dates_times_months_quarters_and_years() {
+        for (text, start, end) in [
+            ("2025-09-14", "2025-09-14T00:00:00.000Z", "2025-09-14T23:59:59.999Z"),
+            ("2025-09", "2025-09-01T00:00:00.000Z", "2025-09-30T23:59:59.999Z"),
+            ("2025-q3", "2025-07-01T00:00:00.000Z", "2025-09-30T23:59:59.999Z"),
+            ("2024", "2024-01-01T00:00:00.000Z", "2024-12-31T23:59:59.999Z"),
+            ("2025-09-14T08:30:00Z", "2025-09-14T08:30:00.000Z", "2025-09-14T08:30:00.000Z"),
+            ("2025-09-14T08:30:00+02:00", "2025-09-14T06:30:00.000Z", "2025-09-14T06:30:00.000Z"),
+            ("2025-09-14T08:30:00", "2025-09-14T08:30:00.000Z", "2025-09-14T08:30:00.000Z"),
+            (" 2025-09-14 08:30 ", "2025-09-14T08:30:00.000Z", "2025-09-14T08:30:00.000Z"),
+        ] {
+            assert_eq!(parse_bound(text, false).unwrap().to_string(), start, "{text}");
+            assert_eq!(parse_bound(text, true).unwrap().to_string(), end, "{text}");
+        }
+        for bad in [
+            "",
+            "yesterday",
+            "2025-13",
+            "2025-09-31",
+            "14.09.2025",
+            "09/14/2025",
+            "1757800000000",
+            "2025-09-14T08:30[Europe/Berlin]",
+        ] {
+            assert_eq!(parse_bound(bad, false), None, "{bad}");
+        }
     }
 
     #[test]

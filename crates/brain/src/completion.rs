@@ -4,19 +4,8 @@ use quad_core::scheme::Completion;
 use quad_core::{Result, limits};
 use quad_store::{Sql, Value as Cell};
 
+use crate::wiki::not_found::FOLDERS;
 use crate::{contribution, tags, total};
-
-/// The folders of wiki slugs.
-const FOLDERS: [&str; 8] = [
-    "accounts/",
-    "agents/",
-    "cash-flow/",
-    "counterparties/",
-    "invoices/",
-    "monthly-summaries/",
-    "obligations/",
-    "policies/",
-];
 
 /// Values that begin with `prefix`.
 pub(crate) fn complete_variable(
@@ -67,7 +56,7 @@ fn complete_slug(sql: &mut dyn Sql, prefix: &str) -> Result<Completion> {
     let bare = prefix.trim_start_matches('/');
     let mut values: Vec<String> = Vec::new();
     match bare.split_once('/') {
-        None => values.extend(FOLDERS.iter().map(|folder| (*folder).to_owned())),
+        None => values.extend(FOLDERS.iter().map(|(folder, _)| format!("{folder}/"))),
         Some((folder, name)) => {
             let table = match folder {
                 "accounts" => Some("brain_account"),

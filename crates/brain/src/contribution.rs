@@ -4,11 +4,11 @@
 //! are stored and readable, but not extracted into the ledger until the agent is released or has contributed more than
 //! [`CONTRIBUTIONS_ON_HOLD`](limits::CONTRIBUTIONS_ON_HOLD).
 
-use quad_core::{EventDraft, Result, Timestamp};
+use quad_core::{Error, EventDraft, Result, Timestamp};
 use quad_store::{Row, Sql, Store, Tx, WriteContext, params};
 use serde_json::{Map, Value};
 
-use crate::raw::{self, Artifact};
+use crate::raw::{self, Artifact, ProjectionStatus};
 use crate::{limits, tags};
 
 /// What is stored about a contributing agent.
@@ -38,7 +38,9 @@ pub(crate) fn load_contributor(sql: &mut dyn Sql, agent: &str) -> Result<Contrib
     })
 }
 
-/// Records that an agent has contributed an artifact. Contributing the same bytes again changes nothing.
+/// Records that an agent has contributed an artifact. If it contributes the same bytes again and they are not imported
+/// yet, the new `source_ref` replaces the one before and the import is tried again: it may name the account that was
+/// missing.
 pub(crate) fn record(
     tx: &mut Tx<'_>,
     artifact: &Artifact,
@@ -46,11 +48,19 @@ pub(crate) fn record(
     source_ref: &Map<String, Value>,
 ) -> Result<()> {
     let (tenant, now) = (tx.tenant().as_str().to_owned(), tx.now());
+    let source_ref = Value::Object(source_ref.clone()).to_string();
     let existing = tx.query_opt(
         "SELECT held FROM brain_contribution WHERE tenant_id = $1 AND agent_id = $2 AND raw_id = $3",
         params![tenant.as_str(), agent, artifact.id.as_str()],
     )?;
     if existing.is_some() {
+        if artifact.projection_status != Some(ProjectionStatus::Projected) {
+            tx.execute(
+                "UPDATE brain_contribution SET source_ref = $4, held = 1 \
+                 WHERE tenant_id = $1 AND agent_id = $2 AND raw_id = $3",
+                params![tenant.as_str(), agent, artifact.id.as_str(), source_ref],
+            )?;
+        }
         return Ok(());
     }
     tx.execute(
@@ -62,13 +72,7 @@ pub(crate) fn record(
     tx.execute(
         "INSERT INTO brain_contribution (tenant_id, agent_id, raw_id, source_ref, held, contributed_at) \
          VALUES ($1, $2, $3, $4, 1, $5)",
-        params![
-            tenant.as_str(),
-            agent,
-            artifact.id.as_str(),
-            Value::Object(source_ref.clone()).to_string(),
-            now
-        ],
+        params![tenant.as_str(), agent, artifact.id.as_str(), source_ref, now],
     )?;
     tx.invalidate(tags::row(raw::KIND, artifact.id.as_str()));
     tx.invalidate(tags::row("agent", agent));
@@ -80,8 +84,22 @@ pub(crate) fn record(
 #[derive(Clone, Debug)]
 pub(crate) struct PendingContribution {
     pub raw_id: String,
-    /// The source that the agent named.
-    pub source_ref: Map<String, Value>,
+    /// The source that the agent named, as stored.
+    source_ref: String,
+}
+
+impl PendingContribution {
+    /// The account that the agent named.
+    pub(crate) fn account(&self) -> Result<Option<String>> {
+        let source_ref: Map<String, Value> =
+            serde_json::from_str(&self.source_ref).map_err(Error::internal)?;
+        Ok(named_account(&source_ref))
+    }
+}
+
+/// The account that a `source_ref` names.
+pub(crate) fn named_account(source_ref: &Map<String, Value>) -> Option<String> {
+    source_ref.get("account_id").and_then(Value::as_str).map(str::to_owned)
 }
 
 /// Contributions of an agent that wait for extraction; none while the agent is on hold.
@@ -96,18 +114,18 @@ pub(crate) fn pending(sql: &mut dyn Sql, agent: &str) -> Result<Vec<PendingContr
         params![tenant, agent, limits::MAX_EXTRACTED_PER_RELEASE as i64],
     )?;
     let pending = |row: &Row| {
-        let source_ref = serde_json::from_str(row.text(1)?).map_err(quad_core::Error::internal)?;
-        Ok(PendingContribution { raw_id: row.text(0)?.to_owned(), source_ref })
+        Ok(PendingContribution { raw_id: row.text(0)?.to_owned(), source_ref: row.text(1)?.to_owned() })
     };
     rows.iter().map(pending).collect()
 }
 
-/// Marks a contribution as extracted.
-pub(crate) fn mark_processed(tx: &mut Tx<'_>, agent: &str, raw_id: &str) -> Result<()> {
+/// Marks a contribution as extracted, unless the agent has contributed it again with another source meanwhile.
+pub(crate) fn mark_processed(tx: &mut Tx<'_>, agent: &str, contribution: &PendingContribution) -> Result<()> {
     let tenant = tx.tenant().as_str().to_owned();
     tx.execute(
-        "UPDATE brain_contribution SET held = 0 WHERE tenant_id = $1 AND agent_id = $2 AND raw_id = $3",
-        params![tenant, agent, raw_id],
+        "UPDATE brain_contribution SET held = 0 \
+         WHERE tenant_id = $1 AND agent_id = $2 AND raw_id = $3 AND source_ref = $4",
+        params![tenant, agent, contribution.raw_id.as_str(), contribution.source_ref.as_str()],
     )?;
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use quad_core::{Result, Timestamp};
 use quad_statements::{Amount, Currency};
 use quad_store::{Sql, Tx, params};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::entity::{self, Entity, Field as _, entity};
 use crate::ids::CounterpartyId;
@@ -137,6 +137,18 @@ impl Counterparty {
         Ok(json)
     }
 
+    /// The JSON Schema of [`to_public_json`](Counterparty::to_public_json).
+    pub(crate) fn public_schema() -> Value {
+        let mut fields = Counterparty::field_schemas();
+        fields.insert("payment_count".into(), json!({"type": "integer"}));
+        let total = json!({
+            "type": ["string", "object"],
+            "description": "What was paid to it; an object of amounts by currency if there are several currencies",
+        });
+        fields.insert("payment_total".into(), total);
+        entity::object_schema(fields)
+    }
+
     /// The key in lists by name.
     pub(crate) fn key(&self) -> Key {
         Key { sort: SortValue::Text(self.normalized_name.clone()), id: self.id.as_str().to_owned() }
@@ -218,6 +230,25 @@ pub(crate) fn by_name(sql: &mut dyn Sql, normalized: &str) -> Result<Option<Coun
         Some(row) => entity::find(sql, row.text(0)?),
         None => Ok(None),
     }
+}
+
+/// Counterparties with this normalized name; if there are none, those with this alias.
+pub(crate) fn all_by_name(sql: &mut dyn Sql, normalized: &str, limit: usize) -> Result<Vec<Counterparty>> {
+    let tenant = sql.tenant().as_str().to_owned();
+    let query = format!(
+        "SELECT {} FROM brain_counterparty WHERE tenant_id = $1 AND normalized_name = $2 ORDER BY kind LIMIT $3",
+        Counterparty::columns()
+    );
+    let named = sql.query(&query, params![tenant.as_str(), normalized, limit as i64])?;
+    if !named.is_empty() {
+        return named.iter().map(Counterparty::from_row).collect();
+    }
+    let aliases = sql.query(
+        "SELECT counterparty_id FROM brain_alias WHERE tenant_id = $1 AND alias = $2 ORDER BY counterparty_id LIMIT $3",
+        params![tenant, normalized, limit as i64],
+    )?;
+    let ids: Vec<String> = aliases.iter().map(|row| Ok(row.text(0)?.to_owned())).collect::<Result<_>>()?;
+    entity::find_many(sql, &ids)
 }
 
 /// A page of counterparties by name.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use quad_core::{Result, Timestamp};
 use quad_store::{DbError, Row, Sql, Tx, Value as Cell, batch};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::errors::{self, invalid};
 use crate::limits;
@@ -31,6 +31,11 @@ pub(crate) trait Field: Sized {
 
     /// The JSON value that clients see.
     fn to_json(&self) -> Value;
+
+    /// The JSON Schema of that value.
+    fn schema() -> Value {
+        json!({"type": "string"})
+    }
 
     /// Parses a JSON value of the caller.
     fn from_json(field: &str, value: &Value) -> Result<Self>;
@@ -102,6 +107,12 @@ impl<T: Field> Field for Option<T> {
         self.as_ref().map_or(Value::Null, Field::to_json)
     }
 
+    fn schema() -> Value {
+        let mut schema = T::schema();
+        schema["type"] = json!([schema["type"], "null"]);
+        schema
+    }
+
     fn from_json(field: &str, value: &Value) -> Result<Option<T>> {
         T::from_json(field, value).map(Some)
     }
@@ -146,6 +157,10 @@ impl Field for Vec<String> {
         self.as_slice().into()
     }
 
+    fn schema() -> Value {
+        json!({"type": "array", "items": {"type": "string"}})
+    }
+
     fn from_json(field: &str, value: &Value) -> Result<Vec<String>> {
         let wrong = || invalid(field, format!("must be a list of at most {} strings", limits::LIST_TEXTS));
         let list = value.as_array().filter(|list| list.len() <= limits::LIST_TEXTS).ok_or_else(wrong)?;
@@ -169,6 +184,10 @@ impl Field for Map<String, Value> {
 
     fn to_json(&self) -> Value {
         Value::Object(self.clone())
+    }
+
+    fn schema() -> Value {
+        json!({"type": "object"})
     }
 
     fn from_json(field: &str, value: &Value) -> Result<Map<String, Value>> {
@@ -200,6 +219,10 @@ impl Field for i64 {
         (*self).into()
     }
 
+    fn schema() -> Value {
+        json!({"type": "integer"})
+    }
+
     fn from_json(field: &str, value: &Value) -> Result<i64> {
         value.as_i64().ok_or_else(|| invalid(field, "must be an integer"))
     }
@@ -224,6 +247,10 @@ impl Field for UnitInterval {
 
     fn to_json(&self) -> Value {
         self.0.into()
+    }
+
+    fn schema() -> Value {
+        json!({"type": "number"})
     }
 
     fn from_json(field: &str, value: &Value) -> Result<UnitInterval> {
@@ -294,6 +321,8 @@ pub(crate) trait Entity: Sized + Clone {
     fn from_row(row: &Row) -> Result<Self>;
     /// The JSON that clients see.
     fn to_json(&self, tenant: &str) -> Map<String, Value>;
+    /// The JSON Schemas of its fields, all of which are always there.
+    fn field_schemas() -> Map<String, Value>;
     /// Parses a line of a file. The id is the one in the line, or a new one.
     fn from_line(line: &Map<String, Value>, meta: RowMeta) -> Result<Self>;
 }
@@ -370,6 +399,15 @@ macro_rules! entity {
                 json
             }
 
+            fn field_schemas() -> serde_json::Map<String, serde_json::Value> {
+                let mut schemas = serde_json::Map::new();
+                schemas.insert("id".into(), <crate::ids::$id as crate::entity::Field>::schema());
+                $(schemas.insert(crate::entity::entity!(@wire $field $($wire)?).into(), <$ty as crate::entity::Field>::schema());)+
+                schemas.insert("owner_id".into(), <String as crate::entity::Field>::schema());
+                crate::row_meta::RowMeta::add_schemas(&mut schemas);
+                schemas
+            }
+
             fn from_line(
                 line: &serde_json::Map<String, serde_json::Value>,
                 meta: crate::row_meta::RowMeta,
@@ -392,6 +430,12 @@ macro_rules! entity {
     (@wire $field:ident $wire:literal) => { $wire };
 }
 pub(crate) use entity;
+
+/// The JSON Schema of an object that has all of these fields.
+pub(crate) fn object_schema(fields: Map<String, Value>) -> Value {
+    let required: Vec<&String> = fields.keys().collect();
+    json!({"type": "object", "required": required, "properties": fields})
+}
 
 /// Keys that a line of any kind may have. Some are ignored: they occur in the JSON that reads return.
 const COMMON_KEYS: &[&str] = &[

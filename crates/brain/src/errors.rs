@@ -1,9 +1,13 @@
 //! Error constructors with the codes that clients of this scheme know, and the mapping to wire errors.
 
+use std::borrow::Cow;
+
 use quad_core::scheme::RequestTarget;
 use quad_core::text::truncate;
-use quad_core::{Error, Kind, Principal, closest};
+use quad_core::{Error, Kind, Principal, nearest_first};
 use serde_json::{Value, json};
+
+use crate::wiki;
 
 /// Invalid input.
 pub(crate) const PARAMS_INVALID: &str = "request_params_invalid";
@@ -14,30 +18,50 @@ pub(crate) const SCOPE_INSUFFICIENT: &str = "auth_scope_insufficient";
 /// No such ledger row.
 pub(crate) const ROW_NOT_FOUND: &str = "ledger_row_not_found";
 
-/// An argument or field with an invalid value.
+/// An argument or field with an invalid value. The hint is general; a caller that knows more sets its own.
 pub(crate) fn invalid(field: &str, message: impl std::fmt::Display) -> Error {
-    Error::new(Kind::BadInput, PARAMS_INVALID, format!("{field}: {message}")).with_detail("field", field)
+    Error::new(Kind::BadInput, PARAMS_INVALID, format!("{field}: {message}"))
+        .hint(format!("Correct {field} and try again"))
+        .with_detail("field", field)
 }
 
 /// A missing argument or field.
 pub(crate) fn missing(field: &str) -> Error {
-    Error::new(Kind::BadInput, PARAMS_INVALID, format!("'{field}' is required")).with_detail("field", field)
+    Error::new(Kind::BadInput, PARAMS_INVALID, format!("'{field}' is required"))
+        .hint(format!("Add {field} and try again"))
+        .with_detail("field", field)
 }
 
 /// A value that is not in a closed list.
 pub(crate) fn unknown(what: &str, field: &str, value: &str, allowed: &[&'static str]) -> Error {
-    let error = invalid(field, format!("unknown {what} '{}'", truncate(value, 80)));
-    match closest(value, allowed.iter().copied()) {
-        Some(suggestion) => error.hint(format!("Use {suggestion}, or another of {}", allowed.join(", "))),
-        None => error.hint(format!("Use one of {}", allowed.join(", "))),
-    }
+    invalid(field, format!("unknown {what} '{}'", truncate(value, 80)))
+        .hint(format!("Use one of {}", nearest_first(value, allowed.iter().copied()).join(", ")))
 }
 
 /// A row that does not exist.
 pub(crate) fn row_not_found(what: &str, id: &str) -> Error {
     Error::new(Kind::NotFound, ROW_NOT_FOUND, format!("There is no {what} {}", truncate(id, 80)))
+        .hint(rows_hint(what))
         .with_detail("id", id)
 }
+
+/// How to find the rows of a kind that exist.
+pub(crate) fn rows_hint(kind: &str) -> &'static str {
+    match kind {
+        "account" => "List the accounts with ledger_accounts_list",
+        "transaction" => "List the transactions with ledger_transactions_list",
+        "obligation" => "List the obligations with ledger_obligations_list",
+        "counterparty" => "List the counterparties with ledger_counterparties_list",
+        "invoice" => "Read brain://wiki/invoices/all for the newest invoices",
+        "payment_intent" => "List your own payment intents with payment_intent_list",
+        "policy" => "Read brain://wiki/policies/active for the policy in force",
+        _ => "Load the row before the rows that refer to it",
+    }
+}
+
+/// How to find the evidence that exists. The ids of other artifacts are in the rows that cite them.
+pub(crate) const ARTIFACTS_HINT: &str =
+    "Take the id from the source_ids of a ledger row, or list your own evidence with resource_list";
 
 /// Valid input that conflicts with stored rows.
 pub(crate) fn conflict(code: &'static str, message: impl Into<String>) -> Error {
@@ -58,7 +82,10 @@ pub(crate) fn to_wire_error(
 ) -> Error {
     let error = match error.kind() {
         Kind::Scope => scope_error(caller, requested, error),
-        Kind::NotFound if error.code() == "NOT_FOUND" => error.with_code(not_found_code(requested)),
+        Kind::NotFound if error.code() == "NOT_FOUND" => {
+            let (code, hint) = not_found_facts(requested);
+            error.with_code(code).hint(hint)
+        }
         _ => error,
     };
     // The protocol layer recognises unknown tools and prompts by their code, so the code stays and only `brain_code` is
@@ -108,19 +135,27 @@ fn first_field(violation: &Value) -> Option<String> {
     rest.contains("required").then(|| name.to_owned())
 }
 
-/// The not-found code for an address, by the shape of its URI.
-fn not_found_code(requested: RequestTarget<'_>) -> &'static str {
-    let RequestTarget::Address(uri) = requested else { return ROW_NOT_FOUND };
+/// The not-found code and hint for an address. They depend on the shape of its URI alone: the answer for a row of
+/// another tenant equals that for a missing row.
+fn not_found_facts(requested: RequestTarget<'_>) -> (&'static str, Cow<'static, str>) {
+    let RequestTarget::Address(uri) = requested else { return (ROW_NOT_FOUND, Cow::Borrowed(rows_hint(""))) };
     let path = uri.split_once("://").map_or(uri, |(_, path)| path);
-    if path.starts_with("wiki/") {
-        "wiki_page_not_found"
-    } else if path.starts_with("raw/") {
-        "raw_artifact_not_found"
-    } else if path.starts_with("ledger/payment-intents/") {
-        "payment_intent_not_found"
-    } else {
-        ROW_NOT_FOUND
+    if let Some(slug) = path.strip_prefix("wiki/") {
+        return ("wiki_page_not_found", Cow::Owned(wiki::not_found::hint(slug)));
     }
+    if path.starts_with("raw/") {
+        return ("raw_artifact_not_found", Cow::Borrowed(ARTIFACTS_HINT));
+    }
+    let (code, kind) = match path.strip_prefix("ledger/").and_then(|path| path.split('/').next()) {
+        Some("payment-intents") => ("payment_intent_not_found", "payment_intent"),
+        Some("accounts") => (ROW_NOT_FOUND, "account"),
+        Some("transactions") => (ROW_NOT_FOUND, "transaction"),
+        Some("obligations") => (ROW_NOT_FOUND, "obligation"),
+        Some("counterparties") => (ROW_NOT_FOUND, "counterparty"),
+        Some("invoices") => (ROW_NOT_FOUND, "invoice"),
+        _ => (ROW_NOT_FOUND, ""),
+    };
+    (code, Cow::Borrowed(rows_hint(kind)))
 }
 
 fn scope_error(caller: &Principal, requested: RequestTarget<'_>, error: Error) -> Error {
@@ -169,6 +204,9 @@ mod tests {
             Error::not_found("brain://raw/x"),
             "raw_artifact_not_found",
         );
+        let missing =
+            to_wire_error(&caller, account, &[], Error::not_found("brain://ledger/accounts/acct_1"));
+        assert_eq!(missing.hint_text(), Some("List the accounts with ledger_accounts_list"));
         check(account, Error::scope_missing(ScopeRequirement(&["ledger:read"])), SCOPE_INSUFFICIENT);
         check(account, Error::internal("disk full"), "internal_server_error");
         check(RequestTarget::Tool("x"), Error::bad_input("no"), PARAMS_INVALID);
@@ -176,6 +214,12 @@ mod tests {
         let unknown = to_wire_error(&caller, RequestTarget::Tool("x"), &["a.b"], unknown);
         assert_eq!(unknown.code(), "UNKNOWN_TOOL");
         assert_eq!(unknown.detail("details"), Some(&json!({"available": ["a.b"]})));
+    }
+
+    #[test]
+    fn allowed_words_are_listed_nearest_first() {
+        let error = unknown("status", "status", "activ", &["closed", "frozen", "active"]);
+        assert!(error.hint_text().unwrap().starts_with("Use one of active, "), "{:?}", error.hint_text());
     }
 
     #[test]

@@ -41,6 +41,7 @@ mod listing;
 pub mod load;
 #[cfg(test)]
 mod load_tests;
+mod media_type;
 mod merge_scan;
 mod migrations;
 mod money;
@@ -59,6 +60,7 @@ mod question;
 pub mod raw;
 mod read;
 mod reconciliation;
+mod reference;
 mod routes;
 mod row_loader;
 mod row_meta;
@@ -91,6 +93,7 @@ use quad_store::{Store, Tx, WriteContext};
 use serde_json::{Map, Value};
 
 use contribution::PendingContribution;
+use import::Extraction;
 
 pub use migrations::COMPONENT;
 pub use posting::PostingCounts;
@@ -109,8 +112,8 @@ pub const SCOPES: &[&str] = &[
 ];
 
 const INSTRUCTIONS: &str = "brain:// is your principal's money. Read brain://wiki/monthly-summaries/YYYY-MM or call \
-    wiki.question first; list accounts and transactions with ledger.accounts.list and ledger.transactions.list. Every figure \
-    cites brain://ledger/… and brain://raw/…. Contribute evidence with raw.contribute. No tool moves money.";
+    wiki_question first; list accounts and transactions with ledger_accounts_list and ledger_transactions_list. Every figure \
+    cites brain://ledger/… and brain://raw/…. Contribute evidence with raw_contribute. No tool moves money.";
 
 /// An agent in the registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,18 +157,33 @@ impl Brain {
     ///
     /// The first error, after all pending contributions were tried. Those that failed stay pending.
     pub async fn extract_pending(&self, writer: &WriteContext, agent: &str) -> Result<usize> {
-        let name = agent.to_owned();
-        let pending = self.store.read(&writer.tenant, move |sql| contribution::pending(sql, &name)).await?;
-        let (mut extracted, mut first_error) = (0, None);
-        for contribution in pending {
-            match self.extract_contribution(writer, agent, contribution).await {
-                Ok(is_extracted) => extracted += usize::from(is_extracted),
+        let (mut imported, mut first_error) = (0, None);
+        for (_, result) in self.extract_each(writer, agent).await? {
+            match result {
+                Ok(Extraction::Imported(_)) => imported += 1,
+                Ok(Extraction::NotAStatement(_) | Extraction::Refused(_)) => {}
                 Err(error) => {
                     first_error.get_or_insert(error);
                 }
             }
         }
-        first_error.map_or(Ok(extracted), Err)
+        first_error.map_or(Ok(imported), Err)
+    }
+
+    /// Tries all pending contributions of an agent. Returns what became of each, by the id of its artifact.
+    async fn extract_each(
+        &self,
+        writer: &WriteContext,
+        agent: &str,
+    ) -> Result<Vec<(String, Result<Extraction>)>> {
+        let name = agent.to_owned();
+        let pending = self.store.read(&writer.tenant, move |sql| contribution::pending(sql, &name)).await?;
+        let mut results = Vec::with_capacity(pending.len());
+        for contribution in pending {
+            let raw_id = contribution.raw_id.clone();
+            results.push((raw_id, self.extract_contribution(writer, agent, contribution).await));
+        }
+        Ok(results)
     }
 
     async fn extract_contribution(
@@ -173,14 +191,13 @@ impl Brain {
         writer: &WriteContext,
         agent: &str,
         contribution: PendingContribution,
-    ) -> Result<bool> {
-        let PendingContribution { raw_id, source_ref } = contribution;
-        let account = source_ref.get("account_id").and_then(Value::as_str).map(str::to_owned);
-        let report = import::extract(&self.store, writer, agent, &raw_id, account).await?;
+    ) -> Result<Extraction> {
+        let account = contribution.account()?;
+        let extraction = import::extract(&self.store, writer, agent, &contribution.raw_id, account).await?;
         let agent = agent.to_owned();
-        let work = move |tx: &mut Tx<'_>| contribution::mark_processed(tx, &agent, &raw_id);
+        let work = move |tx: &mut Tx<'_>| contribution::mark_processed(tx, &agent, &contribution);
         self.store.write_unaudited(&writer.tenant, work).await?;
-        Ok(report.is_some())
+        Ok(extraction)
     }
 }
 

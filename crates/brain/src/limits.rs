@@ -66,10 +66,22 @@ pub const SCAN_BATCH_ROWS: usize = 512;
 /// Row tags that a change names. A commit that touches more rows invalidates the tag of any row instead.
 pub const MAX_ROW_TAGS: usize = 48;
 
+/// Characters of a reference to a row: an id, an address or a name.
+pub const REFERENCE_CHARS: usize = 256;
+
+/// Characters of a media type. The longest registered ones have about a hundred.
+pub const MEDIA_TYPE_CHARS: usize = 128;
+
+/// Rows of a contributed statement that could not be read, and that the reply names. The others are counted.
+pub const MAX_LEFT_OUT_REPORTED: usize = 20;
+
+/// Accounts of a contributed statement that the reply names. The others are counted.
+pub const MAX_ACCOUNTS_REPORTED: usize = 20;
+
 /// Characters of a question.
 pub const QUESTION_CHARS: usize = 2_000;
 
-/// References in one call of `evidence.resolve`.
+/// References in one call of `evidence_resolve`.
 pub const MAX_REFERENCES: usize = 50;
 
 /// The largest transactions that are stored per month, currency and direction.

@@ -134,7 +134,7 @@ async fn upsert_of_counterparty_replaces_aliases() {
         assert_eq!(env.load(edit).await.unwrap().updated, 1);
         assert_eq!(find("ec2 bill").await.as_deref(), Some("cp_aws"));
         assert_eq!(find("aws").await, None);
-        let page = env.call("ledger.counterparties.list", json!({"q": "ec2 bill"})).await.unwrap();
+        let page = env.call("ledger_counterparties_list", json!({"q": "ec2 bill"})).await.unwrap();
         assert_eq!(page["items"][0]["id"], "cp_aws");
     }
 }

@@ -48,6 +48,23 @@ impl Projection {
     }
 }
 
+/// The JSON Schema of [`Projection::to_json`].
+pub(crate) fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "id": {"type": "string"},
+            "raw_artifact_id": {"type": "string"},
+            "parser": {"type": "string"},
+            "parser_version": {"type": "string"},
+            "extracted": {"type": "object", "description": "What was read; its fields depend on the parser"},
+            "confidence": {"type": ["number", "null"]},
+            "extracted_at": {"type": "string"},
+        },
+        "required": ["id", "raw_artifact_id", "parser", "parser_version", "extracted", "confidence", "extracted_at"],
+    })
+}
+
 /// The projections of an artifact, newest first.
 pub(crate) fn by_artifact(sql: &mut dyn Sql, raw: &str) -> Result<Vec<Projection>> {
     let query = format!(

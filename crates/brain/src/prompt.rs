@@ -95,7 +95,7 @@ pub(crate) fn messages(
         ),
         other => return Err(Error::internal(format!("prompt {other} is published but not implemented"))),
     };
-    let call = json!({"name": "wiki.question", "arguments": {"question": question}});
+    let call = json!({"name": "wiki_question", "arguments": {"question": question}});
     let message = format!(
         "{question}\n\n{instruction} Call the tool with {call} and answer from what it says, citing its evidence as \
          brain:// addresses. If it says answered: false, say what is missing instead of guessing."

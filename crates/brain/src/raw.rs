@@ -7,7 +7,7 @@
 
 use quad_core::{Error, EventDraft, Result, Timestamp, canonical};
 use quad_store::{Row, Sql, Store, Tx, WriteContext, batch, params};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::ids::RawId;
 use crate::row_meta::RowMeta;
@@ -80,7 +80,7 @@ impl Artifact {
         format!("brain://raw/{id}")
     }
 
-    /// The JSON of an artifact. Only its contributor sees the source and the hash.
+    /// The JSON of an artifact. Only its contributor sees the source.
     fn to_json(&self, tenant: &str, is_contributor: bool) -> Map<String, Value> {
         let mut json = Map::new();
         json.insert("id".into(), self.id.as_str().into());
@@ -88,8 +88,8 @@ impl Artifact {
         json.insert("source_type".into(), self.source_type.as_str().into());
         json.insert("mime_type".into(), self.mime_type.clone().into());
         json.insert("bytes".into(), self.bytes.into());
+        json.insert("sha256".into(), self.sha256.as_str().into());
         if is_contributor {
-            json.insert("sha256".into(), self.sha256.as_str().into());
             json.insert("source_ref".into(), Value::Object(self.source_ref.clone()));
         }
         json.insert("ingested_at".into(), self.ingested_at.to_string().into());
@@ -98,6 +98,29 @@ impl Artifact {
         json.insert("tombstoned_at".into(), self.tombstoned_at.map(|at| at.to_string()).into());
         json
     }
+}
+
+/// The JSON Schema of [`to_json_for`].
+pub(crate) fn field_schemas() -> Vec<(&'static str, Value)> {
+    let string = || json!({"type": "string"});
+    let nullable = || json!({"type": ["string", "null"]});
+    vec![
+        ("id", string()),
+        ("tenant_id", string()),
+        ("source_type", string()),
+        ("mime_type", nullable()),
+        ("bytes", json!({"type": "integer"})),
+        ("sha256", string()),
+        ("source_ref", json!({"type": "object", "description": "Only for its contributor"})),
+        ("ingested_at", string()),
+        ("ingested_by", string()),
+        ("projection_status", nullable()),
+        ("tombstoned_at", nullable()),
+        (
+            "parsed",
+            json!({"type": "array", "items": projection::schema(), "description": "The newest first"}),
+        ),
+    ]
 }
 
 /// The fields of an artifact that is to be stored.
@@ -345,6 +368,7 @@ pub(crate) fn artifact_not_found(id: &str) -> Error {
         "raw_artifact_not_found",
         format!("There is no artifact {}", quad_core::text::truncate(id, 80)),
     )
+    .hint(errors::ARTIFACTS_HINT)
 }
 
 /// The artifact is tombstoned.

@@ -153,6 +153,20 @@ impl RowMeta {
         })
     }
 
+    /// Adds the JSON Schemas of these fields.
+    pub(crate) fn add_schemas(schemas: &mut Map<String, Value>) {
+        for (name, schema) in [
+            ("source_ids", <Vec<String> as Field>::schema()),
+            ("evidence_ids", <Vec<String> as Field>::schema()),
+            ("provenance", Provenance::schema()),
+            ("confidence", UnitInterval::schema()),
+            ("created_at", Timestamp::schema()),
+            ("updated_at", Timestamp::schema()),
+        ] {
+            schemas.insert(name.into(), schema);
+        }
+    }
+
     pub(crate) fn write_json(&self, json: &mut Map<String, Value>) {
         json.insert("source_ids".into(), self.source_ids.to_json());
         json.insert("evidence_ids".into(), self.evidence_ids.to_json());

@@ -13,7 +13,7 @@ async fn page_gets_new_revision_when_content_changes() {
     for env in test_envs_with_data().await {
         let uri = "brain://wiki/monthly-summaries/2025-09";
         let get_page =
-            async |page_ref: &str| env.call("wiki.page.get", json!({"slug_or_id": page_ref})).await.unwrap();
+            async |page_ref: &str| env.call("wiki_page_get", json!({"slug_or_id": page_ref})).await.unwrap();
         let first = get_page("2025-09").await;
         assert!(first["body_md"].as_str().unwrap().starts_with("# Summary of 2025-09\n"));
         assert_eq!(env.read_text(uri).await.unwrap(), first["body_md"].as_str().unwrap());
@@ -100,7 +100,7 @@ async fn lists_page_without_gap_or_repeat() {
                 if cursor.is_string() {
                     arguments["cursor"] = cursor.clone();
                 }
-                let page = env.call("ledger.transactions.list", arguments).await.unwrap();
+                let page = env.call("ledger_transactions_list", arguments).await.unwrap();
                 let items = page["items"].as_array().unwrap();
                 assert!(items.len() <= 4);
                 rows.extend(items.iter().map(|item| {
@@ -115,10 +115,10 @@ async fn lists_page_without_gap_or_repeat() {
             assert!(rows.is_sorted_by(|a, b| a > b), "{rows:?}");
         }
         // A cursor is only valid with the filter that it was made with.
-        let page = env.call("ledger.transactions.list", json!({"limit": 2})).await.unwrap();
+        let page = env.call("ledger_transactions_list", json!({"limit": 2})).await.unwrap();
         let other_filter = json!({"limit": 2, "direction": "inflow", "cursor": page["next_cursor"]});
         assert_eq!(
-            env.call("ledger.transactions.list", other_filter).await.unwrap_err().code(),
+            env.call("ledger_transactions_list", other_filter).await.unwrap_err().code(),
             "request_params_invalid"
         );
     }
@@ -184,7 +184,7 @@ async fn questions_are_answered_from_the_ledger() {
             assert_eq!(answer["evidence"], json!([]));
         }
         check("How much did I spend in EUR?", "12.25 EUR").await;
-        let long = env.call("wiki.question", json!({"question": "x".repeat(2_001)})).await;
+        let long = env.call("wiki_question", json!({"question": "x".repeat(2_001)})).await;
         assert_eq!(long.unwrap_err().code(), "request_params_invalid");
     }
 }
@@ -244,7 +244,7 @@ async fn overlapping_statement_adds_only_new_rows() {
         assert_eq!((next.statements[0].posted.added, next.statements[0].posted.unchanged), (1, 2));
         let account = env.read("brain://ledger/accounts/acct_1").await.unwrap();
         assert_eq!(account["account"]["current_balance"], "1573.60");
-        let page = env.call("ledger.transactions.list", json!({})).await.unwrap();
+        let page = env.call("ledger_transactions_list", json!({})).await.unwrap();
         let newest = &page["items"][0];
         assert_eq!(
             (newest["amount"].as_str(), newest["provenance"].as_str()),

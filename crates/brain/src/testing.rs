@@ -123,6 +123,6 @@ impl TestEnv {
     }
 
     pub(crate) async fn ask(&self, question: &str) -> Value {
-        self.call("wiki.question", json!({"question": question})).await.unwrap()
+        self.call("wiki_question", json!({"question": question})).await.unwrap()
     }
 }

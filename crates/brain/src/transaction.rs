@@ -67,14 +67,26 @@ entity!(
     }
 );
 
+/// Columns that clients do not see.
+const INTERNAL_FIELDS: [&str; 2] = ["dedup_key", "chain_tx_hash"];
+
 impl Transaction {
     /// The JSON of lists and reads.
     pub(crate) fn to_public_json(&self, tenant: &str) -> Map<String, Value> {
         let mut json = self.to_json(tenant);
-        for internal in ["dedup_key", "chain_tx_hash"] {
+        for internal in INTERNAL_FIELDS {
             json.shift_remove(internal);
         }
         json
+    }
+
+    /// The JSON Schema of [`to_public_json`](Transaction::to_public_json).
+    pub(crate) fn public_schema() -> Value {
+        let mut fields = Transaction::field_schemas();
+        for internal in INTERNAL_FIELDS {
+            fields.shift_remove(internal);
+        }
+        entity::object_schema(fields)
     }
 
     /// The URI of a transaction.

@@ -29,7 +29,7 @@ fn csv(entries: &[(u8, &str, &str)]) -> String {
 }
 
 async fn count_directions(env: &TestEnv) -> BTreeMap<String, usize> {
-    let page = env.call("ledger.transactions.list", json!({})).await.unwrap();
+    let page = env.call("ledger_transactions_list", json!({})).await.unwrap();
     let mut counts = BTreeMap::new();
     for row in page["items"].as_array().unwrap() {
         *counts.entry(row["direction"].as_str().unwrap().to_owned()).or_default() += 1;
@@ -56,7 +56,7 @@ async fn transfer_sides_match_in_either_import_order() {
         let expect =
             BTreeMap::from([("inflow".to_owned(), 1), ("outflow".to_owned(), 1), ("transfer".to_owned(), 2)]);
         assert_eq!(count_directions(&env).await, expect);
-        let page = env.call("ledger.transactions.list", json!({"direction": "transfer"})).await.unwrap();
+        let page = env.call("ledger_transactions_list", json!({"direction": "transfer"})).await.unwrap();
         let (into, out) = (&page["items"][0], &page["items"][1]);
         let transaction_uri =
             |row: &Value| format!("brain://ledger/transactions/{}", row["id"].as_str().unwrap());
@@ -105,7 +105,7 @@ async fn explicit_account_number_wins() {
         )
         .await;
         assert_eq!((report.transfers.paired, report.transfers.ambiguous), (1, 0), "{:?}", report.transfers);
-        let page = env.call("ledger.transactions.list", json!({"direction": "transfer"})).await.unwrap();
+        let page = env.call("ledger_transactions_list", json!({"direction": "transfer"})).await.unwrap();
         assert_eq!(page["items"].as_array().unwrap().len(), 2);
         // A transfer to an unknown number is spending.
         let report = import_csv(
@@ -126,7 +126,7 @@ async fn agent_rows_are_unconfirmed_until_bank_row_matches() {
         let payload = csv(&[(3, "Transfer", "100.00"), (4, "Tea", "-3.00")]);
         let arguments =
             json!({"payload": payload, "mime_type": "text/csv", "source_ref": {"account_id": "acct_0"}});
-        env.call("raw.contribute", arguments).await.unwrap();
+        env.call("raw_contribute", arguments).await.unwrap();
         let account = async || env.read("brain://ledger/accounts/acct_0").await.unwrap()["account"].clone();
         assert_eq!(
             (&account().await["current_balance"], &account().await["includes_unconfirmed"]),
@@ -193,7 +193,7 @@ fn transfer_matching_preserves_sums() {
                     let account = format!("acct_{}", file.account);
                     if file.by_agent {
                         let arguments = json!({"payload": file.csv(), "source_ref": {"account_id": account}});
-                        env.call("raw.contribute", arguments).await.unwrap();
+                        env.call("raw_contribute", arguments).await.unwrap();
                     } else {
                         import_csv(&env, Some(&account), &file.csv()).await;
                     }

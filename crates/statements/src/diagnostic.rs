@@ -97,7 +97,13 @@ impl Diagnostics {
 
     /// Whether something could not be parsed.
     pub fn has_errors(&self) -> bool {
-        self.omitted_errors > 0 || self.items.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+        self.error_count() > 0
+    }
+
+    /// The number of errors, with those that were dropped.
+    pub fn error_count(&self) -> usize {
+        let kept = self.items.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+        self.omitted_errors + kept.count()
     }
 
     /// All diagnostics: those of the whole file first, then by line, plus one with the number of those that were
@@ -137,6 +143,7 @@ mod tests {
         for line in 0..limits::DIAGNOSTICS as u32 + 7 {
             diagnostics.error_at(line + 1, "unreadable");
         }
+        assert_eq!(diagnostics.error_count(), limits::DIAGNOSTICS + 7);
         let all = diagnostics.into_vec();
         assert_eq!(all.len(), limits::DIAGNOSTICS + 1);
         assert_eq!(

@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use serde::Serialize;
 
 use crate::csv::Mapping;
-use crate::{Amount, Currency, Diagnostic, Entry, Format, Severity};
+use crate::{Amount, Currency, Diagnostic, Entry, Format};
 
 /// A parsed file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -17,6 +17,9 @@ pub struct Document {
     pub statements: Vec<Statement>,
     /// The diagnostics, those of the whole file first, then by line.
     pub findings: Vec<Diagnostic>,
+    /// The number of errors, with those that `findings` has no room for. Each stands for a line that was left out.
+    #[serde(skip)]
+    pub error_count: usize,
     /// The mapping of a table's columns. A caller shows it, overrides it and stores it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapping: Option<Mapping>,
@@ -25,7 +28,7 @@ pub struct Document {
 impl Document {
     /// Whether something in the file could not be parsed.
     pub fn has_errors(&self) -> bool {
-        self.findings.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+        self.error_count > 0
     }
 
     /// The number of entries in all statements.

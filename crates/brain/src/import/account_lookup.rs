@@ -8,6 +8,9 @@ use super::ImportOptions;
 use crate::account::{self, Account, AccountType};
 use crate::{entity, errors};
 
+/// The code of a file that does not name its account.
+pub(super) const ACCOUNT_UNKNOWN: &str = "account_unknown";
+
 /// The external number of a statement's account. A name without a number is qualified by the currency.
 pub(super) fn external_id(hint: &AccountHint, currency: Currency) -> Option<String> {
     if hint.iban.is_some() || hint.number.is_some() {
@@ -50,7 +53,7 @@ pub(super) fn find_account(
         return Ok(Some(account));
     }
     let Some(external) = external_id(hint, currency) else {
-        return Err(errors::conflict("account_unknown", "The file does not name its account")
+        return Err(errors::conflict(ACCOUNT_UNKNOWN, "The file does not name its account")
             .hint("Name the account with --account; create one with `quad brain add account`"));
     };
     let Some(account) = account::by_external_id(sql, &external)? else { return Ok(None) };

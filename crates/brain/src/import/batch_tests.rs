@@ -213,7 +213,7 @@ async fn prefetched_file_uses_updated_mapping() {
         let mapping = reports[1].mapping.clone().unwrap();
         assert!(mapping.contains("order=mdy"), "{mapping}");
         assert_ne!(reports[2].mapping, reports[1].mapping, "the mapping is saved per account");
-        let page = env.call("ledger.transactions.list", json!({"account_id": "acct_0"})).await.unwrap();
+        let page = env.call("ledger_transactions_list", json!({"account_id": "acct_0"})).await.unwrap();
         let days: Vec<&str> = page["items"]
             .as_array()
             .unwrap()

@@ -9,6 +9,7 @@ mod account_lookup;
 #[cfg(test)]
 mod batch_tests;
 mod commit_context;
+mod contribution;
 mod job;
 mod match_transfers;
 mod parse;
@@ -19,18 +20,18 @@ mod transactions;
 
 use std::sync::Arc;
 
-use quad_core::{Error, EventDraft, Kind, Result};
-use quad_statements::{Document, Statement};
-use quad_store::{Store, Tx, WriteContext};
+use quad_core::{Error, Result};
+use quad_statements::{Diagnostic, Document, Severity, Statement};
+use quad_store::{Store, WriteContext};
 
 use crate::account::Account;
+use crate::limits;
 use crate::posting::{self, PostingCounts};
-use crate::raw::{self, ProjectionStatus};
 use crate::row_meta::Provenance;
 
 use account_lookup::{account_name, find_account};
-use job::{ImportJob, Origin};
-use parse::{load_defaults, parse};
+pub(crate) use contribution::{Extraction, extract, preview};
+use job::ImportJob;
 use prefetch::Prefetcher;
 use transactions::dedup_key;
 
@@ -90,6 +91,10 @@ pub struct FileReport {
     pub diagnostics: Vec<String>,
     /// Whether part of the file could not be parsed.
     pub has_errors: bool,
+    /// The first lines that could not be parsed, and why.
+    pub left_out: Vec<String>,
+    /// The number of such lines.
+    pub left_out_count: usize,
     /// Whether this import resumed an interrupted one.
     pub is_resumed: bool,
     /// Matched transfers between the tenant's accounts.
@@ -189,53 +194,6 @@ where
     Ok(())
 }
 
-/// Extracts an artifact that an agent has contributed into the ledger. `None` if it is no statement or is refused.
-pub(crate) async fn extract(
-    store: &Store,
-    writer: &WriteContext,
-    agent: &str,
-    raw_id: &str,
-    account: Option<String>,
-) -> Result<Option<FileReport>> {
-    let options = ImportOptions { account, ..ImportOptions::default() };
-    let id = raw_id.to_owned();
-    // Runs on a blocking thread: the bytes are read and parsed there.
-    let (artifact_id, parse_options) = (id.clone(), options.clone());
-    let parsing = store.read(&writer.tenant, move |sql| {
-        let artifact = raw::find(sql, &artifact_id)?.ok_or_else(|| raw::artifact_not_found(&artifact_id))?;
-        if artifact.tombstoned_at.is_some() {
-            return Err(raw::artifact_tombstoned(&artifact_id));
-        }
-        let defaults = load_defaults(sql, parse_options.account.as_deref())?;
-        let bytes = raw::read_bytes(sql, &artifact)?;
-        Ok(parse(&bytes, &parse_options, &defaults).ok())
-    });
-    let Some(parsed) = parsing.await? else { return Ok(None) };
-    let job = Arc::new(ImportJob {
-        origin: Origin::Artifact(id.clone()),
-        parsed: Arc::new(parsed),
-        options,
-        trust: AGENT,
-        actor: agent.to_owned(),
-    });
-    let result = match job.fits_one_commit() {
-        true => schedule::import_one(store, writer, job).await,
-        false => schedule::import_chunked(store, writer, job, |_, _| {}).await,
-    };
-    match result {
-        Ok(report) => Ok(Some(report)),
-        Err(error) if error.kind() == Kind::Internal => Err(error),
-        // The statement is refused; it stays as evidence.
-        Err(_) => {
-            let event =
-                EventDraft::system("raw", "raw.parsed.failed", agent).input("raw_id", raw_id).succeeded();
-            let work = move |tx: &mut Tx<'_>| raw::set_status(tx, &id, ProjectionStatus::Failed);
-            store.write(writer, event, work).await?;
-            Ok(None)
-        }
-    }
-}
-
 /// Reports what an import would do.
 async fn dry_run(store: &Store, writer: &WriteContext, job: Arc<ImportJob>) -> Result<FileReport> {
     store
@@ -272,6 +230,14 @@ fn file_report(document: &Document, raw_id: Option<String>) -> FileReport {
         statements: Vec::new(),
         diagnostics: document.findings.iter().map(ToString::to_string).collect(),
         has_errors: document.has_errors(),
+        left_out: document
+            .findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error && finding.line.is_some())
+            .take(limits::MAX_LEFT_OUT_REPORTED)
+            .map(Diagnostic::to_string)
+            .collect(),
+        left_out_count: document.error_count,
         is_resumed: false,
         transfers: TransferReport::default(),
     }

@@ -26,18 +26,40 @@ pub(super) struct ParsedDocument {
     pub(super) extracted: String,
 }
 
+impl ParsedDocument {
+    pub(super) fn new(document: Document) -> ParsedDocument {
+        let extracted = projection_json(&document);
+        ParsedDocument { document, extracted }
+    }
+}
+
+/// The code of a file that cannot be parsed.
+pub(super) const STATEMENT_UNREADABLE: &str = "statement_unreadable";
+
+/// Parses a file of the operator.
 pub(super) fn parse(
     bytes: &[u8],
     import_options: &ImportOptions,
     defaults: &AccountDefaults,
 ) -> Result<ParsedDocument> {
-    let unreadable = |error: ParseError| {
-        let hint = match error {
-            ParseError::CurrencyUnknown => "Set it with --currency, or name the account with --account",
-            _ => error.hint(),
-        };
-        Error::new(Kind::BadInput, "statement_unreadable", error.to_string()).hint(hint.to_owned())
+    let options = statement_options(import_options, defaults)?;
+    quad_statements::parse(bytes, &options).map(ParsedDocument::new).map_err(unreadable)
+}
+
+/// The error of a file that cannot be parsed. Its hint names options of the command line.
+fn unreadable(error: ParseError) -> Error {
+    let hint = match error {
+        ParseError::CurrencyUnknown => "Set it with --currency, or name the account with --account",
+        _ => error.hint(),
     };
+    Error::new(Kind::BadInput, STATEMENT_UNREADABLE, error.to_string()).hint(hint.to_owned())
+}
+
+/// What is known about a file before it is parsed.
+pub(super) fn statement_options(
+    import_options: &ImportOptions,
+    defaults: &AccountDefaults,
+) -> Result<Options> {
     let explicit_currency = import_options
         .currency
         .as_deref()
@@ -48,16 +70,13 @@ pub(super) fn parse(
     if let (Some(mapping), Some(_)) = (&mut mapping, explicit_currency) {
         mapping.currency = explicit_currency;
     }
-    let options = Options {
+    Ok(Options {
         format: None,
         mapping,
         overrides: csv::Overrides::parse(import_options.settings.iter().map(String::as_str))
             .map_err(unreadable)?,
         currency: explicit_currency.or(defaults.currency),
-    };
-    let document = quad_statements::parse(bytes, &options).map_err(unreadable)?;
-    let extracted = projection_json(&document);
-    Ok(ParsedDocument { document, extracted })
+    })
 }
 
 /// The defaults of an account; empty if there is no account.

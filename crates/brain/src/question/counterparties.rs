@@ -11,7 +11,7 @@ use crate::limits;
 pub(super) fn trust(sql: &mut dyn Sql, question: &Question) -> Result<Answer> {
     let Some(party) = counterparty::find_mentioned(sql, &question.words)? else {
         return Ok(Answer::unanswered(
-            "No counterparty of that name is known. List them with ledger.counterparties.list.",
+            "No counterparty of that name is known. List them with ledger_counterparties_list.",
         ));
     };
     let verified = party.verified_status.map_or("unverified", |status| status.as_str());
@@ -42,7 +42,7 @@ pub(super) fn count_counterparties(sql: &mut dyn Sql, question: &Question) -> Re
     let (rows, next) = counterparty::page(sql, None, kind, None, limits::ITEMS_MAX)?;
     if next.is_some() {
         return Ok(Answer::unanswered(format!(
-            "There are more than {}; list them with ledger.counterparties.list.",
+            "There are more than {}; list them with ledger_counterparties_list.",
             limits::ITEMS_MAX
         )));
     }

@@ -138,7 +138,7 @@ fn answer_overdue(
     let rows = obligation::list_open(sql, None, None, Some(today), limits::MAX_OBLIGATIONS_SUMMED)?;
     if rows.len() == limits::MAX_OBLIGATIONS_SUMMED {
         return Ok(Answer::unanswered(
-            "More is overdue than one answer adds up; list it with ledger.obligations.list.",
+            "More is overdue than one answer adds up; list it with ledger_obligations_list.",
         ));
     }
     let rows = filter_direction(rows, direction);
@@ -170,7 +170,7 @@ pub(super) fn bills_due(sql: &mut dyn Sql, question: &Question) -> Result<Answer
     let rows = obligation::list_open(sql, None, None, Some(until), limits::MAX_OBLIGATIONS_SUMMED)?;
     if rows.len() == limits::MAX_OBLIGATIONS_SUMMED {
         return Ok(Answer::unanswered(
-            "More is due than one answer adds up; list it with ledger.obligations.list.",
+            "More is due than one answer adds up; list it with ledger_obligations_list.",
         ));
     }
     let rows = filter_direction(rows, ObligationDirection::Payable);

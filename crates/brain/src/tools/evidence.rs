@@ -1,7 +1,7 @@
-//! `evidence.resolve`: checks which references lead to a row.
+//! `evidence_resolve`: checks which references lead to a row.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::tool_schema::object;
+use quad_core::tool_schema::{array, object, result};
 use quad_core::{ReadSet, Result, Tool, ToolEntry};
 use quad_store::Sql;
 use serde_json::{Value, json};
@@ -13,9 +13,10 @@ use crate::entity::{self, Entity};
 use crate::invoice::Invoice;
 use crate::money::format_with_currency;
 use crate::obligation::Obligation;
+use crate::reference::strip_address;
 use crate::routes::EXECUTION_READ;
 use crate::transaction::Transaction;
-use crate::{Brain, calendar, limits, tags};
+use crate::{Brain, calendar, errors, limits, tags};
 
 /// The kinds of references.
 const KINDS: &[&str] = &["account", "counterparty", "invoice", "obligation", "transaction", "wiki_entity"];
@@ -23,25 +24,50 @@ const KINDS: &[&str] = &["account", "counterparty", "invoice", "obligation", "tr
 pub(super) fn entries() -> Vec<ToolEntry<Brain>> {
     let reference = json!({
         "type": "object",
-        "properties": {"kind": {"type": "string", "enum": KINDS}, "ref": {"type": "string", "minLength": 1, "maxLength": 256}},
+        "properties": {
+            "kind": {"type": "string", "enum": KINDS, "description": "The kind of the row"},
+            "ref": super::reference("Its id or address"),
+        },
         "required": ["kind", "ref"],
         "additionalProperties": false,
     });
     let tool = Tool::new(
-        "evidence.resolve",
+        "evidence_resolve",
         "Resolve references",
         "Checks for each reference whether its row exists; returns a one-line summary and the address of the row.",
         object(
             &[(
                 "refs",
-                json!({"type": "array", "minItems": 1, "maxItems": limits::MAX_REFERENCES, "items": reference}),
+                json!({"type": "array", "minItems": 1, "maxItems": limits::MAX_REFERENCES, "items": reference,
+                    "description": "The references"}),
             )],
             &["refs"],
         ),
         EXECUTION_READ,
         ToolEffect::Reads,
-    );
+    )
+    .dotted("evidence.resolve")
+    .output(result(&[("results", array(resolved_schema(), "One for each reference, in their order"))], &["results"]))
+    .example(json!({"refs": [{"kind": "transaction", "ref": "tx_4127"}]}))
+    .aliases(&[("references", "refs"), ("evidence", "refs"), ("id", "ref"), ("type", "kind")])
+    .with_stored_text();
     vec![ToolEntry::new(tool, |brain, call| Box::pin(resolve_all(brain, call)))]
+}
+
+fn resolved_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "kind": {"type": "string"},
+            "ref": {"type": "string"},
+            "resolvable": {"type": "boolean"},
+            "not_found": {"type": "boolean"},
+            "summary": {"type": ["string", "null"]},
+            "deep_link": {"type": ["string", "null"], "description": "The address of the row"},
+            "reason": {"type": "string", "description": "Why it does not resolve"},
+        },
+        "required": ["kind", "ref", "resolvable", "not_found", "summary", "deep_link"],
+    })
 }
 
 async fn resolve_all(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
@@ -68,9 +94,11 @@ async fn resolve_all(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
     run_read(brain, call.caller, work).await
 }
 
-fn resolve(sql: &mut dyn Sql, kind: &str, reference: &str, read_set: &mut ReadSet) -> Result<Value> {
+fn resolve(sql: &mut dyn Sql, kind: &str, requested: &str, read_set: &mut ReadSet) -> Result<Value> {
+    let reference = strip_address(requested);
     read_set.tags.insert(tags::row(kind, reference));
     let target: Option<(String, String)> = match kind {
+        _ if !quad_core::id::is_id(reference) => None,
         Account::KIND => entity::find::<Account>(sql, reference)?.map(|row| {
             (
                 format!("{}, {}", row.name, format_with_currency(row.current_balance.0, row.currency)),
@@ -97,12 +125,12 @@ fn resolve(sql: &mut dyn Sql, kind: &str, reference: &str, read_set: &mut ReadSe
     };
     let reason = match (&target, kind) {
         (Some(_), _) => None,
-        (None, "wiki_entity") => Some("the wiki has pages, not entities; refer to the row itself"),
-        (None, _) => Some("no row has this id"),
+        (None, "wiki_entity") => Some("The wiki has pages, not entities. Refer to the row itself".to_owned()),
+        (None, _) => Some(format!("No row has this id. {}", errors::rows_hint(kind))),
     };
     let mut result = json!({
         "kind": kind,
-        "ref": reference,
+        "ref": requested,
         "resolvable": target.is_some(),
         "not_found": target.is_none(),
         "summary": target.as_ref().map(|(summary, _)| summary),

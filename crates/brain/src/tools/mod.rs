@@ -1,28 +1,31 @@
 //! Tools. One file per group of tools, with one function per tool; this file has the table of all tools and shared
 //! helpers.
 
+mod contribute;
 mod evidence;
 mod ledger;
 mod payments;
 mod raw;
 mod wiki;
 
+use quad_core::text::truncate;
 use quad_core::tool::ToolResult;
-use quad_core::{Principal, ReadSet, Result, Timestamp, ToolOutput, ToolTable, tool_schema};
+use quad_core::{Principal, ReadSet, Result, Timestamp, Tool, ToolOutput, ToolTable, tool_schema};
 use quad_store::Sql;
 use serde_json::{Map, Value, json};
 
 use crate::errors::invalid;
-use crate::{Brain, errors};
+use crate::{Brain, calendar, errors, limits};
 
-/// The tool outside the default profile: only agents that check the references of others need it.
-const NON_CORE_TOOL: &str = "evidence.resolve";
+/// The tools outside the default profile. An account is in the list of accounts and has an address; only agents that
+/// check the references of others need to resolve them.
+const NON_CORE_TOOLS: [&str; 2] = ["ledger_account_get", "evidence_resolve"];
 
 /// All tools, in the order in which they are published.
 pub(crate) fn table() -> ToolTable<Brain> {
     let groups =
         [ledger::entries(), wiki::entries(), raw::entries(), payments::entries(), evidence::entries()];
-    ToolTable::new(groups.into_iter().flatten(), |name| name != NON_CORE_TOOL)
+    ToolTable::new(groups.into_iter().flatten(), |name| !NON_CORE_TOOLS.contains(&name))
 }
 
 /// Runs a tool that only reads.
@@ -35,19 +38,34 @@ async fn run_read(
     Ok(ToolResult::read_only(ToolOutput::structured(value), read_set))
 }
 
-/// The schema of an id.
-fn id(description: &str) -> Value {
-    json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$", "description": description})
+/// The schema of a reference to a row: an id, or a name where the description says so.
+fn reference(description: &str) -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": limits::REFERENCE_CHARS, "description": description})
 }
 
-/// The schema of a timestamp.
-fn timestamp(description: &str) -> Value {
-    tool_schema::string(&format!("{description}; such as 2025-09-14 or 2025-09-14T08:30:00Z"))
+/// The schema of the bound of a range; see [`calendar::parse_bound`].
+fn bound(description: &str) -> Value {
+    tool_schema::string(&format!("{description}: ISO date, time or month"))
+}
+
+/// The schema of the number of items in a page.
+fn limit(max: usize, default: usize) -> Value {
+    json!({"type": "integer", "minimum": 1, "maximum": max, "default": default, "description": "Items per page"})
 }
 
 /// The schema of a cursor.
 fn cursor() -> Value {
     tool_schema::cursor("next_cursor of the page before")
+}
+
+/// The schema of the cursor in a result.
+fn next_cursor() -> Value {
+    json!({"type": ["string", "null"], "description": "The cursor of the next page; null on the last one"})
+}
+
+/// The schema of a hint in a result that found nothing.
+fn hint() -> Value {
+    json!({"type": "string", "description": "What to do next, if nothing was found"})
 }
 
 /// The arguments of a call, already checked against the schema.
@@ -78,51 +96,53 @@ impl Arguments {
         number.filter(|number| *number >= 0.0).map_or(default, |number| number as usize)
     }
 
-    /// A timestamp. At the end of a range, a day without a time means its last millisecond.
-    fn timestamp(&self, name: &str, is_range_end: bool) -> Result<Option<Timestamp>> {
+    /// A bound of a range; see [`calendar::parse_bound`].
+    fn bound(&self, name: &str, is_range_end: bool) -> Result<Option<Timestamp>> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        let invalid_time = || invalid(name, "must be a time such as 2025-09-14 or 2025-09-14T08:30:00Z");
-        let time = Timestamp::parse(text).ok_or_else(invalid_time)?;
-        let is_day = text.len() <= 10;
-        Ok(Some(if is_range_end && is_day { time.plus_ms(crate::calendar::DAY_MS - 1) } else { time }))
+        let Some(time) = calendar::parse_bound(text, is_range_end) else {
+            let message = format!("'{}' is not an ISO date, time or month", truncate(text, 40));
+            let hint = format!("Write it as in {}", calendar::BOUND_EXAMPLES);
+            return Err(invalid(name, message).hint(hint));
+        };
+        Ok(Some(time))
     }
 
     /// Identifies the list of a cursor: the tool, the tenant and the filters.
-    fn cursor_scope(&self, caller: &Principal, tool: &str) -> String {
+    fn cursor_scope(&self, caller: &Principal, tool: &Tool) -> String {
         let filters: Map<String, Value> = self
             .0
             .iter()
             .filter(|(name, value)| *name != "cursor" && *name != "limit" && !value.is_null())
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
+        // The name with dots keeps the cursors of earlier versions valid.
+        let tool = tool.dotted_name.unwrap_or(tool.name);
         format!("{tool} of {} {}", caller.tenant, quad_core::canonical::to_string(&Value::Object(filters)))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use quad_core::Tool;
-
     use super::*;
 
     #[test]
     fn names_match_published_tools() {
         let names = [
-            "ledger.account.get",
-            "ledger.accounts.list",
-            "ledger.transactions.list",
-            "ledger.obligations.list",
-            "ledger.counterparties.list",
-            "wiki.question",
-            "wiki.page.get",
-            "raw.contribute",
-            "raw.artifact.get",
-            "payment_intent.list",
-            "evidence.resolve",
+            "ledger_account_get",
+            "ledger_accounts_list",
+            "ledger_transactions_list",
+            "ledger_obligations_list",
+            "ledger_counterparties_list",
+            "wiki_question",
+            "wiki_page_get",
+            "raw_contribute",
+            "raw_artifact_get",
+            "payment_intent_list",
+            "evidence_resolve",
         ];
         let tools = table().tools();
         assert_eq!(table().names(), names);
-        assert!(tools.iter().filter(|tool| tool.core).count() <= 10);
+        assert_eq!(tools.iter().filter(|tool| tool.core).count(), 9);
         for tool in tools {
             assert!(!tool.name.contains("execute"), "{}", tool.name);
             assert!(!tool.input_schema.to_string().contains("tenant_id"), "{}", tool.name);
@@ -130,10 +150,48 @@ mod tests {
     }
 
     #[test]
-    fn core_tool_list_under_10_kib() {
+    fn core_tool_list_under_6_kib() {
+        // What hosts send to a model.
+        let sent = |tool: &Tool| {
+            let entry = tool.to_json();
+            json!({"name": entry["name"], "description": entry["description"], "input_schema": entry["inputSchema"]})
+        };
         let core: Vec<Value> =
-            table().tools().iter().filter(|tool| tool.core).map(|tool| Tool::to_json(tool)).collect();
-        let bytes = json!({"tools": core}).to_string().len();
-        assert!(bytes <= 10_240, "{bytes} bytes");
+            table().tools().iter().filter(|tool| tool.core).map(|tool| sent(tool)).collect();
+        let bytes = Value::from(core).to_string().len();
+        assert!(bytes <= 6 * 1_024, "{bytes} bytes");
+    }
+
+    #[test]
+    fn every_tool_has_a_name_with_dots_a_result_schema_and_a_valid_example() {
+        for tool in table().tools() {
+            assert_eq!(tool.dotted_name.unwrap().replace('.', "_"), tool.name);
+            assert!(tool.returns_stored_text, "{}", tool.name);
+            let output = tool.output_schema.as_ref().unwrap_or_else(|| panic!("{} has no output", tool.name));
+            jsonschema::validator_for(output).unwrap();
+            let input = jsonschema::validator_for(&tool.input_schema).unwrap();
+            let problems: Vec<String> =
+                input.iter_errors(&tool.example).map(|error| error.to_string()).collect();
+            assert!(problems.is_empty(), "{}: {problems:?}", tool.name);
+        }
+    }
+
+    #[test]
+    fn instructions_prompts_and_hints_name_only_default_tools() {
+        let tools = table();
+        let mut texts = vec![crate::INSTRUCTIONS.to_owned(), errors::ARTIFACTS_HINT.to_owned()];
+        let kinds = ["account", "transaction", "obligation", "counterparty", "invoice", "payment_intent", ""];
+        texts.extend(kinds.map(|kind| errors::rows_hint(kind).to_owned()));
+        for prompt in &crate::prompt::PROMPTS {
+            let arguments = json!({"period": "2025-09", "invoice_number": "1"});
+            let (messages, _) = crate::prompt::messages(prompt, arguments.as_object().unwrap()).unwrap();
+            texts.push(format!("{messages:?}"));
+        }
+        for text in texts {
+            for tool in tools.tools() {
+                assert!(!text.contains(tool.dotted_name.unwrap()), "{text}");
+                assert!(tool.core || !text.contains(tool.name), "{text}");
+            }
+        }
     }
 }

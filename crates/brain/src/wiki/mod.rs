@@ -8,6 +8,7 @@ mod account;
 mod agent;
 mod counterparty;
 mod invoice;
+pub(crate) mod not_found;
 mod obligation;
 mod page_builder;
 mod period;

@@ -39,7 +39,7 @@ impl Revision {
         })
     }
 
-    /// The JSON of `wiki.page.get`, in which slugs begin with a slash.
+    /// The JSON of `wiki_page_get`, in which slugs begin with a slash.
     pub(crate) fn to_json(&self) -> Value {
         json!({
             "id": self.id.as_str(),

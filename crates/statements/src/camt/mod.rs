@@ -67,6 +67,7 @@ pub(crate) fn read(text: &str, diagnostics: Diagnostics) -> Result<Document, Par
     Ok(Document {
         format: Format::Camt,
         statements: camt.statements,
+        error_count: camt.diagnostics.error_count(),
         findings: camt.diagnostics.into_vec(),
         mapping: None,
     })

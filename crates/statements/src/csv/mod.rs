@@ -35,7 +35,13 @@ pub(crate) fn read(
     if mapping.currency.is_none() && mapping.columns(Role::Currency).is_empty() {
         mapping.currency = statements.first().map(|statement| statement.currency);
     }
-    Ok(Document { format: Format::Csv, statements, findings: diagnostics.into_vec(), mapping: Some(mapping) })
+    Ok(Document {
+        format: Format::Csv,
+        statements,
+        error_count: diagnostics.error_count(),
+        findings: diagnostics.into_vec(),
+        mapping: Some(mapping),
+    })
 }
 
 /// Whether a text looks like a table with dates and amounts.

@@ -74,7 +74,13 @@ pub(crate) fn read(
         fingerprint::assign_occurrences(&mut statement.entries, false, &mut diagnostics);
         reconcile::check_balances(statement, &mut diagnostics);
     }
-    Ok(Document { format: Format::Hledger, statements, findings: diagnostics.into_vec(), mapping: None })
+    Ok(Document {
+        format: Format::Hledger,
+        statements,
+        error_count: diagnostics.error_count(),
+        findings: diagnostics.into_vec(),
+        mapping: None,
+    })
 }
 
 /// Completes and checks transactions in order of their days, as assertions require; one that does not balance is

@@ -112,6 +112,7 @@ pub(crate) fn read(text: &str, options: &Options, diagnostics: Diagnostics) -> R
     Ok(Document {
         format: Format::Ofx,
         statements: reader.statements,
+        error_count: reader.diagnostics.error_count(),
         findings: reader.diagnostics.into_vec(),
         mapping: None,
     })
