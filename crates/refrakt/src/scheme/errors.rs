@@ -42,6 +42,11 @@ pub(crate) fn with_client_error_code(
             let hint = format!("Send the argument site, one of {}", sites.join(", "));
             error.hint(hint)
         }
+        (SITE_CONFIG_MISSING, RequestTarget::Tool(_)) => {
+            let declare = error.hint_text().unwrap_or_default();
+            let hint = format!("{declare}. refrakt_render and refrakt_validate_content need no site");
+            error.hint(hint)
+        }
         _ => error,
     };
     let code = error.code().to_owned();
@@ -72,10 +77,7 @@ pub(crate) fn site_error(error: &SiteError, config_error: Option<String>) -> Err
             let missing = Error::new(Kind::NotFound, SITE_CONFIG_MISSING, "The project declares no site");
             match config_error {
                 Some(problem) => missing.hint(format!("Fix the configuration: {problem}")),
-                None => missing.hint(
-                    "Declare one in refrakt.config.json, under site or sites; refrakt_render and \
-                     refrakt_validate_content work without one",
-                ),
+                None => missing.hint("Declare one in refrakt.config.json, under site or sites"),
             }
         }
         SiteError::Ambiguous { sites } => {

@@ -197,6 +197,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn template_names_are_in_sentence_case_and_used_once() {
+        let templates = ROWS.iter().filter(|row| row.template.contains('{'));
+        let mut names: Vec<&str> = templates.map(|row| row.name).collect();
+        for name in &names {
+            let (first, rest) = name.split_at(1);
+            assert!(first.chars().all(|ch| ch.is_ascii_uppercase()), "{name}");
+            assert!(rest.chars().all(|ch| ch.is_ascii_lowercase() || ch == ' '), "{name}");
+        }
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
     fn route_templates_parse_and_do_not_shadow_each_other() {
         let mut router = quad_address::Router::new();
         for (index, route) in ROUTES.routes().unwrap().into_iter().enumerate() {

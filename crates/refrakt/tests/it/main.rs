@@ -7,3 +7,4 @@ mod pages;
 mod plan;
 mod recorded;
 mod scheme;
+mod tool_results;

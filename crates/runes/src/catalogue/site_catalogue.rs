@@ -70,7 +70,11 @@ impl UnknownRune {
     /// What the caller can do.
     pub fn hint(&self) -> String {
         match (&self.available_in, self.nearest.as_slice()) {
-            (Some(package), _) => format!("add {package}, which has it, to the site's plugins"),
+            (Some(package), _) => {
+                format!(
+                    "add {package}, which has it, to the site's plugins, or read refrakt://runes for all runes"
+                )
+            }
             (None, []) => "read refrakt://runes for all runes".into(),
             (None, near) => {
                 format!("did you mean {}? Read refrakt://runes for all runes", near.join(" or "))
@@ -357,7 +361,10 @@ mod tests {
         let near = core.rune("hitn").unwrap_err();
         assert_eq!(near.hint(), "did you mean hint? Read refrakt://runes for all runes");
         let available_in = core.rune("hero").unwrap_err();
-        assert_eq!(available_in.hint(), "add @refrakt-md/marketing, which has it, to the site's plugins");
+        assert_eq!(
+            available_in.hint(),
+            "add @refrakt-md/marketing, which has it, to the site's plugins, or read refrakt://runes for all runes"
+        );
         assert_eq!(core.rune("--list").unwrap_err().hint(), "read refrakt://runes for all runes");
         assert!(core.rune("Hint").is_err(), "case counts");
         assert_eq!(core.requested_rune("Hint").unwrap().name, "hint");

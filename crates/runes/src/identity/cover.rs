@@ -20,10 +20,9 @@ const CENTRE_SCRIM: &str =
 const CENTRE_MASK: &str = "radial-gradient(ellipse farthest-side at center, #000 50%, transparent 100%)";
 
 pub(super) fn apply(input: &RuneInput<'_>, root_style: &mut RootStyle) {
-    if root_style.modifier_value("media-position") != Some("cover") {
+    if !root_style.is_cover {
         return;
     }
-    root_style.is_cover = true;
     apply_content_place(root_style);
     apply_scrim(input, root_style);
     let scope = input.config.root_attributes.get("data-cover-scope");

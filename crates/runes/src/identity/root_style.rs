@@ -52,10 +52,11 @@ impl RootStyle {
         surface::apply(input, parent, &mut root_style);
         reading_mode::apply(input, &mut root_style);
         surface::apply_elevation_and_motion(input, &mut root_style);
-        cover::apply(input, &mut root_style);
+        root_style.is_cover = root_style.modifier_value("media-position") == Some("cover");
+        backdrop::apply(input, &mut root_style);
         surface_style::apply_frame(input, &mut root_style);
         surface_style::apply_substrate(input, &mut root_style);
-        backdrop::apply(input, &mut root_style);
+        cover::apply(input, &mut root_style);
         root_style
     }
 

@@ -13,10 +13,15 @@ use serde_json::Value;
 
 use crate::recorded;
 
-/// File of the checked-in cases.
+/// File of the checked-in cases of single runes and attributes.
 const DOCUMENTS: &str = "documents.jsonl.lz4";
-/// Folder of the corpus that holds documents.
+/// Folder of the corpus that holds them, and upstream's own examples.
 const CORPUS_FOLDER: &str = "runes";
+
+/// File of the checked-in cases that combine runes, attributes and unusual text.
+const COMBINATIONS: &str = "combinations.jsonl.lz4";
+/// Folder of the corpus that holds them.
+const COMBINATIONS_FOLDER: &str = "runes-2";
 
 /// Cases that differ on purpose, each with the reason. The list is empty: pages and themes are written for the output of
 /// npm, defects included.
@@ -125,6 +130,13 @@ fn rendered_documents_match_npm() {
 }
 
 #[test]
+fn rendered_combinations_match_npm() {
+    let cases = recorded::recorded_cases(COMBINATIONS);
+    assert_eq!(cases.len(), 305);
+    assert_parity(&cases);
+}
+
+#[test]
 fn upstream_examples_match_npm() {
     let Some(corpus) = recorded::corpus_dir() else { return };
     let mut lines = recorded::corpus_lines(&corpus, &[CORPUS_FOLDER]);
@@ -140,6 +152,7 @@ fn refresh_recorded_documents() {
     let mut lines = recorded::corpus_lines(&corpus, &[CORPUS_FOLDER]);
     lines.retain(|line| !recorded::is_upstream_example(line));
     recorded::write_lines(DOCUMENTS, &lines);
+    recorded::write_lines(COMBINATIONS, &recorded::corpus_lines(&corpus, &[COMBINATIONS_FOLDER]));
     for file in ["overrides.jsonl", "selectors-sort.json"] {
         let text = std::fs::read_to_string(corpus.join(file)).unwrap();
         std::fs::write(recorded::recorded_dir().join(file), text).unwrap();

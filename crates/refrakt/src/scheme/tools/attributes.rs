@@ -1,52 +1,119 @@
-//! The argument `attrs`: attributes of an entity by name.
+//! The attributes of an entity in the arguments of a call: in `attrs` by name, or beside it.
 
 use indexmap::IndexMap;
 use quad_core::{Error, Result};
 use serde_json::{Map, Value};
 
-/// The attributes; `None` removes one. A number is its text, and a list is its parts, separated by commas.
+/// Attributes of the argument `attrs` that `plan_create` also accepts beside it, as `plan_update` publishes some of
+/// them: those of all types of entities, without `id` and `name`.
+pub(super) const ALL_NAMES: &[&str] = &[
+    "status",
+    "priority",
+    "severity",
+    "complexity",
+    "assignee",
+    "milestone",
+    "source",
+    "supersedes",
+    "pr",
+    "tags",
+    "released-in",
+    "version",
+    "date",
+    "target",
+    "created",
+    "modified",
+];
+
+/// The attributes, those beside `attrs` first; `None` removes one. A number is its text, and a list is its parts,
+/// separated by commas.
 pub(super) fn parse_attributes(arguments: &Map<String, Value>) -> Result<IndexMap<String, Option<String>>> {
-    let attributes = arguments.get("attrs").and_then(Value::as_object).into_iter().flatten();
-    attributes
-        .map(|(name, value)| match value {
-            Value::Null => Ok((name.clone(), None)),
-            _ => Ok((name.clone(), Some(attribute_text(name, value)?))),
-        })
-        .collect()
+    let mut attributes: IndexMap<String, Option<String>> = IndexMap::new();
+    for name in ALL_NAMES {
+        // Many clients send null for an argument that they leave out.
+        if let Some(value) = arguments.get(*name).filter(|value| !value.is_null()) {
+            attributes.insert((*name).to_owned(), Some(attribute_text(name, value)?));
+        }
+    }
+    for (name, value) in arguments.get("attrs").and_then(Value::as_object).into_iter().flatten() {
+        let value = match value {
+            Value::Null => None,
+            _ => Some(attribute_text(&format!("attrs.{name}"), value)?),
+        };
+        if attributes.get(name).is_some_and(|beside| *beside != value) {
+            return Err(Error::bad_input(format!("{name} has two values, one in attrs and one beside it"))
+                .hint(format!("Send {name} once, without attrs")));
+        }
+        attributes.insert(name.clone(), value);
+    }
+    Ok(attributes)
 }
 
-fn attribute_text(name: &str, value: &Value) -> Result<String> {
+fn attribute_text(path: &str, value: &Value) -> Result<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
         Value::Array(values) if values.iter().all(|value| !value.is_object() && !value.is_array()) => {
-            let parts: Result<Vec<String>> = values.iter().map(|value| attribute_text(name, value)).collect();
+            let parts: Result<Vec<String>> = values.iter().map(|value| attribute_text(path, value)).collect();
             Ok(parts?.join(","))
         }
-        _ => Err(Error::bad_input(format!("attrs.{name} is neither text nor a list of texts"))
-            .hint(format!("Send attrs.{name} as a string"))),
+        _ => Err(Error::bad_input(format!("{path} is neither text nor a list of texts"))
+            .hint(format!("Send {path} as a string"))),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::plan::EntityType;
     use serde_json::json;
+
+    fn parse(arguments: &Value) -> Result<IndexMap<String, Option<String>>> {
+        parse_attributes(arguments.as_object().unwrap())
+    }
 
     #[test]
     fn attributes_become_text() {
-        let parse = |attrs: Value| parse_attributes(json!({"attrs": attrs}).as_object().unwrap());
-        let parsed =
-            parse(json!({"tags": ["a", "b"], "version": 2, "assignee": null, "source": "SPEC-1"})).unwrap();
+        let parsed = parse(&json!({
+            "milestone": "v1", "status": null, "tags": ["a", 2],
+            "attrs": {"tags": "a,2", "version": 2, "assignee": null, "source": ["SPEC-1", "SPEC-2"]},
+        }));
+        let parsed = parsed.unwrap();
         let parsed: Vec<(&str, Option<&str>)> =
             parsed.iter().map(|(name, value)| (name.as_str(), value.as_deref())).collect();
         assert_eq!(
             parsed,
-            [("tags", Some("a,b")), ("version", Some("2")), ("assignee", None), ("source", Some("SPEC-1"))]
+            [
+                ("milestone", Some("v1")),
+                ("tags", Some("a,2")),
+                ("version", Some("2")),
+                ("assignee", None),
+                ("source", Some("SPEC-1,SPEC-2")),
+            ]
         );
-        for wrong in [json!({"tags": {"a": 1}}), json!({"tags": [["a"]]})] {
-            let error = parse(wrong).unwrap_err();
-            assert_eq!(error.hint_text(), Some("Send attrs.tags as a string"));
-        }
+    }
+
+    #[test]
+    fn attributes_that_are_not_text_or_have_two_values_are_refused() {
+        let hint = |arguments: Value| parse(&arguments).unwrap_err().hint_text().unwrap().to_owned();
+        assert_eq!(hint(json!({"attrs": {"tags": {"a": 1}}})), "Send attrs.tags as a string");
+        assert_eq!(hint(json!({"tags": [["a"]]})), "Send tags as a string");
+        assert_eq!(
+            hint(json!({"status": "done", "attrs": {"status": "ready"}})),
+            "Send status once, without attrs"
+        );
+        assert_eq!(
+            hint(json!({"status": "done", "attrs": {"status": null}})),
+            "Send status once, without attrs"
+        );
+    }
+
+    #[test]
+    fn all_names_are_those_of_the_catalogue() {
+        let names = EntityType::ALL.into_iter().flat_map(EntityType::attribute_names);
+        let names: BTreeSet<&str> = names.filter(|name| !["id", "name"].contains(name)).collect();
+        assert_eq!(names, ALL_NAMES.iter().copied().collect());
     }
 }

@@ -5,7 +5,7 @@ use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{Error, Kind, ReadSet, Result, Tool, ToolEntry};
 use serde_json::{Map, Value, json};
 
-use super::attributes::parse_attributes;
+use super::attributes::{ALL_NAMES, parse_attributes};
 use super::schema::{boolean, free_object, object, string, string_enum};
 use super::{non_empty_text, output, results};
 use crate::limits::TITLE_CHARS_MAX;
@@ -44,13 +44,8 @@ pub(super) fn tool() -> ToolEntry<Refrakt> {
     .dotted("plan.create")
     .output(results::create())
     .example(json!({"type": "work", "title": "Sell ice", "attrs": {"priority": "low", "milestone": "v1.0"}}))
-    .aliases(&[
-        ("attributes", "attrs"),
-        ("fields", "attrs"),
-        ("description", "body"),
-        // An attribute of entities, and elsewhere another name of a text.
-        ("source", "attrs.source"),
-    ]);
+    .aliases(&[("attributes", "attrs"), ("fields", "attrs"), ("description", "body")])
+    .unpublished(ALL_NAMES);
     ToolEntry::new(tool, |refrakt, call| Box::pin(run(refrakt, call)))
 }
 

@@ -129,3 +129,84 @@ fn non_empty_text(arguments: &Map<String, Value>, name: &str) -> Option<String> 
 fn today() -> String {
     quad_core::Timestamp::now().to_string().chars().take(10).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheme::INSTRUCTIONS;
+
+    #[test]
+    fn every_example_matches_its_input_schema() {
+        for tool in table().tools() {
+            let input = jsonschema::validator_for(&tool.input_schema).unwrap();
+            let problems: Vec<String> =
+                input.iter_errors(&tool.example).map(|error| error.to_string()).collect();
+            assert!(problems.is_empty(), "{}: {problems:?}", tool.name);
+            let takes_arguments = tool.input_schema["properties"] != json!({});
+            assert_eq!(takes_arguments, tool.example != json!({}), "{} has no example", tool.name);
+        }
+    }
+
+    #[test]
+    fn input_schemas_are_flat_and_arrays_have_items() {
+        fn check(path: &str, schema: &Value) {
+            for keyword in ["oneOf", "anyOf", "allOf", "not", "$ref"] {
+                assert!(schema.get(keyword).is_none(), "{path}: {keyword}");
+            }
+            assert!(schema["type"].is_string(), "{path}: {schema}");
+            assert_eq!(schema["type"] == "array", schema["items"].is_object(), "{path}: {schema}");
+            if let Some(items) = schema.get("items") {
+                check(&format!("{path}[]"), items);
+            }
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                check(&format!("{path}.{name}"), property);
+            }
+        }
+        for tool in table().tools() {
+            check(tool.name, &tool.input_schema);
+            assert_eq!(tool.input_schema["additionalProperties"], false, "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn names_are_portable_and_dotted_names_are_those_of_the_original() {
+        for tool in table().tools() {
+            let dotted = tool.dotted_name.unwrap_or_else(|| panic!("{} has no name with dots", tool.name));
+            assert_eq!(dotted.replace('.', "_"), tool.name);
+        }
+        let names = table().names();
+        for core in CORE_TOOLS {
+            assert!(names.contains(&core), "{core}");
+        }
+    }
+
+    #[test]
+    fn texts_name_only_default_tools() {
+        let tools = table().tools();
+        let descriptions = tools.iter().filter(|tool| tool.core).map(|tool| {
+            let text = format!("{} {}", tool.description, tool.input_schema);
+            (tool.name, text)
+        });
+        for (of, text) in descriptions.chain([("instructions", INSTRUCTIONS.to_owned())]) {
+            for tool in &tools {
+                assert!(!text.contains(tool.dotted_name.unwrap()), "{of}: {text}");
+                let words = text.split(|ch: char| !ch.is_ascii_alphanumeric() && !"_-".contains(ch));
+                assert!(tool.core || words.into_iter().all(|word| word != tool.name), "{of}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn default_tools_are_below_6_kib_as_hosts_send_them() {
+        let sent: Vec<Value> = table()
+            .tools()
+            .iter()
+            .filter(|tool| tool.core)
+            .map(|tool| {
+                json!({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema})
+            })
+            .collect();
+        let bytes = Value::Array(sent).to_string().len();
+        assert!(bytes <= 6 * 1_024, "{bytes} bytes");
+    }
+}

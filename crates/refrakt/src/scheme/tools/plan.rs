@@ -41,7 +41,16 @@ const FILTER_NAMES: &[(&str, &str)] =
     &[("tags", "tag"), ("label", "tag"), ("labels", "tag"), ("owner", "assignee"), ("state", "status")];
 
 /// Other names of the argument `id`.
-const ID_NAMES: &[(&str, &str)] = &[("entity", "id"), ("name", "id"), ("title", "id"), ("ref", "id")];
+const ID_NAMES: &[(&str, &str)] = &[
+    ("entity", "id"),
+    ("name", "id"),
+    ("title", "id"),
+    ("ref", "id"),
+    ("task", "id"),
+    ("item", "id"),
+    ("milestone", "id"),
+    ("uri", "id"),
+];
 
 /// The tools that mirror resources, and the one that reads an entity with its hash.
 fn resource_tools() -> Vec<ToolEntry<Refrakt>> {

@@ -114,6 +114,10 @@ fn resource_tools() -> Vec<ToolEntry<Refrakt>> {
 /// Other names of the argument `rune`.
 const RUNE_NAMES: &[(&str, &str)] = &[("name", "rune"), ("tag", "rune")];
 
+/// Refuses `file`, which for other tools is another name of a text. These tools read no file, and would take its name
+/// for the text.
+const NO_FILE: &[(&str, &str)] = &[("file", "file")];
+
 /// The tools that render and check with the runes of a site.
 fn rune_tools() -> Vec<ToolEntry<Refrakt>> {
     vec![
@@ -150,7 +154,8 @@ fn rune_tools() -> Vec<ToolEntry<Refrakt>> {
             )
             .dotted("refrakt.render")
             .output(results::render())
-            .example(json!({"source": "{% hint type=\"warning\" %}\nThe pier is wet.\n{% /hint %}"})),
+            .example(json!({"source": "{% hint type=\"warning\" %}\nThe pier is wet.\n{% /hint %}"}))
+            .aliases(NO_FILE),
             |refrakt, call| Box::pin(read_project(refrakt, call, render)),
         ),
         ToolEntry::new(
@@ -162,7 +167,8 @@ fn rune_tools() -> Vec<ToolEntry<Refrakt>> {
             )
             .dotted("refrakt.validate_content")
             .output(results::findings())
-            .example(json!({"content": "# Berths\n\n{% hint %}\nBook early.\n{% /hint %}"})),
+            .example(json!({"content": "# Berths\n\n{% hint %}\nBook early.\n{% /hint %}"}))
+            .aliases(NO_FILE),
             |refrakt, call| Box::pin(read_project(refrakt, call, validate_content)),
         ),
     ]

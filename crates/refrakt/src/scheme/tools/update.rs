@@ -1,7 +1,6 @@
 //! `plan_update`: changes status, attributes, criteria and resolutions of one or several entities. All changes apply,
 //! or none.
 
-use indexmap::IndexMap;
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::{Error, Kind, ReadSet, Result, Tool, ToolEntry, entry_preparer};
 use serde_json::{Map, Value, json};
@@ -18,21 +17,15 @@ use crate::scheme::query::{hash_text, require_entity, require_plan};
 use crate::scheme::routes::WRITE;
 use crate::scheme::{Refrakt, errors};
 
-/// Attributes with an argument of their own. Others are passed in `attrs`.
-const ATTRIBUTE_ARGUMENTS: [&str; 9] = [
-    "status",
-    "priority",
-    "severity",
-    "complexity",
-    "assignee",
-    "milestone",
-    "supersedes",
-    "pr",
-    "released-in",
-];
+/// Attributes that the schema leaves to `attrs`. Callers also send them beside it.
+const UNPUBLISHED_ATTRIBUTES: &[&str] =
+    &["source", "tags", "version", "date", "target", "created", "modified"];
 
 /// The arguments that select entities. A call has exactly one of them.
 const SELECTORS: [&str; 3] = ["id", "ids", "updates"];
+
+/// The arguments that select criteria. The schema publishes a list of texts; a single text and numbers are accepted too.
+const CRITERIA: [&str; 2] = ["check", "uncheck"];
 
 pub(super) fn tool() -> ToolEntry<Refrakt> {
     let tool = Tool::new(
@@ -48,7 +41,12 @@ pub(super) fn tool() -> ToolEntry<Refrakt> {
     .example(json!({"id": "WORK-012", "status": "in-progress", "check": ["form works"]}))
     .aliases(&[
         ("entity", "id"),
+        ("task", "id"),
+        ("item", "id"),
+        ("title", "id"),
         ("entities", "ids"),
+        ("tasks", "ids"),
+        ("items", "ids"),
         ("attributes", "attrs"),
         ("fields", "attrs"),
         ("changes", "attrs"),
@@ -58,6 +56,8 @@ pub(super) fn tool() -> ToolEntry<Refrakt> {
         ("resolution", "resolve"),
         ("hash", "ifHash"),
     ])
+    .unchecked(&CRITERIA)
+    .unpublished(UNPUBLISHED_ATTRIBUTES)
     .with_stored_text();
     ToolEntry::new(tool, |refrakt, call| Box::pin(run(refrakt, call)))
 }
@@ -70,7 +70,7 @@ fn input_schema() -> Value {
         list["maxItems"] = UPDATE_ENTITIES_MAX.into();
         list
     };
-    let update = json!({"type": "object", "properties": {"id": string("Entity id")}, "required": ["id"]});
+    let update = json!({"type": "object", "properties": {"id": string("Entity id or title")}});
     object(
         &[
             ("id", string("Entity id or title")),
@@ -140,7 +140,7 @@ fn parse_requests(tool: &Tool, arguments: &Map<String, Value>) -> Result<Vec<Upd
         ["ids"] => parse_ids(arguments),
         ["updates"] => parse_updates(tool, arguments),
         [] => Err(Error::bad_input("Missing argument id: the call names no entity")
-            .hint(format!("Example: {} {}", tool.name, tool.example))),
+            .hint(format!("Send id, ids or updates. Example: {} {}", tool.name, tool.example))),
         several => Err(Error::bad_input(format!("{} cannot be sent together", several.join(" and "))).hint(
             "Send id for one entity, ids for the same change to several, or updates for different changes",
         )),
@@ -157,6 +157,10 @@ fn is_filled(value: &Value) -> bool {
 }
 
 fn parse_request(id: String, arguments: &Map<String, Value>) -> Result<UpdateRequest> {
+    if id.trim().is_empty() {
+        return Err(Error::bad_input("Missing argument id (Entity id or title)")
+            .hint("Send an id such as WORK-012; plan_index lists all"));
+    }
     let changes = parse_changes(arguments)?;
     if changes.is_empty() {
         return Err(Error::bad_input(format!("{}: there is nothing to change", errors::excerpt(&id)))
@@ -202,22 +206,33 @@ fn parse_updates(tool: &Tool, arguments: &Map<String, Value>) -> Result<Vec<Upda
 }
 
 fn parse_changes(arguments: &Map<String, Value>) -> Result<EntityChanges> {
-    let mut attributes: IndexMap<String, Option<String>> = IndexMap::new();
-    for name in ATTRIBUTE_ARGUMENTS {
-        if let Some(value) = arguments.get(name).and_then(Value::as_str) {
-            attributes.insert(name.to_owned(), Some(value.to_owned()));
-        }
-    }
-    attributes.extend(parse_attributes(arguments)?);
-    let criteria = |name: &str| {
-        let selectors = arguments.get(name).and_then(Value::as_array).into_iter().flatten();
-        selectors.filter_map(Value::as_str).map(str::to_owned).collect()
-    };
     Ok(EntityChanges {
-        attributes,
-        check: criteria("check"),
-        uncheck: criteria("uncheck"),
+        attributes: parse_attributes(arguments)?,
+        check: parse_criteria(arguments, "check")?,
+        uncheck: parse_criteria(arguments, "uncheck")?,
         resolution: non_empty_text(arguments, "resolve"),
+    })
+}
+
+/// The criteria that an argument selects: texts and numbers, one or a list, which may be JSON in a text.
+fn parse_criteria(arguments: &Map<String, Value>, name: &str) -> Result<Vec<String>> {
+    let selector = |value: &Value| match value {
+        Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let list_in_text = |text: &str| serde_json::from_str::<Vec<Value>>(text).ok();
+    let selectors: Option<Vec<String>> = match arguments.get(name) {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(values)) => values.iter().map(selector).collect(),
+        Some(Value::String(text)) if text.is_empty() => return Ok(Vec::new()),
+        Some(Value::String(text)) => list_in_text(text)
+            .map_or_else(|| Some(vec![text.clone()]), |list| list.iter().map(selector).collect()),
+        Some(value) => selector(value).map(|selector| vec![selector]),
+    };
+    selectors.ok_or_else(|| {
+        Error::bad_input(format!("{name} is not a list of texts"))
+            .hint(format!("Send {name} as a list with the text or the number of each criterion"))
     })
 }
 

@@ -147,26 +147,26 @@ fn nav_item(children: Vec<RenderNode>) -> RenderNode {
     }
     badges.iter_mut().for_each(|badge| set_name(badge, "badge"));
     let root = RootBuilder::new("nav-item", "li");
+    let description = description_element(paragraphs);
     if let Some(RenderNode::Element(link)) = links.first_mut() {
-        // The class is set here: the engine does not reach unnamed elements in a link.
-        let tag = Element::new("span")
-            .with_attr("data-name", "description")
-            .with_attr("class", "rf-nav-item__description");
-        link.children.extend(description_element(tag, paragraphs));
+        link.children.extend(description);
         return root.children(links).children(badges).build();
     }
-    let description =
-        description_element(Element::new("p").with_attr("data-name", "description"), paragraphs);
     for list in &mut lists {
         for_each_item(list, &mut |item| set_field(item, "children"));
     }
     root.children(slugs).children(description).children(badges).children(lists).build()
 }
 
-/// The text below an item, in an element.
-fn description_element(tag: Element, paragraphs: Vec<Vec<RenderNode>>) -> Option<RenderNode> {
+/// The text below an item. The class is set here because the engine does not reach unnamed elements in a link. Without
+/// a link the engine adds it again, as npm does.
+fn description_element(paragraphs: Vec<Vec<RenderNode>>) -> Option<RenderNode> {
     (!paragraphs.is_empty()).then(|| {
-        let mut node: RenderNode = tag.with_children(paragraphs.into_iter().flatten()).into();
+        let mut node: RenderNode = Element::new("span")
+            .with_attr("data-name", "description")
+            .with_attr("class", "rf-nav-item__description")
+            .with_children(paragraphs.into_iter().flatten())
+            .into();
         set_field(&mut node, "description");
         node
     })
@@ -268,10 +268,13 @@ fn group_by_headings(nodes: Vec<RenderNode>, in_columns: bool, collapsible: bool
     content
 }
 
-/// A heading and its panel. Text at the start or the end of the panel is its intro or footer.
+/// A heading and its panel. What is neither a list nor a rune is text: at the start of the panel its intro, at the end its
+/// footer.
 fn nav_group(mut heading: RenderNode, mut body: Vec<RenderNode>) -> RenderNode {
     mark_outer_items(&mut body);
-    let is_text = |node: &RenderNode| node.as_element().is_some() && !is_list(node);
+    let is_text = |node: &RenderNode| {
+        node.as_element().is_some_and(|tag| tag.attr_str("data-rune").is_none()) && !is_list(node)
+    };
     if body.len() > 1 && body.last().is_some_and(is_text) {
         let footer = body.pop().map(|node| named_element("div", "footer", [node]));
         body.extend(footer);
