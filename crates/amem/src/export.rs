@@ -63,7 +63,9 @@ impl Amem {
 }
 
 fn write_error(error: std::io::Error) -> Error {
-    Error::bad_input(format!("The file cannot be written: {error}")).with_cause(error)
+    Error::bad_input(format!("The file cannot be written: {error}"))
+        .hint("Check whether the disk has free space, or write to another folder")
+        .with_cause(error)
 }
 
 fn write_graph(

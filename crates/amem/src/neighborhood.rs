@@ -176,6 +176,13 @@ mod tests {
 
     use super::*;
     use crate::testing::test_envs_with_data;
+    use crate::tools::result_tests::assert_matches_schema;
+
+    /// A link as the index of links shows it.
+    fn link() -> Value {
+        json!({"id": "lnk_1", "from": "brain://article/1", "to": "amem://node/0", "relation": "cites",
+            "note": "see there", "created_by": "agent_2", "created_at": "2026-01-31T08:30:00Z"})
+    }
 
     /// Returns one link of node 0 to `agent_1`, and counts its calls.
     #[derive(Default)]
@@ -190,7 +197,7 @@ mod tests {
             let hidden = ReadSet::default().with_tag(Tag::new("link:to:x"));
             let mut read_set = ReadSet::default().merge_hidden(&hidden);
             read_set.visible_hash = Some("these".into());
-            let links = if has_link { vec![json!({"to": uri})] } else { Vec::new() };
+            let links = if has_link { vec![link()] } else { Vec::new() };
             Ok(VisibleLinks { links, is_truncated: has_link, read_set })
         }
     }
@@ -215,7 +222,7 @@ mod tests {
             let neighborhood = read(&env.caller, "amem://node/0/neighborhood").await;
             assert_eq!(
                 (&neighborhood["links"], &neighborhood["links_cut"]),
-                (&json!([{"to": "amem://node/0"}]), &json!(true))
+                (&json!([link()]), &json!(true))
             );
             let without_links = env.read("amem://node/1/neighborhood").await.unwrap();
             assert_eq!(read(&env.caller, "amem://node/1/neighborhood").await, without_links);
@@ -224,7 +231,9 @@ mod tests {
             let arguments = json!({"node_id": 0}).as_object().unwrap().clone();
             let context =
                 resolver.call_tool(&env.caller, View::All, "memory_context", arguments, &NoProgress).await;
-            assert_eq!(context.unwrap().structured_value().unwrap(), neighborhood);
+            let context = context.unwrap().structured_value().unwrap();
+            assert_matches_schema("memory_context", &context);
+            assert_eq!(context, neighborhood);
             // An existence check reads the graph only.
             let calls_before = link_index.0.load(Ordering::Relaxed);
             resolver.check_readable(&env.caller, "amem://node/0/neighborhood").await.unwrap();

@@ -98,12 +98,25 @@ pub(crate) fn resource(route: usize, address: &Address) -> Result<Resource> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::event_type::EventType;
     use crate::limits;
     use crate::list::Page;
     use crate::node::NodeId;
     use crate::session::SessionId;
+
+    #[test]
+    fn template_names_are_distinct_and_in_sentence_case() {
+        let names: BTreeSet<&str> = ROWS.iter().map(|row| row.name).collect();
+        assert_eq!(names.len(), ROWS.len());
+        for row in &ROWS[LISTED_ROWS..] {
+            let (first, rest) = row.name.split_at(1);
+            assert!(first.chars().all(char::is_uppercase), "{}", row.name);
+            assert!(!rest.contains(char::is_uppercase), "{}", row.name);
+        }
+    }
 
     #[test]
     fn routes_parse_and_resolve_to_their_resource() {

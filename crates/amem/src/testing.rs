@@ -3,12 +3,13 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use quad_core::{Resolver, Scheme};
+use quad_core::{Resolver, Result, Scheme};
 use quad_store::Store;
 use quad_store::testing::{TestEnv, TestStore, stores};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::tools::result_tests::assert_matches_schema;
 use crate::{Amem, COMPONENT};
 
 /// The shared test environment with the folder of the search indexes.
@@ -61,6 +62,13 @@ impl MemoryEnv {
         let folder = Arc::new(tempfile::tempdir().unwrap());
         let amem = Amem::new(test_store.store.clone(), folder.path());
         MemoryEnv { env: TestEnv::new(test_store, amem).unwrap(), folder }
+    }
+
+    /// Calls a tool; its structured result, which has to match the output schema of the tool.
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
+        let result = self.env.call(tool, arguments).await?;
+        assert_matches_schema(tool, &result);
+        Ok(result)
     }
 
     /// The same data and index folder in another process.

@@ -57,6 +57,7 @@ impl MemoryFile {
     pub fn open(path: &Path, now: i64) -> Result<MemoryFile> {
         let read_error = |error: std::io::Error| {
             Error::new(Kind::BadInput, "FILE_ERROR", format!("{} cannot be read: {error}", path.display()))
+                .hint("Check the path, and whether this user may read the file")
         };
         let mut file = File::open(path).map_err(read_error)?;
         let metadata = file.metadata().map_err(read_error)?;
@@ -65,7 +66,8 @@ impl MemoryFile {
                 Kind::BadInput,
                 "FILE_ERROR",
                 format!("{} is not a file", path.display()),
-            ));
+            )
+            .hint("Give the path of a file"));
         }
         let format = detect_format(&mut file)?;
         file.seek(SeekFrom::Start(0)).map_err(read_error)?;
@@ -216,8 +218,11 @@ mod tests {
             assert!(error.hint_text().is_some());
         }
         assert_eq!(MemoryFile::open(temp_file(b"AMEM").path(), 5).err().unwrap().code(), "BAD_FILE");
-        assert_eq!(MemoryFile::open(Path::new("/"), 5).err().unwrap().code(), "FILE_ERROR");
-        assert_eq!(MemoryFile::open(Path::new("/nowhere/at/all"), 5).err().unwrap().code(), "FILE_ERROR");
+        for path in ["/", "/nowhere/at/all"] {
+            let error = MemoryFile::open(Path::new(path), 5).err().unwrap();
+            assert_eq!(error.code(), "FILE_ERROR", "{path}");
+            assert!(error.hint_text().is_some(), "{path}");
+        }
         let unknown = temp_file(b"{\"format\":\"something-else\",\"version\":1}\n");
         assert!(MemoryFile::open(unknown.path(), 5).err().unwrap().message().starts_with("Line 1:"));
     }

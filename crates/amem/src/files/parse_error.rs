@@ -20,5 +20,7 @@ pub(crate) fn at_line(line: u64, problem: impl std::fmt::Display) -> Error {
 
 /// The file cannot be read or written.
 pub(crate) fn io_error(error: std::io::Error) -> Error {
-    Error::new(Kind::BadInput, "FILE_ERROR", format!("The file cannot be used: {error}")).with_cause(error)
+    Error::new(Kind::BadInput, "FILE_ERROR", format!("The file cannot be used: {error}"))
+        .hint("Check whether the disk has free space and no errors, then try again")
+        .with_cause(error)
 }

@@ -4,7 +4,7 @@ mod arguments;
 mod query;
 mod reports;
 #[cfg(test)]
-mod result_tests;
+pub(crate) mod result_tests;
 mod schema;
 mod search;
 mod sessions;

@@ -38,8 +38,8 @@ fn memory_temporal() -> ToolEntry<Amem> {
         "Compares what was known in two ranges: what was added, corrected, unchanged, or has faded.",
         object(
             &[
-                ("range_a", range_schema("The earlier range")),
-                ("range_b", range_schema("The later range")),
+                ("range_a", range_schema("The earlier range: times or sessions")),
+                ("range_b", range_schema("The later range: times or sessions")),
                 ("cursor", schema::cursor()),
             ],
             &["range_a", "range_b"],

@@ -1,12 +1,32 @@
 //! The results of all tools, compared with their output schemas in both directions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use quad_core::tool::ToolEffect;
 use serde_json::{Value, json};
 
 use super::table;
 use crate::testing::test_envs_with_data;
+
+/// The strict output schema of each tool.
+static SCHEMAS: LazyLock<BTreeMap<&'static str, Value>> = LazyLock::new(|| {
+    let tools = table().tools().into_iter();
+    tools.map(|tool| (tool.name, strict(tool.output_schema.as_ref().expect(tool.name)))).collect()
+});
+
+static VALIDATORS: LazyLock<BTreeMap<&'static str, jsonschema::Validator>> = LazyLock::new(|| {
+    SCHEMAS.iter().map(|(name, schema)| (*name, jsonschema::validator_for(schema).unwrap())).collect()
+});
+
+/// Asserts that a result matches the output schema of its tool, and that the schema declares all its fields.
+pub(crate) fn assert_matches_schema(tool: &str, result: &Value) {
+    let violations: Vec<String> = VALIDATORS[tool]
+        .iter_errors(result)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert_eq!(violations, [""; 0], "{tool}: {result}");
+}
 
 /// Declared fields that no call below returns: they need another scheme's links, or more nodes than a limit.
 const NOT_RETURNED: [&str; 17] = [
@@ -164,23 +184,12 @@ fn returned_fields(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn results_match_output_schemas_exactly() {
-    let schemas: BTreeMap<&str, Value> = table()
-        .tools()
-        .iter()
-        .map(|tool| (tool.name, strict(tool.output_schema.as_ref().expect(tool.name))))
-        .collect();
     let mut declared = BTreeSet::new();
-    schemas.iter().for_each(|(name, schema)| declared_fields(name, schema, &mut declared));
+    SCHEMAS.iter().for_each(|(name, schema)| declared_fields(name, schema, &mut declared));
     for env in test_envs_with_data().await {
         let mut returned = BTreeSet::new();
         for (tool, arguments) in calls() {
-            let result = env.call(tool, arguments.clone()).await.unwrap();
-            let validator = jsonschema::validator_for(&schemas[tool]).unwrap();
-            let violations: Vec<String> = validator
-                .iter_errors(&result)
-                .map(|error| format!("{}: {error}", error.instance_path()))
-                .collect();
-            assert_eq!(violations, [""; 0], "{tool} {arguments}: {result}");
+            let result = env.call(tool, arguments).await.unwrap();
             returned_fields(tool, &result, &mut returned);
         }
         let missing: Vec<&String> = declared.difference(&returned).collect();

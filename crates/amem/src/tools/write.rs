@@ -222,6 +222,7 @@ fn memory_correct() -> ToolEntry<Amem> {
         "reason": "The documentation changed"}))
     .aliases(&[
         ("node_id", "old_node_id"),
+        ("node", "old_node_id"),
         ("id", "old_node_id"),
         ("old_id", "old_node_id"),
         ("memory_id", "old_node_id"),

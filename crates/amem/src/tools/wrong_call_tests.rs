@@ -111,6 +111,18 @@ async fn other_names_and_forms_of_arguments_are_understood() {
                 json!({"edge_type": "caused_by"}),
             ),
             ("conversation_log", json!({"user": "hi"}), json!({"node_id": 7})),
+            (
+                "memory_search",
+                json!({"search": "cron", "mode": "text", "from": "2020-01-31", "to": "2999-12-31"}),
+                json!({"count": 1}),
+            ),
+            (
+                "memory_search",
+                json!({"query": "cron", "mode": "text", "event_types": "Inference", "num_results": 1}),
+                json!({"count": 1}),
+            ),
+            ("memory_context", json!({"node": 1, "levels": 1}), json!({"center_id": 1, "depth": 1})),
+            ("memory_ground", json!({"text": "rate limit is 200"}), json!({"status": "verified"})),
             ("memory_forget", json!({"id": "7", "why": "a test"}), json!({"forgotten": true})),
             ("session_end", json!({"session": "amem://session/1", "summary": "s"}), json!({"session_id": 1})),
         ] {
@@ -193,6 +205,7 @@ async fn refused_calls_say_what_to_send() {
 async fn refused_calls_name_the_next_step() {
     let edges = |edge: Value| json!({"event_type": "fact", "content": "x", "edges": [edge]});
     for env in test_envs_with_data().await {
+        let mut failures = Vec::new();
         for (tool, arguments, expected) in [
             ("memory_add", json!({"event_type": "observation", "content": "x"}), "Use one of "),
             ("memory_add", json!({"event_type": "facts", "content": "x"}), "Use one of fact, "),
@@ -212,6 +225,11 @@ async fn refused_calls_name_the_next_step() {
                 "target_id names the memory itself",
             ),
             ("memory_add", edges(json!({"edge_type": "supports"})), "Missing argument edges.0.target_id"),
+            (
+                "memory_add",
+                json!({"event_type": "fact", "content": "x", "confidence": "high"}),
+                "Send confidence as a number",
+            ),
             ("memory_add_many", json!({"nodes": []}), "nodes"),
             (
                 "memory_add_many",
@@ -244,6 +262,23 @@ async fn refused_calls_name_the_next_step() {
             ("memory_traverse", json!({"start_id": 0, "direction": "outgoing"}), "Use one of "),
             ("memory_context", json!({"node_id": 0, "depth": 9}), "depth is 9, more than 5"),
             ("memory_search", json!({}), "Missing argument query"),
+            ("memory_search", json!({"query": ["rate"]}), "Send query as a string (What to look for)"),
+            ("memory_search", json!({"query": "rate", "limit": 5_000}), "not more than"),
+            ("memory_query", json!({"query": "rate"}), "Use only "),
+            ("memory_forget", json!({"node_ids": [1], "reason": "x"}), "Send node_id as an integer"),
+            ("memory_session_resume", json!({"session_id": 1}), "Use only limit"),
+            ("session_start", json!({"name": "planning"}), "Use only metadata, session_id"),
+            ("session_start", json!({"session_id": "planning"}), "amem://sessions"),
+            (
+                "memory_temporal",
+                json!({"from": "2026-01-01", "to": "2026-02-01"}),
+                "Example: memory_temporal {",
+            ),
+            (
+                "memory_temporal",
+                json!({"range_a": "2026-01", "range_b": "2026-02"}),
+                "Send range_a as an object (The earlier range: times or sessions)",
+            ),
             ("memory_search", json!({"query": "rate", "cursor": "x"}), "mode text"),
             ("memory_search", json!({"query": "?!"}), ". "),
             ("memory_similar", json!({}), "Give query_text or query_vec"),
@@ -261,8 +296,11 @@ async fn refused_calls_name_the_next_step() {
             ("conversation_log", json!({}), "Give user_message, agent_response or both"),
         ] {
             let text = error_text(&env, tool, arguments.clone()).await;
-            assert!(text.contains(expected), "{tool} {arguments}: {text}");
+            if !text.contains(expected) {
+                failures.push(format!("{tool} {arguments}: {text}"));
+            }
         }
+        assert!(failures.is_empty(), "{}", failures.join("\n"));
         env.call("session_end", json!({})).await.unwrap();
         for (arguments, expected) in
             [(json!({}), "session_start"), (json!({"session_id": 1}), "session_start")]
