@@ -8,6 +8,8 @@
 mod chain;
 mod line_reader;
 mod report;
+#[cfg(test)]
+mod script_tests;
 mod selector;
 #[cfg(test)]
 mod tests;
