@@ -444,8 +444,16 @@ fn new_edge(value: &Value) -> Result<NewEdge> {
     let target = match (edge.get("target_id"), edge.integer("target_index")) {
         (Some(_), None) => Target::Node(edge.node("target_id")?),
         (None, Some(position)) => Target::BatchIndex(usize::try_from(position).unwrap_or(usize::MAX)),
-        (None, None) => return Err(invalid_argument("edges", "has a link without a target", EDGE_HINT)),
-        _ => return Err(invalid_argument("edges", "has a link with two targets", EDGE_HINT)),
+        (None, None) => {
+            return Err(invalid_argument("edges", "has a link without target_id and target_index", EDGE_HINT));
+        }
+        _ => {
+            return Err(invalid_argument(
+                "edges",
+                "has a link with both target_id and target_index",
+                EDGE_HINT,
+            ));
+        }
     };
     Ok(NewEdge {
         target,

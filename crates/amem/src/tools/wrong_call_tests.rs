@@ -93,6 +93,12 @@ async fn other_names_and_forms_of_arguments_are_understood() {
                 json!({"summary": {"added_count": 0}}),
             ),
             (
+                "memory_temporal",
+                json!({"range_a": {"type": "session", "session_id": 1},
+                    "range_b": {"type": "time_window", "start": 0, "end": 4_611_686_018_427_387_904_i64}}),
+                json!({"summary": {"unchanged_count": 3, "corrected_count": 1}}),
+            ),
+            (
                 "memory_quality",
                 json!({"max_examples": 0, "low_confidence_threshold": "0.6"}),
                 json!({"status": "warn"}),
@@ -239,7 +245,12 @@ async fn refused_calls_name_the_next_step() {
             (
                 "memory_add_many",
                 json!({"nodes": [edges(json!({"edge_type": "supports"}))]}),
-                "target_id for a memory that exists, target_index for one of this call",
+                "edges has a link without target_id and target_index. Give each link edge_type and one target",
+            ),
+            (
+                "memory_add_many",
+                json!({"nodes": [edges(json!({"target_id": 0, "target_index": 0, "edge_type": "supports"}))]}),
+                "edges has a link with both target_id and target_index. Give each link",
             ),
             (
                 "memory_link",
