@@ -62,6 +62,16 @@ pub fn collect_media(nodes: &[RenderNode]) -> Vec<RenderNode> {
     media
 }
 
+/// The first image within nodes at any depth.
+pub fn first_media_mut(nodes: &mut [RenderNode]) -> Option<&mut RenderNode> {
+    nodes.iter_mut().find_map(|node| {
+        if is_media(node) {
+            return Some(node);
+        }
+        first_media_mut(&mut node.as_element_mut()?.children)
+    })
+}
+
 fn collect_into(nodes: &[RenderNode], media: &mut Vec<RenderNode>) {
     for node in nodes {
         if is_media(node) {

@@ -54,9 +54,9 @@ impl RootStyle {
         surface::apply_elevation_and_motion(input, &mut root_style);
         root_style.is_cover = root_style.modifier_value("media-position") == Some("cover");
         backdrop::apply(input, &mut root_style);
+        cover::apply(input, &mut root_style);
         surface_style::apply_frame(input, &mut root_style);
         surface_style::apply_substrate(input, &mut root_style);
-        cover::apply(input, &mut root_style);
         root_style
     }
 

@@ -232,7 +232,7 @@ fn universal_attributes_apply_in_fixed_order() {
              style=\"top: 0; --gap: var(--rf-spacing-sm); --tint-primary: navy; --frame-offset: var(--rf-spacing-section); \
              --substrate-cell: 24px\" data-gap=\"tight\" data-width=\"wide\" data-inset=\"tight\" data-elevation=\"floating\" \
              data-prominence=\"quiet\" data-reveal=\"fade\" data-stagger=\"\" data-tint=\"custom\" data-color-scheme=\"dark\" \
-             data-frame-shadow=\"sm\" data-substrate=\"dots\" data-bg=\"\" data-rune=\"boat\" data-density=\"full\">",
+             data-bg=\"\" data-frame-shadow=\"sm\" data-substrate=\"dots\" data-rune=\"boat\" data-density=\"full\">",
             "  <div data-name=\"bg\" style=\"--bg-image: url(/sea.jpg)\" class=\"rf-boat__bg\">",
             "    <div data-name=\"scrim\" data-scrim=\"gradient\" data-scrim-tone=\"dark\" data-scrim-dir=\"left\" \
              style=\"--scrim-strength: 0.55\" class=\"rf-boat__scrim\"></div>",

@@ -1,17 +1,21 @@
 //! An image with a caption.
 //!
-//! Native: images are collected at any depth; the first other paragraph is the caption.
+//! Native: images are collected at any depth; the first paragraph that is not just one image is the caption. An image in
+//! the caption is shown twice, and both copies of the first image carry its structured data.
 
 use crate::expand::header::is_element;
-use crate::expand::media::{collect_media, is_media};
+use crate::expand::media::{collect_media, first_media_mut, is_media};
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, new_element, set_name, set_rdfa_property};
 use crate::expand::{RenderContext, RuneUse};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
-    let nodes = cx.render_nodes(rune_use.content.take("body"))?;
-    let mut images = collect_media(&nodes);
+    let mut nodes = cx.render_nodes(rune_use.content.take("body"))?;
+    if let Some(first) = first_media_mut(&mut nodes) {
+        set_rdfa_property(first, "contentUrl");
+    }
+    let images = collect_media(&nodes);
     let caption = match rune_use.arguments.text("caption") {
         Some(text) => Some(new_element("figcaption", [text.into()])),
         None => {
@@ -19,9 +23,6 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
             text.map(|paragraph| new_element("figcaption", [paragraph]))
         }
     };
-    if let Some(first) = images.first_mut() {
-        set_rdfa_property(first, "contentUrl");
-    }
     let caption = caption.map(|mut caption| {
         set_name(&mut caption, "caption");
         set_rdfa_property(&mut caption, "caption");
