@@ -219,7 +219,8 @@ fn check_name(kind: EntityType, name: &str) -> Result<(), EditError> {
     if names.contains(&name) {
         return Ok(());
     }
-    let hint = choices_hint(name, names);
+    let can_be_set = names.into_iter().filter(|name| !is_id(kind, name));
+    let hint = choices_hint(name, can_be_set);
     Err(EditError::UnknownAttribute { name: name.to_owned(), kind, hint })
 }
 
@@ -253,9 +254,13 @@ pub fn check_value(kind: EntityType, name: &str, value: &str) -> Result<(), Edit
     Ok(())
 }
 
+/// Whether an attribute identifies the entity.
+fn is_id(kind: EntityType, name: &str) -> bool {
+    name == "id" || (kind == EntityType::Milestone && name == "name")
+}
+
 fn check_attribute(kind: EntityType, node: &Node, name: &str, value: Option<&str>) -> Result<(), EditError> {
-    let id_attribute = if kind == EntityType::Milestone { "name" } else { "id" };
-    if name == id_attribute || name == "id" {
+    if is_id(kind, name) {
         let hint = "create a new entity with plan_create, and set supersedes".to_owned();
         return Err(EditError::Attribute {
             name: name.to_owned(),
@@ -346,7 +351,7 @@ mod tests {
         assert!(rejection_hint("status", Some("redy")).contains("did you mean ready?"));
         assert!(rejection_hint("asignee", Some("me")).contains("did you mean assignee?"));
         assert!(rejection_hint("id", Some("WORK-2")).contains("plan_create"));
-        assert!(rejection_hint("nonsense", None).contains("use one of"));
+        assert!(rejection_hint("nonsense", None).starts_with("use one of status, "), "without the id");
         for bad in ["", "a\nb", "{% x %}"] {
             rejection_hint("assignee", Some(bad));
         }

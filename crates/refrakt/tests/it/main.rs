@@ -8,3 +8,4 @@ mod plan;
 mod recorded;
 mod scheme;
 mod tool_results;
+mod wrong_calls;

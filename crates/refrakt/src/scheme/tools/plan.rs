@@ -144,7 +144,7 @@ fn resource_tools() -> Vec<ToolEntry<Refrakt>> {
 fn planning_tools() -> Vec<ToolEntry<Refrakt>> {
     // A milestone has a name instead of an id.
     let types_with_ids = &TYPES[..4];
-    let limit = json!({"type": "integer", "minimum": 1, "maximum": NEXT_COUNT_MAX, "default": 1, "description": "How many"});
+    let limit = json!({"type": "integer", "minimum": 1, "maximum": NEXT_COUNT_MAX, "default": 1, "description": "Number of tasks"});
     vec![
         ToolEntry::new(
             read_tool(

@@ -11,7 +11,7 @@ use super::{ToolArguments, read_project, read_resource, read_tool, results};
 use crate::diagnostic::Severity;
 use crate::limits::CONTENT_BYTES_MAX;
 use crate::page_lint;
-use crate::project::Site;
+use crate::project::{Site, SiteError};
 use crate::project_cache::ProjectCache;
 use crate::scheme::query::{ResourceQuery, require_site};
 use crate::scheme::routes::FORMATS;
@@ -201,14 +201,14 @@ fn catalogue_for(
 ) -> Result<(Option<Site>, Arc<Catalogue>)> {
     let requested_site = arguments.text("site");
     let snapshot = project.map(ProjectCache::project_snapshot);
-    match &snapshot {
-        Some(snapshot) if requested_site.is_some() || !snapshot.project.sites.is_empty() => {
-            let site = require_site(snapshot, requested_site.as_deref())?;
-            Ok((Some(site.clone()), site.catalogue.clone()))
-        }
-        _ if requested_site.is_none() => Ok((None, Arc::new(Catalogue::all_builtin()))),
-        _ => Err(errors::site_error(&crate::project::SiteError::Missing, None)
-            .hint("Leave site out: without a site all official runes are used")),
+    if let Some(snapshot) = snapshot.filter(|snapshot| !snapshot.project.sites.is_empty()) {
+        let site = require_site(&snapshot, requested_site.as_deref())?;
+        return Ok((Some(site.clone()), site.catalogue.clone()));
+    }
+    match requested_site {
+        None => Ok((None, Arc::new(Catalogue::all_builtin()))),
+        Some(_) => Err(errors::site_error(&SiteError::Missing, None)
+            .hint("Leave site out to use all official runes, or declare a site in refrakt.config.json")),
     }
 }
 
