@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A throwaway PostgreSQL cluster for tests.
 #
-#   tests/postgres.sh start [--fast] DIR    makes a cluster in DIR (new or empty) and prints its URL, alone
+#   tests/postgres.sh start [--fast] [--tls FILES] DIR
+#                                           makes a cluster in DIR (new or empty) and prints its URL, alone
 #   tests/postgres.sh stop DIR              stops it and removes DIR
 #   tests/postgres.sh bin                   prints the folder of the server's programs, or fails
 #
@@ -9,6 +10,9 @@
 # need more in production too. The cluster sorts by language rules unless a column says COLLATE "C", so that a column
 # that forgot to say it sorts differently here than on SQLite. Writes are flushed to disk; --fast leaves that out, for
 # tests that are not about durability. Nothing but loopback and the socket in DIR is served, and there without passwords.
+#
+# --tls names a folder with server.crt, server.key and root.crt: the cluster takes TLS connections only, and one of the
+# role `certified` only with a client certificate that root.crt signed.
 #
 # QUAD_TEST_POSTGRES_BIN names the folder of another PostgreSQL, version 15 or later.
 set -euo pipefail
@@ -48,7 +52,7 @@ as_owner() {
 }
 
 start() {
-    local dir=$1 fast=$2 programs port
+    local dir=$1 fast=$2 tls=$3 programs port file
     programs=$(bin)
     mkdir -p "$dir"
     [[ -z $(ls -A "$dir") ]] || fail "$dir is not empty"
@@ -78,6 +82,14 @@ start() {
 		synchronous_commit = $([[ $fast == yes ]] && echo off || echo on)
 		full_page_writes = $([[ $fast == yes ]] && echo off || echo on)
 	CONF
+    if [[ -n $tls ]]; then
+        for file in server.crt server.key root.crt; do
+            as_owner install -m 600 /dev/stdin "$dir/data/$file" <"$tls/$file"
+        done
+        printf 'local all all trust\nhostssl all certified 127.0.0.1/32 cert\nhostssl all all 127.0.0.1/32 trust\n' |
+            as_owner tee "$dir/data/pg_hba.conf" >/dev/null
+        printf "ssl = on\nssl_ca_file = 'root.crt'\n" | as_owner tee -a "$dir/data/postgresql.conf" >/dev/null
+    fi
 
     # A port that is free now may be taken a moment later, so the server itself is the one that tries. The range lies
     # below the one from which the kernel takes ports for outgoing connections.
@@ -87,7 +99,8 @@ start() {
             --wait --timeout=60 start >/dev/null 2>&1; then
             as_owner "$programs/psql" --quiet --no-psqlrc --host="$dir" --port="$port" --username=postgres \
                 --set=ON_ERROR_STOP=1 --dbname=postgres \
-                --command="CREATE ROLE quad LOGIN CREATEDB" --command="CREATE DATABASE quad OWNER quad"
+                --command="CREATE ROLE quad LOGIN CREATEDB" --command="CREATE DATABASE quad OWNER quad" \
+                --command="CREATE ROLE certified LOGIN IN ROLE quad"
             echo "postgres://quad@127.0.0.1:$port/quad"
             return
         fi
@@ -119,13 +132,18 @@ usage() {
 case ${1:-} in
 start)
     shift
-    fast=no
+    fast=no tls=
     if [[ ${1:-} == --fast ]]; then
         fast=yes
         shift
     fi
+    if [[ ${1:-} == --tls && $# == 3 ]]; then
+        # The cluster is made from another folder.
+        tls=$(cd "$2" && pwd)
+        shift 2
+    fi
     [[ $# == 1 ]] || usage
-    start "$1" "$fast"
+    start "$1" "$fast" "$tls"
     ;;
 stop)
     [[ $# == 2 ]] || usage

@@ -29,6 +29,9 @@ pub enum DbError {
         /// The expected type.
         expected: &'static str,
     },
+    /// The parameters of a database URL are wrong.
+    #[error("{0}")]
+    Connect(String),
     /// Anything else.
     #[error("{0}")]
     Other(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -1,6 +1,8 @@
 //! One synchronous connection to either database.
 
 pub(crate) mod postgres;
+mod postgres_tls;
+mod postgres_url;
 pub(crate) mod sqlite;
 
 use std::time::Duration;

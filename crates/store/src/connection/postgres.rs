@@ -5,14 +5,18 @@
 
 use std::collections::HashMap;
 use std::error::Error as StdError;
+use std::sync::Once;
 
 use bytes::{BufMut, BytesMut};
 use quad_core::Timestamp;
 use tokio::runtime::Handle;
+use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type, to_sql_checked};
-use tokio_postgres::{Client, NoTls, Statement};
+use tokio_postgres::{Client, Statement};
 
+use super::postgres_tls::Tls;
+use super::postgres_url::UrlParameters;
 use crate::{DbError, Row, Value, limits};
 
 pub(crate) struct Conn {
@@ -25,10 +29,13 @@ pub(crate) struct Conn {
 impl Conn {
     /// Connects. Must not be called on a worker thread of the runtime: it blocks.
     pub(crate) fn open(url: &str, runtime: &Handle) -> Result<Conn, DbError> {
-        let config: tokio_postgres::Config =
-            url.parse().map_err(|error| DbError::other(format!("the URL: {error}")))?;
+        let parameters = UrlParameters::parse(url);
+        let mut config: tokio_postgres::Config =
+            parameters.driver_url.parse().map_err(|error| DbError::Connect(format!("the URL: {error}")))?;
+        let tls = Tls::from_parameters(&parameters)?;
+        config.ssl_mode(tls.mode);
         let (client, connection) =
-            runtime.block_on(config.connect(NoTls)).map_err(|error| classify(&error))?;
+            runtime.block_on(config.connect(tls.connector)).map_err(|error| classify(&error))?;
         runtime.spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "PostgreSQL connection ended");
@@ -41,7 +48,26 @@ impl Conn {
              SET client_min_messages = warning; SET extra_float_digits = 3",
             limits::STATEMENT_TIMEOUT_SECONDS
         ))?;
+        if tls.mode == SslMode::Prefer {
+            conn.warn_if_unencrypted()?;
+        }
         Ok(conn)
+    }
+
+    /// With `sslmode=prefer` a server without TLS gets data in the clear. That is fine on one machine; over a network
+    /// the operator has to know.
+    fn warn_if_unencrypted(&mut self) -> Result<(), DbError> {
+        static WARNING: Once = Once::new();
+        const QUERY: &str = "SELECT 1 FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND NOT ssl \
+                             AND host(inet_server_addr()) NOT IN ('127.0.0.1', '::1')";
+        if !WARNING.is_completed() && !self.query(QUERY, &[])?.is_empty() {
+            WARNING.call_once(|| {
+                tracing::warn!(
+                    "the connection to PostgreSQL is not encrypted; add sslmode=verify-full to the database URL"
+                );
+            });
+        }
+        Ok(())
     }
 
     pub(crate) fn is_alive(&self) -> bool {
