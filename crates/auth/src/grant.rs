@@ -47,7 +47,7 @@ fn check_known(candidate: &str, known_scopes: &[&str]) -> Result<()> {
     };
     let error = invalid_field("scopes", format!("The scope {truncated} {problem}"));
     Err(match closest(candidate, known_scopes.iter().copied()) {
-        Some(nearest_scope) => error.hint(format!("The nearest is {nearest_scope}")),
+        Some(nearest_scope) => error.hint(format!("Use {nearest_scope}, the nearest scope")),
         None => error.hint(format!("Use one of {}", known_scopes.join(", "))),
     })
 }
@@ -153,12 +153,12 @@ mod tests {
         check(
             "tabel:read",
             "The scope tabel:read is not a scope of this server",
-            "The nearest is table:read",
+            "Use table:read, the nearest scope",
         );
         check(
             "Table:read",
             "The scope Table:read does not have the form layer:verb",
-            "The nearest is table:read",
+            "Use table:read, the nearest scope",
         );
         check(
             "weather:forecast",

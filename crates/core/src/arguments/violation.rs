@@ -138,14 +138,16 @@ fn unknown(
     let is_root = std::ptr::eq(schema, &tool.input_schema);
     let aliases = if is_root { tool.argument_aliases } else { &[] };
     let shown = truncate(path, QUOTED_CHARS_MAX);
+    let is_given = |target: &str| given.is_some_and(|given| given.contains_key(target));
     let known = || properties.keys().map(String::as_str);
     let fact = format!("Unknown argument {shown}");
     let (fact, action) = match names::intended(name, properties, aliases, is_root) {
-        Some(target) if given.is_some_and(|given| given.contains_key(target)) => {
+        Some(target) if is_given(target) => {
             (format!("{shown} and {target} are the same argument"), format!("Send only {target}"))
         }
         _ if properties.is_empty() => (fact, "Call the tool without arguments".to_owned()),
-        _ => match closest(name, known()) {
+        // An argument that is given, too, is not what was meant.
+        _ => match closest(name, known().filter(|target| !is_given(target))) {
             Some(target) => (fact, format!("Did you mean {target}?")),
             None => {
                 let all: Vec<&str> = known().collect();
@@ -280,6 +282,10 @@ mod tests {
             r#"status cannot be "close" | Use one of closed, open, frozen"#,
         );
         check(json!({"tableId": "x", "statu": 1}), "Unknown argument statu | Did you mean status?");
+        check(
+            json!({"tableId": "x", "old_limit": 5, "limit": 6}),
+            "Unknown argument old_limit | Use only limit, tableId, edges, name, status",
+        );
         check(
             json!({"tableId": "x", "table": "y"}),
             "table and tableId are the same argument | Send only tableId",

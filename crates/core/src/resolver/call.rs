@@ -115,7 +115,7 @@ impl Resolver {
                     format!("Unknown tool: {}", truncate_for_audit(name)),
                 );
                 Err(match closest(name, self.tools.keys().copied()) {
-                    Some(suggestion) => unknown.hint(format!("The nearest is {suggestion}")),
+                    Some(suggestion) => unknown.hint(format!("Use {suggestion}, the nearest name")),
                     None => unknown.hint("List the tools with tools/list"),
                 })
             }

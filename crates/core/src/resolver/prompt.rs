@@ -54,7 +54,7 @@ impl Resolver {
                 format!("Unknown prompt: {}", truncate_for_audit(name)),
             );
             match closest(name, all().map(|(_, prompt)| prompt.name)) {
-                Some(suggestion) => unknown.hint(format!("The nearest is {suggestion}")),
+                Some(suggestion) => unknown.hint(format!("Use {suggestion}, the nearest name")),
                 None => unknown.hint("List the prompts with prompts/list"),
             }
         })
@@ -65,7 +65,7 @@ fn check_required_arguments(prompt: &Prompt, arguments: &Map<String, Value>) -> 
     for argument in prompt.arguments.iter().filter(|argument| argument.required) {
         if !arguments.get(argument.name).is_some_and(Value::is_string) {
             return Err(Error::bad_input(format!("The prompt needs the argument {}", argument.name))
-                .hint(argument.description)
+                .hint(format!("Send {}: {}", argument.name, argument.description))
                 .with_detail("missing", argument.name));
         }
     }
