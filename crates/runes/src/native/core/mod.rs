@@ -39,6 +39,7 @@ mod pullquote;
 mod query;
 mod reveal;
 mod sandbox;
+mod showcase;
 mod tabs;
 mod textblock;
 mod tint;
@@ -91,6 +92,7 @@ pub(super) fn find_transform(rune: &str) -> Option<RuneTransform> {
         "relationships" => query::transform_relationships,
         "reveal" => reveal::transform,
         "sandbox" => sandbox::transform,
+        "showcase" => showcase::transform,
         "tab" => tabs::transform_tab,
         "tabs" => tabs::transform_tabs,
         "textblock" => textblock::transform,

@@ -97,10 +97,8 @@ fn to_markup(nodes: &[RenderNode], depth: usize) -> String {
 }
 
 fn write_element(tag: &Element, depth: usize, lines: &mut Vec<String>) {
-    let Some(name) = &tag.name else {
-        lines.push(to_markup(&tag.children, depth));
-        return;
-    };
+    // As in npm: a list within the children, such as the texts of a tab's heading, is not shown.
+    let Some(name) = &tag.name else { return };
     let indent = "  ".repeat(depth);
     let open = format!("{indent}<{name}{}>", attributes_markup(tag));
     if VOID_ELEMENTS.contains(&name.as_str()) {

@@ -44,17 +44,20 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         .child(named_element("ul", "ingredients", ingredients))
         .child(named_element("ol", "steps", steps))
         .child_if((!tips.is_empty()).then(|| named_element("div", "tips", tips)));
-    Ok(SplitLayout::read(&arguments).apply_to(root).build())
+    Ok(root.build())
 }
 
 /// Passes values to the engine, and again as structured data.
 fn with_values(root: RootBuilder, arguments: &Arguments) -> RootBuilder {
     let servings = arguments.get("servings").filter(|servings| !servings.is_null()).map(to_js_string);
     let servings = Value::from(servings.unwrap_or_default());
-    root.value_if("prepTime", arguments.get("prepTime").cloned())
+    let root = root
+        .value_if("prepTime", arguments.get("prepTime").cloned())
         .value_if("cookTime", arguments.get("cookTime").cloned())
         .value("servings", servings.clone())
-        .value_if("difficulty", arguments.get("difficulty").cloned())
+        .value_if("difficulty", arguments.get("difficulty").cloned());
+    SplitLayout::read(arguments)
+        .apply_to(root)
         .value_if("content-place", arguments.truthy("content-place").cloned())
         .child_if(rdfa_meta_element("prepTime", arguments.get("prepTime")))
         .child_if(rdfa_meta_element("cookTime", arguments.get("cookTime")))

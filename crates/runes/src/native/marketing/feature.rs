@@ -23,14 +23,16 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     let header = (!header.is_empty()).then(|| new_element("header", header));
     let media = (!media.is_empty()).then(|| named_element("div", "media", media));
     let collapsed = arguments.non_null_or("collapse-to", "stack");
+    let layout = SplitLayout::read_with_default(&arguments, "bottom");
     let root = RootBuilder::new("feature", "section")
         .data_field("contentSection")
+        .value("media-position", layout.position.clone())
         .value("layout", layout_or_default(&arguments))
         .value_if("collapse-to", Some(collapsed).filter(|form| form.as_str() != Some("stack")))
         .value("align", arguments.truthy_or("align", "center"))
         .child(named_element("div", "content", header.into_iter().chain(points)))
         .child_if(media);
-    Ok(SplitLayout::read_with_default(&arguments, "bottom").apply_to(root).build())
+    Ok(layout.apply_to(root).build())
 }
 
 /// List if the media is beside or behind the points, grid if it is above or below.

@@ -25,11 +25,13 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     let media = (!media.is_empty()).then(|| named_element("div", "media", media));
     let root = RootBuilder::new("hero", "section")
         .data_field("contentSection")
-        .value("align", arguments.truthy_or("align", "center"))
+        .value("align", arguments.truthy_or("align", "center"));
+    let root = SplitLayout::read_with_default(&arguments, "bottom")
+        .apply_to(root)
         .value_if("content-place", arguments.truthy("content-place").cloned())
         .value_if("height", arguments.truthy("height").cloned())
         .value_if("aspect", arguments.truthy("aspect").cloned())
         .child(named_element("div", "content", header.into_iter().chain(actions)))
         .child_if(media);
-    Ok(SplitLayout::read_with_default(&arguments, "bottom").apply_to(root).build())
+    Ok(root.build())
 }

@@ -47,7 +47,9 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     let root = RootBuilder::new("playlist", "section")
         .data_field("contentSection")
         .type_of("MusicPlaylist")
-        .value("type", arguments.non_null_or("type", "album"))
+        .value("type", arguments.non_null_or("type", "album"));
+    let root = SplitLayout::read(&arguments)
+        .apply_to(root)
         .value_if("artist", artist.clone())
         .value_if("id", arguments.truthy("id").cloned())
         // As in npm: the player is not passed to the engine, but its `meta` stays.
@@ -58,7 +60,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         .child_if(player)
         .child(tracks)
         .child_if((!body.is_empty()).then(|| named_element("div", "body", body)));
-    Ok(SplitLayout::read(&arguments).apply_to(root).build())
+    Ok(root.build())
 }
 
 /// A non-empty part of a list item.

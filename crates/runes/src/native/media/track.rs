@@ -24,9 +24,8 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         text.map(|text| named_element("span", name, [RenderNode::from(text)]))
     };
     let number = arguments.get("number").map(|number| Value::from(to_js_string(number)));
-    Ok(with_values(RootBuilder::new("track", "li"), &arguments)
+    Ok(with_values(RootBuilder::new("track", "li"), &arguments, number.clone())
         .type_of("MusicRecording")
-        .value_if("position", number.clone())
         .child(name)
         .child_if(named_span("track-artist", arguments.text("artist")))
         .child_if(named_span("track-duration", arguments.text("duration").map(format_duration)))
@@ -38,7 +37,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
         .build())
 }
 
-fn with_values(root: RootBuilder, arguments: &Arguments) -> RootBuilder {
+fn with_values(root: RootBuilder, arguments: &Arguments, number: Option<Value>) -> RootBuilder {
     let length = arguments.text("duration").map(|length| match length.starts_with("PT") {
         true => length,
         false => format!("PT{}S", duration::seconds(&length)),
@@ -46,6 +45,7 @@ fn with_values(root: RootBuilder, arguments: &Arguments) -> RootBuilder {
     root.value_if("artist", arguments.truthy("artist").cloned())
         .value_if("duration", length)
         .value_if("url", arguments.truthy("url").cloned())
+        .value_if("position", number)
         .value_if("datePublished", arguments.truthy("date").cloned())
         .value("type", arguments.non_null_or("type", "song"))
 }

@@ -36,8 +36,8 @@ pub(super) fn transform_character(
         .value("status", rune_use.arguments.non_null_or("status", "alive"))
         .value("aliases", rune_use.arguments.non_null_or("aliases", ""))
         .value("tags", rune_use.arguments.non_null_or("tags", ""))
-        .child(title_element(&rune_use))
-        .child_if(job_meta);
+        .child_if(job_meta)
+        .child(title_element(&rune_use));
     let rest = match take_sections(&mut rune_use, cx, "character-section")? {
         EntrySections::Found(sections) => named_element("div", "sections", sections),
         EntrySections::Missing(nodes) => named_element("div", "body", nodes),
