@@ -10,7 +10,8 @@ use quad_store::{Sql, Tx, params};
 use serde_json::{Map, Value, json};
 
 use crate::balance::{self, Snapshot};
-use crate::entity::{self, Entity, Field as _, entity};
+use crate::entity::{self, Entity, entity};
+use crate::field::Field as _;
 use crate::ids::{AccountId, BalanceId};
 use crate::keyset::{IndexRange, Key, RowSource as _, SortValue};
 use crate::money::Balance;

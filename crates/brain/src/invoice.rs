@@ -6,7 +6,8 @@ use quad_store::{Sql, Tx, params};
 use serde_json::{Map, Value};
 
 use crate::counterparty::Counterparty;
-use crate::entity::{self, Entity, Field as _, entity};
+use crate::entity::{self, Entity, entity};
+use crate::field::Field as _;
 use crate::ids::CounterpartyId;
 use crate::keyset::{IndexRange, RowSource as _};
 use crate::money;

@@ -47,7 +47,10 @@ impl Key {
     pub(crate) fn decode(scope: &str, cursor: Option<&str>) -> Result<Option<Key>> {
         let Some(cursor) = cursor else { return Ok(None) };
         let text = cursor::decode(scope, cursor)?;
-        let invalid_cursor = || invalid("cursor", "does not belong to this list");
+        let invalid_cursor = || {
+            invalid("cursor", "does not belong to this list")
+                .hint("Leave cursor out to start at the first page")
+        };
         let (id, sort) = text.split_once('\n').ok_or_else(invalid_cursor)?;
         let sort = match sort.split_at_checked(1) {
             Some(("t", time)) => SortValue::Time(time.parse().map_err(|_| invalid_cursor())?),

@@ -31,6 +31,7 @@ mod errors;
 #[cfg(test)]
 mod evidence_tests;
 pub mod export;
+mod field;
 mod ids;
 pub mod import;
 mod invoice;
@@ -70,6 +71,8 @@ mod string_enum;
 mod tags;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tool_tests;
 mod tools;
 mod total;
 mod transaction;

@@ -72,8 +72,8 @@ pub const REFERENCE_CHARS: usize = 256;
 /// Characters of a media type. The longest registered ones have about a hundred.
 pub const MEDIA_TYPE_CHARS: usize = 128;
 
-/// Rows of a contributed statement that could not be read, and that the reply names. The others are counted.
-pub const MAX_LEFT_OUT_REPORTED: usize = 20;
+/// Errors and warnings about a contributed statement that the reply has.
+pub const MAX_PROBLEMS_REPORTED: usize = 20;
 
 /// Accounts of a contributed statement that the reply names. The others are counted.
 pub const MAX_ACCOUNTS_REPORTED: usize = 20;

@@ -8,8 +8,8 @@ use quad_statements::{Amount, Currency};
 use quad_store::{Row, Value as Cell};
 use serde_json::Value;
 
-use crate::entity::{Field, next_column};
 use crate::errors::invalid;
+use crate::field::{Field, next_column};
 
 /// The decimal string of an amount: `61404.12`, `5.00`, `0.125`.
 pub(crate) fn to_wire(amount: Amount) -> String {

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::calendar;
 use crate::counterparty::Counterparty;
-use crate::entity::{self, Entity, Field as _, entity};
+use crate::entity::{self, Entity, entity};
+use crate::field::Field as _;
 use crate::ids::CounterpartyId;
 use crate::keyset::{IndexRange, Key, RowSource as _, SortValue};
 use crate::row_meta::RowMeta;

@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 use crate::account::Account;
 use crate::counterparty::Counterparty;
-use crate::entity::{self, Entity, Field as _, UnitInterval, entity};
+use crate::entity::{self, Entity, entity};
 use crate::errors::invalid;
+use crate::field::{Field as _, UnitInterval};
 use crate::ids::{AccountId, CounterpartyId, InvoiceId, ObligationId};
 use crate::keyset::{IndexRange, Key, RowSource as _, SortValue};
 use crate::obligation::Obligation;

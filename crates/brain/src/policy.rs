@@ -4,7 +4,8 @@ use quad_core::{Result, Timestamp, canonical};
 use quad_store::{Sql, Tx, params};
 use serde_json::{Map, Value};
 
-use crate::entity::{self, Entity, Field as _, entity};
+use crate::entity::{self, Entity, entity};
+use crate::field::Field as _;
 use crate::raw;
 use crate::row_meta::RowMeta;
 use crate::string_enum::string_enum;

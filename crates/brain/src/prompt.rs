@@ -74,7 +74,10 @@ pub(crate) fn messages(
             let days = match text("days") {
                 "" => "7",
                 days if days.parse::<u16>().is_ok_and(|days| (1..=366).contains(&days)) => days,
-                _ => return Err(crate::errors::invalid("days", "must be an integer from 1 to 366")),
+                _ => {
+                    return Err(crate::errors::invalid("days", "must be an integer from 1 to 366")
+                        .hint("Send a number of days, such as 30"));
+                }
             };
             (
                 format!("Which bills are due in the next {days} days?"),

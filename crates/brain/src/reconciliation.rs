@@ -3,7 +3,8 @@
 use quad_core::Result;
 use quad_store::Tx;
 
-use crate::entity::{self, Entity, UnitInterval, entity};
+use crate::entity::{self, Entity, entity};
+use crate::field::UnitInterval;
 use crate::invoice::{self, Invoice};
 use crate::obligation::{self, Obligation};
 use crate::row_meta::RowMeta;

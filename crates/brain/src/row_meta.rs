@@ -7,8 +7,9 @@ use quad_core::{Result, Timestamp};
 use quad_store::{Row, Value as Cell};
 use serde_json::{Map, Value};
 
-use crate::entity::{self, Field, UnitInterval};
+use crate::entity;
 use crate::errors::invalid;
+use crate::field::{Field, UnitInterval};
 use crate::string_enum::string_enum;
 
 string_enum!(

@@ -35,13 +35,13 @@ macro_rules! string_enum {
             }
         }
 
-        impl crate::entity::Field for $name {
+        impl crate::field::Field for $name {
             fn bind(&self, cells: &mut Vec<quad_store::Value>) {
                 cells.push(self.as_str().into());
             }
 
             fn from_row(row: &quad_store::Row, at: &mut usize) -> quad_core::Result<$name> {
-                let text = row.text(crate::entity::next_column(at))?;
+                let text = row.text(crate::field::next_column(at))?;
                 $name::parse(text).ok_or_else(|| {
                     quad_core::Error::internal(format!("the stored {} {text} is unknown", $what))
                 })

@@ -5,7 +5,8 @@ use quad_statements::{Amount, Currency};
 use quad_store::{Sql, params};
 use serde_json::{Map, Value};
 
-use crate::entity::{self, Entity, Field as _, entity};
+use crate::entity::{self, Entity, entity};
+use crate::field::Field as _;
 use crate::ids::{AccountId, CategoryId, CounterpartyId};
 use crate::keyset::{IndexRange, Key, RowSource as _, SortValue};
 use crate::merge_scan::MergeScan;

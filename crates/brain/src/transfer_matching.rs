@@ -9,7 +9,8 @@ use quad_core::{Result, Timestamp};
 use quad_statements::Currency;
 use quad_store::{Sql, Tx, Value as Cell, batch, params};
 
-use crate::entity::{self, Entity as _, UnitInterval};
+use crate::entity::{self, Entity as _};
+use crate::field::UnitInterval;
 use crate::ids::{MatchId, TransferId};
 use crate::money::format_with_currency;
 use crate::own_accounts::OwnAccounts;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quad_core::{Error, EventDraft, Kind, Result};
-use quad_statements::ParseError;
+use quad_statements::{Document, ParseError};
 use quad_store::{Snapshot, Sql, Store, Tx, WriteContext};
 
 use super::account_lookup::ACCOUNT_UNKNOWN;
@@ -123,6 +123,9 @@ async fn parse_artifact(
             // Without its account a file may also lack its currency: the account is the problem to solve.
             (_, Err(error)) => Parsing::Refused(error),
             (Err(error), _) => Parsing::Refused(unreadable_statement(&error)),
+            (Ok(document), _) if document.statements.is_empty() => {
+                Parsing::Refused(without_statement(&document))
+            }
             (Ok(document), _) => Parsing::Statement(Box::new((ParsedDocument::new(document), options))),
         })
     };
@@ -198,6 +201,15 @@ fn unreadable_statement(error: &ParseError) -> Error {
         _ => sentence(error.hint()),
     };
     Error::new(Kind::BadInput, STATEMENT_UNREADABLE, sentence(&error.to_string())).hint(hint)
+}
+
+/// The error of a file in which no statement could be read.
+fn without_statement(document: &Document) -> Error {
+    let problems = super::first_problems(document);
+    let reason = problems.first().map_or_else(String::new, |problem| format!(": {problem}"));
+    let message = format!("The file has no statement that can be read{reason}");
+    Error::new(Kind::BadInput, STATEMENT_UNREADABLE, message)
+        .hint("Download it again and contribute it unchanged")
 }
 
 /// A text with a capital letter first.

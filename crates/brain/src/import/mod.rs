@@ -91,10 +91,10 @@ pub struct FileReport {
     pub diagnostics: Vec<String>,
     /// Whether part of the file could not be parsed.
     pub has_errors: bool,
-    /// The first lines that could not be parsed, and why.
-    pub left_out: Vec<String>,
-    /// The number of such lines.
-    pub left_out_count: usize,
+    /// The first errors and warnings of the parser, errors first.
+    pub problems: Vec<String>,
+    /// The number of errors. Each stands for a line or a part of the file that was left out.
+    pub error_count: usize,
     /// Whether this import resumed an interrupted one.
     pub is_resumed: bool,
     /// Matched transfers between the tenant's accounts.
@@ -230,17 +230,21 @@ fn file_report(document: &Document, raw_id: Option<String>) -> FileReport {
         statements: Vec::new(),
         diagnostics: document.findings.iter().map(ToString::to_string).collect(),
         has_errors: document.has_errors(),
-        left_out: document
-            .findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Error && finding.line.is_some())
-            .take(limits::MAX_LEFT_OUT_REPORTED)
-            .map(Diagnostic::to_string)
-            .collect(),
-        left_out_count: document.error_count,
+        problems: first_problems(document),
+        error_count: document.error_count,
         is_resumed: false,
         transfers: TransferReport::default(),
     }
+}
+
+/// The first errors and warnings, errors first.
+fn first_problems(document: &Document) -> Vec<String> {
+    let of_severity = |severity| document.findings.iter().filter(move |finding| finding.severity == severity);
+    of_severity(Severity::Error)
+        .chain(of_severity(Severity::Warning))
+        .take(limits::MAX_PROBLEMS_REPORTED)
+        .map(Diagnostic::to_string)
+        .collect()
 }
 
 fn statement_report(

@@ -98,8 +98,8 @@ fn statement_schema() -> Value {
             "format": {"type": "string", "enum": ["csv", "ofx", "camt", "hledger"]},
             "accounts": array(account, "The statements in the document, each with its account"),
             "account_count": {"type": "integer", "description": "Statements in the document"},
-            "left_out": array(json!({"type": "string"}), "The first lines that were left out, and why"),
-            "left_out_count": {"type": "integer"},
+            "problems": array(json!({"type": "string"}), "The first errors and warnings of the parser, with their lines"),
+            "error_count": {"type": "integer", "description": "Errors; each stands for a line that was left out"},
             "error": {
                 "type": "object",
                 "description": "Why it is not imported, or cannot be imported when the hold ends",
@@ -292,8 +292,8 @@ fn report_json(report: &FileReport, with_ledger: bool) -> Value {
         "format": report.format,
         "accounts": named.map(account).collect::<Vec<_>>(),
         "account_count": report.statements.len(),
-        "left_out": report.left_out,
-        "left_out_count": report.left_out_count,
+        "problems": report.problems,
+        "error_count": report.error_count,
     })
 }
 

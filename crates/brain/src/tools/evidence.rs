@@ -39,7 +39,7 @@ pub(super) fn entries() -> Vec<ToolEntry<Brain>> {
             &[(
                 "refs",
                 json!({"type": "array", "minItems": 1, "maxItems": limits::MAX_REFERENCES, "items": reference,
-                    "description": "The references"}),
+                    "description": "The references to check"}),
             )],
             &["refs"],
         ),

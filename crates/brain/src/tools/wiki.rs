@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Arguments, bound, hint, reference, run_read};
 use crate::read::{self, Page};
+use crate::reference::strip_address;
 use crate::routes::WIKI_READ;
 use crate::wiki::{PageName, PageRef, not_found};
 use crate::{Brain, errors, limits, question, tags};
@@ -125,7 +126,14 @@ async fn answer_question(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult
 }
 
 async fn get_page(brain: &Brain, call: ToolCall<'_>) -> Result<ToolResult> {
-    let requested = Arguments(call.arguments).required("slug_or_id")?.to_owned();
+    let arguments = Arguments(call.arguments);
+    let requested = arguments.required("slug_or_id")?;
+    // The address of a row stands for the page about it.
+    let requested = match requested.trim().strip_prefix("brain://ledger/") {
+        Some(_) => strip_address(requested),
+        None => requested,
+    };
+    let requested = requested.to_owned();
     let mut page = match PageRef::parse(&requested) {
         Some(page_ref) => read::get_or_render(brain, call.caller, page_ref).await?,
         None => None,

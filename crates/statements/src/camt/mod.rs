@@ -43,6 +43,7 @@ pub(crate) fn read(text: &str, diagnostics: Diagnostics) -> Result<Document, Par
         statements: Vec::new(),
         builder: None,
         entry_count: 0,
+        open_elements: 0,
         diagnostics,
     };
     let xml_error = loop {
@@ -86,6 +87,8 @@ struct CamtReader<'a> {
     statements: Vec<Statement>,
     builder: Option<StatementBuilder>,
     entry_count: usize,
+    /// Elements around the position, whose end tags are still to come.
+    open_elements: usize,
     diagnostics: Diagnostics,
 }
 
@@ -101,6 +104,9 @@ impl CamtReader<'_> {
     fn step(&mut self) -> Result<Step, XmlError> {
         let offset = self.xml.buffer_position();
         match self.xml.read_event()? {
+            Event::Eof if self.open_elements > 0 => {
+                return Err(XmlError("the file ends within an element".into()));
+            }
             Event::Eof => return Ok(Step::End),
             Event::DocType(_) => {
                 return Ok(Step::Failed(ParseError::Unsupported {
@@ -108,7 +114,12 @@ impl CamtReader<'_> {
                     hint: "download the statement again from the bank's site",
                 }));
             }
-            Event::End(end) if is_statement(end.local_name().into_inner()) => self.finish_statement(),
+            Event::End(end) => {
+                self.open_elements = self.open_elements.saturating_sub(1);
+                if is_statement(end.local_name().into_inner()) {
+                    self.finish_statement();
+                }
+            }
             Event::Start(start) => return self.start_element(&start, offset),
             _ => {}
         }
@@ -119,7 +130,10 @@ impl CamtReader<'_> {
     fn start_element(&mut self, start: &BytesStart<'_>, offset: u64) -> Result<Step, XmlError> {
         let line = self.lines.line_at(offset);
         match (start.local_name().into_inner(), self.builder.as_mut()) {
-            (name, _) if is_statement(name) => return Ok(self.start_statement(line)),
+            (name, _) if is_statement(name) => {
+                self.open_elements += 1;
+                return Ok(self.start_statement(line));
+            }
             ("Id", Some(builder)) => {
                 let node = tree::read_element(&mut self.xml, start)?;
                 // The first id is that of the statement; nested elements have ids too.
@@ -158,7 +172,7 @@ impl CamtReader<'_> {
             ("TxsSummry" | "RltdAcct" | "Intrst" | "StmtPgntn" | "RptPgntn" | "NtfctnPgntn", Some(_)) => {
                 tree::read_element(&mut self.xml, start)?;
             }
-            _ => {}
+            _ => self.open_elements += 1,
         }
         Ok(Step::Continue)
     }
