@@ -25,7 +25,10 @@ pub(crate) struct FieldDefinition {
 impl Field {
     /// Parses a definition. An update is merged into the previous state of the field.
     pub(crate) fn define(before: Option<&Field>, name: &str, definition: &Value) -> Result<FieldDefinition> {
-        check_name(name)?;
+        // A field that exists keeps its name, also one that was not reserved when it was created.
+        if before.is_none() {
+            check_name(name)?;
+        }
         define(before, name, definition, name, 1)
     }
 }
@@ -75,8 +78,11 @@ fn define(
 }
 
 /// What a definition looks like, for hints.
-const FIELD_EXAMPLE: &str =
+pub(crate) const FIELD_EXAMPLE: &str =
     "Send an object such as {\"name\":\"email\",\"type\":\"string\",\"required\":true}";
+
+/// What a list of definitions looks like, for hints.
+pub(crate) const LIST_EXAMPLE: &str = "Send a list such as [{\"name\":\"title\",\"type\":\"string\",\"required\":true},{\"name\":\"pages\",\"type\":\"int\"}]";
 
 /// The keys of a definition, for the hint of an unknown key.
 const KNOWN_KEYS: [&str; 15] = [
@@ -174,9 +180,38 @@ fn parse_properties(value: &Value, path: &str, depth: usize) -> Result<Vec<Field
         .collect()
 }
 
+/// Parses the definitions of changed fields, each with its name: a list, a map by name, or one definition. One that is
+/// only a name has none.
+pub(crate) fn parse_named(path: &str, value: &Value) -> Result<Vec<(String, Option<Value>)>> {
+    let entry = |value: &Value| match value {
+        Value::String(name) => Ok((name.clone(), None)),
+        _ => match value.get("name").and_then(Value::as_str) {
+            Some(name) => Ok((name.to_owned(), Some(value.clone()))),
+            None => Err(errors::missing(&format!("{path}.name"), FIELD_EXAMPLE)),
+        },
+    };
+    let value = json_text(value);
+    match &value {
+        Value::Array(entries) => entries.iter().map(entry).collect(),
+        // One definition has a name; in a map, a key `name` has a definition, or a type without other keys.
+        Value::Object(map) if map.get("name").is_some_and(Value::is_string) => Ok(vec![entry(&value)?]),
+        Value::Object(map) => {
+            Ok(map.iter().map(|(name, definition)| (name.clone(), Some(definition.clone()))).collect())
+        }
+        Value::String(name) => Ok(vec![(name.clone(), None)]),
+        _ => Err(invalid(path, "is no list of fields", LIST_EXAMPLE)),
+    }
+}
+
+/// The list or the object that a text is the JSON of; otherwise the value as it is.
+fn json_text(value: &Value) -> Value {
+    let parsed = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    parsed.filter(|parsed| parsed.is_array() || parsed.is_object()).unwrap_or_else(|| value.clone())
+}
+
 /// Parses any of the three notations.
 pub(crate) fn parse_fields(value: &Value) -> Result<Vec<FieldDefinition>> {
-    let defined = match value {
+    let defined = match &json_text(value) {
         Value::Array(fields) => fields
             .iter()
             .enumerate()
@@ -215,7 +250,7 @@ pub(crate) fn parse_fields(value: &Value) -> Result<Vec<FieldDefinition>> {
             defined
         }
         Value::Object(map) => parse_field_map(map)?,
-        _ => return Err(invalid("fields", "is no list of fields", format!("{FIELD_EXAMPLE}, in a list"))),
+        _ => return Err(invalid("fields", "is no list of fields", LIST_EXAMPLE)),
     };
     let mut folded_names: Vec<String> = Vec::with_capacity(defined.len());
     for FieldDefinition { field, .. } in &defined {

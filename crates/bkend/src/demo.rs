@@ -13,7 +13,7 @@ use crate::{definition, errors};
 /// The actor of the demo data.
 const ACTOR: &str = "quad_demo";
 
-/// Creates a demo organization with a project, its `dev` environment, a table `tasks` and a few rows if the tenant has
+/// Creates a demo organization with a project, its `dev` environment, a table `demo_tasks` and a few rows if the tenant has
 /// no organization. Returns whether it did. Of two processes that start at the same time, one creates it.
 pub async fn ensure(store: &Store, tenant: &TenantId) -> Result<bool> {
     if store.read(tenant, |sql| has_organization(sql)).await? {
@@ -84,8 +84,9 @@ fn seed(tx: &mut quad_store::Tx<'_>) -> Result<()> {
         &NewTable {
             id: None,
             environment_id: dev.id.as_str().to_owned(),
-            name: "tasks".to_owned(),
-            display_name: Some("Tasks".to_owned()),
+            // `tasks` is what many name their first table.
+            name: "demo_tasks".to_owned(),
+            display_name: Some("Demo tasks".to_owned()),
             description: Some("What is to be done.".to_owned()),
             fields: definition::parse_fields(&fields)?,
             indexes: Vec::new(),
@@ -125,6 +126,20 @@ mod tests {
             assert_eq!(context["organizations"].as_array().unwrap().len(), 1);
             let uri = context["projects"][0]["environments"][0]["tablesUri"].as_str().unwrap().to_owned();
             assert_eq!(test_env.read(&uri).await.unwrap()[0]["rowCount"], 3);
+        }
+    }
+    #[tokio::test(flavor = "multi_thread")]
+    async fn first_table_of_a_user_may_be_named_tasks() {
+        for test_env in test_envs().await {
+            ensure(&test_env.test_store.store, &test_env.test_store.tenant).await.unwrap();
+            let fields = json!([{"name": "title", "type": "string"}]);
+            let created = test_env
+                .call("backend_table_create", json!({"name": "tasks", "fields": fields}))
+                .await
+                .unwrap();
+            assert_eq!((&created["name"], &created["environment"]), (&json!("tasks"), &json!("dev")));
+            let row = json!({"tableId": "tasks", "data": {"title": "Mine"}});
+            assert_eq!(test_env.call("backend_data_create", row).await.unwrap()["title"], "Mine");
         }
     }
 }

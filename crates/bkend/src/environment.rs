@@ -1,12 +1,13 @@
 //! Environments: isolated sets of tables within a project.
 
 use quad_core::{Result, Timestamp, typed_id};
-use quad_store::{DbError, Row, Sql, Tx, params};
+use quad_store::{DbError, Row, Sql, Tx, Value as SqlValue, params};
 use serde_json::{Value, json};
 
 use crate::errors::{self, invalid};
 use crate::organization::OrganizationId;
 use crate::page::Page;
+use crate::parents::Parents;
 use crate::project::{self, ProjectId};
 use crate::table::{self, Table};
 use crate::{limits, physical, routes, tags};
@@ -288,29 +289,23 @@ pub(crate) fn list_in_project(
     rows.iter().map(|row| Ok(Environment::from_row(row)?)).collect()
 }
 
-/// A page of the environments of one project or of all, and their total number. The project's organization is
-/// needed because the index starts with it.
-pub(crate) fn list_page(
-    sql: &mut dyn Sql,
-    parent: Option<(&str, &str)>,
-    page: Page,
-) -> Result<(Vec<Environment>, i64)> {
-    let tenant = sql.tenant().clone();
-    let filter =
-        if parent.is_some() { "e.organization_id = $2 AND e.project_id = $3" } else { "$2 = '' AND $3 = ''" };
-    let (organization, project) = parent.unwrap_or_default();
+/// A page of the environments below these parents, and their total number.
+pub(crate) fn list_page(sql: &mut dyn Sql, parents: &Parents, page: Page) -> Result<(Vec<Environment>, i64)> {
+    let mut values = vec![SqlValue::from(sql.tenant().as_str())];
+    let condition = parents.condition("e", &mut values);
+    let total = sql.query_opt(
+        &format!("SELECT COUNT(*) FROM bkend_environment e WHERE e.tenant_id = $1{condition}"),
+        &values,
+    )?;
+    let window = page.window(&mut values);
     let rows = sql.query(
         &format!(
-            "SELECT {COLUMNS} FROM bkend_environment e WHERE e.tenant_id = $1 AND {filter}
-             ORDER BY e.id LIMIT $4 OFFSET $5"
+            "SELECT {COLUMNS} FROM bkend_environment e WHERE e.tenant_id = $1{condition}
+             ORDER BY e.id{window}"
         ),
-        params![tenant.as_str(), organization, project, page.size(), page.offset()],
+        &values,
     )?;
     let environments = rows.iter().map(|row| Ok(Environment::from_row(row)?)).collect::<Result<_>>()?;
-    let total = sql.query_opt(
-        &format!("SELECT COUNT(*) FROM bkend_environment e WHERE e.tenant_id = $1 AND {filter}"),
-        params![tenant.as_str(), organization, project],
-    )?;
     Ok((environments, total.map_or(Ok(0), |row| row.int(0))?))
 }
 
@@ -324,14 +319,19 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Environment> {
     Ok(Environment::from_row(&row.ok_or_else(|| errors::not_found("Environment", id))?)?)
 }
 
-/// One environment by its name in a project.
-pub(crate) fn find_by_name(sql: &mut dyn Sql, project: &str, name: &str) -> Result<Environment> {
-    let tenant = sql.tenant().clone();
-    let row = sql.query_opt(
-        &format!("SELECT {COLUMNS} FROM bkend_environment e WHERE e.tenant_id = $1 AND e.project_id = $2 AND e.name_key = $3"),
-        params![tenant.as_str(), project, name.to_ascii_lowercase()],
+/// The environments with this name below these parents, up to one more than an error lists.
+pub(crate) fn find_by_name(sql: &mut dyn Sql, parents: &Parents, name: &str) -> Result<Vec<Environment>> {
+    let mut values = vec![SqlValue::from(sql.tenant().as_str()), SqlValue::from(name.to_ascii_lowercase())];
+    let condition = parents.condition("e", &mut values);
+    let rows = sql.query(
+        &format!(
+            "SELECT {COLUMNS} FROM bkend_environment e WHERE e.tenant_id = $1 AND e.name_key = $2{condition}
+             ORDER BY e.id LIMIT {}",
+            limits::CANDIDATES_SHOWN + 1
+        ),
+        &values,
     )?;
-    Ok(Environment::from_row(&row.ok_or_else(|| errors::not_found("Environment", name))?)?)
+    rows.iter().map(|row| Ok(Environment::from_row(row)?)).collect()
 }
 
 /// One environment by its id, if it belongs to this project and organization.

@@ -13,8 +13,10 @@ use crate::{limits, validate};
 /// The fields that the server sets on every record. User fields have other names, ignoring case.
 pub(crate) const SYSTEM_FIELDS: [&str; 4] = ["id", "createdBy", "createdAt", "updatedAt"];
 
-/// Column names that PostgreSQL reserves.
-const RESERVED_COLUMNS: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
+/// Names of columns that every table has: the system columns of PostgreSQL, and the row number of SQLite under its three
+/// names. They are refused on both, so that a definition fits either.
+const RESERVED_COLUMNS: [&str; 9] =
+    ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid", "oid", "rowid", "_rowid_"];
 
 /// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,19 +49,19 @@ pub(crate) const TYPE_NAMES: [&str; 10] =
     ["string", "int", "long", "number", "boolean", "date", "object", "array", "reference", "mixed"];
 
 impl FieldType {
-    /// Parses a type name in any of its spellings.
+    /// Parses a type name in any of its spellings, also those of SQL and of JSON Schema.
     pub fn parse(text: &str) -> Option<FieldType> {
         Some(match text.to_ascii_lowercase().as_str() {
-            "string" => FieldType::String,
-            "int" => FieldType::Int,
-            "long" => FieldType::Long,
-            "number" | "double" | "decimal" => FieldType::Number,
+            "string" | "text" | "str" => FieldType::String,
+            "int" | "integer" => FieldType::Int,
+            "long" | "bigint" => FieldType::Long,
+            "number" | "double" | "decimal" | "float" | "real" => FieldType::Number,
             "boolean" | "bool" => FieldType::Boolean,
-            "date" => FieldType::Date,
+            "date" | "datetime" | "timestamp" => FieldType::Date,
             "object" => FieldType::Object,
-            "array" => FieldType::Array,
+            "array" | "list" => FieldType::Array,
             "reference" => FieldType::Reference,
-            "mixed" => FieldType::Mixed,
+            "mixed" | "json" | "any" => FieldType::Mixed,
             _ => return None,
         })
     }
@@ -233,6 +235,13 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     if is_system(name) {
         return Err(errors::system_field(name));
     }
+    if RESERVED_COLUMNS.iter().any(|reserved| reserved.eq_ignore_ascii_case(name)) {
+        return Err(invalid(
+            name,
+            "cannot be the name of a field: the database reserves it",
+            format!("Choose another name, such as my_{}", name.trim_matches('_')),
+        ));
+    }
     let has_valid_chars = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let has_valid_start = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
     if !has_valid_chars || !has_valid_start || name.len() > limits::IDENTIFIER_BYTES {
@@ -243,13 +252,6 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
                 "Begin with a letter and use only letters, digits and _, at most {} in all",
                 limits::IDENTIFIER_BYTES
             ),
-        ));
-    }
-    if RESERVED_COLUMNS.iter().any(|reserved| reserved.eq_ignore_ascii_case(name)) {
-        return Err(invalid(
-            name,
-            "cannot be the name of a field: the database reserves it",
-            format!("Choose another name, such as {name}_value"),
         ));
     }
     Ok(())

@@ -87,6 +87,19 @@ impl Index {
     }
 }
 
+/// The entries of a list of indexes, also if it is JSON text or has one entry that is not in a list.
+pub(crate) fn parse_list(value: &Value) -> Vec<Value> {
+    match value {
+        Value::Array(indexes) => indexes.clone(),
+        Value::String(text) => match serde_json::from_str(text) {
+            Ok(Value::Array(indexes)) => indexes,
+            Ok(index @ Value::Object(_)) => vec![index],
+            _ => vec![value.clone()],
+        },
+        index => vec![index.clone()],
+    }
+}
+
 /// The unique indexes that a table's definition asks for.
 pub(crate) fn unique_indexes(table: &str, defined: &[FieldDefinition]) -> Result<Vec<Index>> {
     defined
@@ -123,7 +136,8 @@ pub(crate) fn check_not_system_index(name: &str, is_removal: bool) -> Result<()>
 }
 
 /// What an index looks like, for hints.
-const INDEX_EXAMPLE: &str = "Send an index such as {\"fields\":[\"role\",\"-age\"],\"unique\":false}";
+pub(crate) const INDEX_EXAMPLE: &str =
+    "Send an index such as {\"fields\":[\"role\",\"-age\"],\"unique\":false}";
 
 /// A field of an index with its direction: `-age` is descending. The name of a field never begins with `-`.
 fn parse_direction(name: &str) -> (String, i8) {

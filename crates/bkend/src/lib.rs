@@ -31,6 +31,8 @@ pub mod load;
 mod migrations;
 pub mod organization;
 mod page;
+mod parents;
+mod permissions;
 mod physical;
 mod project;
 mod prompt;
@@ -86,9 +88,10 @@ pub const SCOPES: &[&str] = &[
 ];
 
 const INSTRUCTIONS: &str = "bkend:// is your backend: organizations, projects, environments, tables and rows. Start with the \
-    tool get_context or read bkend://context; read …/environments/{envId}/tables before you write rows. Tools change \
-    things: backend_table_create, backend_field_manage, backend_data_create. An id of a table is enough; the ids above it \
-    are optional. Reads are always fresh: what you just created is there. search_docs explains types and rules.";
+    tool get_context or read bkend://context; call backend_table_list before you write rows. Tools change things: \
+    backend_table_create, backend_field_manage, backend_data_create, backend_data_update, backend_data_delete. A name does \
+    where an id is meant, and the ids above a table are optional. Reads are always fresh: what you just created is there. \
+    search_docs explains types and rules.";
 
 /// The provider of `bkend://`.
 pub struct Bkend {
@@ -144,7 +147,7 @@ impl Scheme for Bkend {
         };
         // A path with an unknown id and a path with ids that do not belong together get the same error.
         result.map_err(|error| match error.kind() {
-            Kind::NotFound => Error::not_found(address.requested()),
+            Kind::NotFound => Error::not_found(address.requested()).hint(resource.listing_hint()),
             _ => error,
         })
     }

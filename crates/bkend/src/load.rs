@@ -23,9 +23,6 @@ use crate::record::{self, NewRecord, RecordId};
 use crate::table::{self, NewTable, Table, TableId};
 use crate::{definition, limits};
 
-/// The creator of loaded tables and rows that name none: the local agent, which runs the command.
-const LOADER: &str = "agent_local";
-
 /// A line, for hints.
 const LINE_EXAMPLE: &str =
     "Write lines such as {\"kind\":\"organization\",\"id\":\"org_1\",\"name\":\"Shop\"}";
@@ -212,7 +209,7 @@ fn load_table(tx: &mut Tx<'_>, id: &str, line: &Map<String, Value>) -> Result<()
             Some(Value::Array(indexes)) => indexes.clone(),
             Some(_) => return Err(invalid("indexes", "is not a list", "Send [{\"fields\":[\"email\"]}]")),
         },
-        created_by: optional_text(line, "createdBy")?.unwrap_or_else(|| LOADER.to_owned()),
+        created_by: optional_text(line, "createdBy")?.unwrap_or_default(),
     };
     table::insert(tx, &new).map(|_| ())
 }
@@ -234,7 +231,7 @@ fn load_record(tx: &mut Tx<'_>, table: &Table, id: &str, line: &Map<String, Valu
     let new = NewRecord {
         id: RecordId::parse(id),
         data,
-        created_by: optional_text(line, "createdBy")?.unwrap_or_else(|| LOADER.to_owned()),
+        created_by: optional_text(line, "createdBy")?.unwrap_or_default(),
         created_at: time("createdAt")?,
         updated_at: time("updatedAt")?,
     };

@@ -5,7 +5,7 @@ use quad_store::{DbError, Row, Sql, Store, Tx, WriteContext, params};
 use serde_json::{Value, json};
 
 use crate::page::Page;
-use crate::{errors, routes, slug, tags};
+use crate::{errors, limits, routes, slug, tags};
 
 typed_id!(
     /// The id of an organization.
@@ -226,4 +226,18 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Organization> {
         params![tenant.as_str(), id],
     )?;
     Ok(Organization::from_row(&row.ok_or_else(|| errors::not_found("Organization", id))?)?)
+}
+
+/// The organizations with this name or slug, up to one more than an error lists.
+pub(crate) fn find_by_name(sql: &mut dyn Sql, name: &str) -> Result<Vec<Organization>> {
+    let tenant = sql.tenant().clone();
+    let rows = sql.query(
+        &format!(
+            "SELECT {COLUMNS} FROM bkend_organization WHERE tenant_id = $1 AND (name = $2 OR slug = $3)
+             ORDER BY id LIMIT {}",
+            limits::CANDIDATES_SHOWN + 1
+        ),
+        params![tenant.as_str(), name, slug::from_name(name)],
+    )?;
+    rows.iter().map(|row| Ok(Organization::from_row(row)?)).collect()
 }

@@ -1,6 +1,7 @@
 //! Pages: `page` and `limit`, and the envelope of a list.
 
 use quad_core::{Address, Error, Result};
+use quad_store::Value as SqlValue;
 use serde_json::{Map, Value, json};
 
 use crate::{errors, limits};
@@ -62,6 +63,12 @@ impl Page {
     /// The maximum number of elements on the page.
     pub(crate) fn size(self) -> i64 {
         self.limit as i64
+    }
+
+    /// The end of a statement that selects this page. Its values are added to `values`.
+    pub(crate) fn window(self, values: &mut Vec<SqlValue>) -> String {
+        values.extend([SqlValue::from(self.size()), SqlValue::from(self.offset())]);
+        format!(" LIMIT ${} OFFSET ${}", values.len() - 1, values.len())
     }
 
     /// The envelope of a page, for a list of `total` elements.

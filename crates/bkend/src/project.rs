@@ -1,13 +1,14 @@
 //! Projects of an organization. A new project gets an environment `dev`.
 
 use quad_core::{Result, Timestamp, typed_id};
-use quad_store::{DbError, Row, Sql, Tx, params};
+use quad_store::{DbError, Row, Sql, Tx, Value as SqlValue, params};
 use serde_json::{Map, Value, json};
 
 use crate::environment::{self, Environment, NewEnvironment};
 use crate::errors::{self, invalid};
 use crate::organization::{self, OrganizationId};
 use crate::page::Page;
+use crate::parents::Parents;
 use crate::{limits, routes, slug, tags};
 
 typed_id!(
@@ -60,7 +61,7 @@ pub(crate) struct NewProject {
 }
 
 /// Changes of a project. `None` keeps a value.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ProjectChange {
     pub name: Option<String>,
     /// `Some(None)` clears it.
@@ -318,27 +319,40 @@ pub(crate) fn list_in_organization(sql: &mut dyn Sql, organization: &str) -> Res
     rows.iter().map(|row| Ok(Project::from_row(row)?)).collect()
 }
 
-/// A page of the projects of one organization or of all, and their total number.
-pub(crate) fn list_page(
-    sql: &mut dyn Sql,
-    organization: Option<&str>,
-    page: Page,
-) -> Result<(Vec<Project>, i64)> {
-    let tenant = sql.tenant().clone();
-    let filter = if organization.is_some() { "p.organization_id = $2" } else { "$2 = ''" };
-    let organization = organization.unwrap_or_default();
+/// A page of the projects below these parents, and their total number.
+pub(crate) fn list_page(sql: &mut dyn Sql, parents: &Parents, page: Page) -> Result<(Vec<Project>, i64)> {
+    let mut values = vec![SqlValue::from(sql.tenant().as_str())];
+    let condition = parents.condition("p", &mut values);
+    let total = sql.query_opt(
+        &format!("SELECT COUNT(*) FROM bkend_project p WHERE p.tenant_id = $1{condition}"),
+        &values,
+    )?;
+    let window = page.window(&mut values);
     let rows = sql.query(
         &format!(
-            "SELECT {COLUMNS} FROM bkend_project p WHERE p.tenant_id = $1 AND {filter} ORDER BY p.id LIMIT $3 OFFSET $4"
+            "SELECT {COLUMNS} FROM bkend_project p WHERE p.tenant_id = $1{condition}
+             ORDER BY p.id{window}"
         ),
-        params![tenant.as_str(), organization, page.size(), page.offset()],
+        &values,
     )?;
     let projects = rows.iter().map(|row| Ok(Project::from_row(row)?)).collect::<Result<_>>()?;
-    let total = sql.query_opt(
-        &format!("SELECT COUNT(*) FROM bkend_project p WHERE p.tenant_id = $1 AND {filter}"),
-        params![tenant.as_str(), organization],
-    )?;
     Ok((projects, total.map_or(Ok(0), |row| row.int(0))?))
+}
+
+/// The projects with this name or slug below these parents, up to one more than an error lists.
+pub(crate) fn find_by_name(sql: &mut dyn Sql, parents: &Parents, name: &str) -> Result<Vec<Project>> {
+    let tenant = sql.tenant().clone();
+    let mut values = params![tenant.as_str(), name, slug::from_name(name)].to_vec();
+    let condition = parents.condition("p", &mut values);
+    let rows = sql.query(
+        &format!(
+            "SELECT {COLUMNS} FROM bkend_project p
+             WHERE p.tenant_id = $1 AND (p.name = $2 OR p.slug = $3){condition} ORDER BY p.id LIMIT {}",
+            limits::CANDIDATES_SHOWN + 1
+        ),
+        &values,
+    )?;
+    rows.iter().map(|row| Ok(Project::from_row(row)?)).collect()
 }
 
 /// One project by its id.

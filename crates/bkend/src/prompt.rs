@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::errors::invalid;
 use crate::table::Table;
-use crate::{Bkend, context, environment, limits, project, routes, table, tags};
+use crate::tools::{Arguments, lookup};
+use crate::{Bkend, context, environment, limits, routes, table, tags};
 
 /// The prompts.
 pub(crate) static PROMPTS: [Prompt; 2] = [
@@ -18,7 +19,7 @@ pub(crate) static PROMPTS: [Prompt; 2] = [
         description: "Describes the projects, environments and tables that there are, and what looks odd about them.",
         arguments: &[PromptArgument {
             name: "projectId",
-            description: "The project to look at; all of them if left out",
+            description: "The id or the name of the project to look at; all of them if left out",
             required: false,
         }],
         required_scope: routes::TABLE_READ,
@@ -31,7 +32,7 @@ pub(crate) static PROMPTS: [Prompt; 2] = [
             PromptArgument { name: "purpose", description: "What the table is for", required: true },
             PromptArgument {
                 name: "environmentId",
-                description: "The environment that it is for",
+                description: "The id or the name of the environment that it is for",
                 required: false,
             },
         ],
@@ -53,8 +54,8 @@ pub(crate) async fn build_messages(
     let scopes = context::ContextScopes::for_caller(caller);
     match prompt.name {
         "backend_overview" => {
-            let project = argument("projectId");
-            bkend.store.read(&caller.tenant, move |sql| overview(sql, scopes, project.as_deref())).await
+            let arguments = Arguments::new(arguments.clone(), caller);
+            bkend.store.read(&caller.tenant, move |sql| overview(sql, scopes, &arguments)).await
         }
         "design_table" => {
             let purpose = argument("purpose")
@@ -66,11 +67,8 @@ pub(crate) async fn build_messages(
                     format!("Shorten it to {} characters", limits::PURPOSE_CHARS),
                 ));
             }
-            let environment = argument("environmentId");
-            bkend
-                .store
-                .read(&caller.tenant, move |sql| design(sql, scopes, &purpose, environment.as_deref()))
-                .await
+            let arguments = Arguments::new(arguments.clone(), caller);
+            bkend.store.read(&caller.tenant, move |sql| design(sql, scopes, &purpose, &arguments)).await
         }
         other => Err(Error::internal(format!("prompt {other} is published but not implemented"))),
     }
@@ -79,20 +77,20 @@ pub(crate) async fn build_messages(
 fn overview(
     sql: &mut dyn Sql,
     scopes: context::ContextScopes,
-    project: Option<&str>,
+    arguments: &Arguments,
 ) -> Result<(Vec<Message>, ReadSet)> {
     let mut links = Vec::new();
-    let (state, read_set) = match project {
+    let (state, read_set) = match arguments.id("projectId")? {
         None => {
             let (context_json, read_set) = context::read(sql, scopes)?;
             links.push(("bkend://context".to_owned(), "Context".to_owned()));
             (context::to_markdown(&context_json), read_set)
         }
-        Some(id) => {
-            let selected_project = project::find(sql, id)?;
-            let mut read_set = ReadSet::at_version(sql.version())
-                .with_tag(tags::project(id))
-                .with_tag(tags::environments(id));
+        Some(_) => {
+            let mut read_set = ReadSet::at_version(sql.version());
+            let selected_project = lookup::project(sql, arguments, &mut read_set)?;
+            let id = selected_project.id.as_str();
+            read_set = read_set.with_tag(tags::project(id)).with_tag(tags::environments(id));
             let mut state = format!("# Project {} (`{}`)\n", selected_project.name, selected_project.id);
             let mut remaining_tables = limits::PROMPT_TABLES;
             for environment in
@@ -120,10 +118,10 @@ fn design(
     sql: &mut dyn Sql,
     scopes: context::ContextScopes,
     purpose: &str,
-    environment: Option<&str>,
+    arguments: &Arguments,
 ) -> Result<(Vec<Message>, ReadSet)> {
     let mut links = Vec::new();
-    let (state, read_set) = match environment {
+    let (state, read_set) = match arguments.id("environmentId")? {
         None => {
             let (context_json, read_set) = context::read(sql, scopes)?;
             links.push(("bkend://context".to_owned(), "Context".to_owned()));
@@ -135,10 +133,11 @@ fn design(
                 read_set,
             )
         }
-        Some(id) => {
-            let selected_environment = environment::find(sql, id)?;
-            let mut read_set =
-                ReadSet::at_version(sql.version()).with_tag(tags::environment(id)).with_tag(tags::tables(id));
+        Some(_) => {
+            let mut read_set = ReadSet::at_version(sql.version());
+            let selected_environment = lookup::environment(sql, arguments, &mut read_set)?;
+            let id = selected_environment.id.as_str();
+            read_set = read_set.with_tag(tags::environment(id)).with_tag(tags::tables(id));
             let tables = table::list_in_environment(sql, id)?;
             links.push((
                 selected_environment.tables_uri(),

@@ -5,6 +5,7 @@ use quad_store::Sql;
 use serde_json::Value;
 
 use crate::page::Page;
+use crate::parents::Parents;
 use crate::record::Sort;
 use crate::routes::Resource;
 use crate::schema_version::{self, VersionKind};
@@ -189,18 +190,18 @@ fn read_flat(sql: &mut dyn Sql, request: &ReadRequest, read_set: &mut ReadSet) -
         Resource::FlatProjects => {
             depend_on(tags::any_projects());
             depend_on(tags::any_environments());
-            let (projects, total) = project::list_page(sql, None, page)?;
+            let (projects, total) = project::list_page(sql, &Parents::ANY, page)?;
             page.to_json(projects.iter().map(project::Project::detail).collect(), total)
         }
         Resource::FlatEnvironments => {
             depend_on(tags::any_environments());
             depend_on(tags::any_tables());
-            let (environments, total) = environment::list_page(sql, None, page)?;
+            let (environments, total) = environment::list_page(sql, &Parents::ANY, page)?;
             page.to_json(environments.iter().map(environment::Environment::detail).collect(), total)
         }
         Resource::FlatTables => {
             depend_on(tags::any_tables());
-            let (tables, total) = table::list_page(sql, None, page)?;
+            let (tables, total) = table::list_page(sql, &Parents::ANY, page)?;
             tables.iter().for_each(|table| table.depend_on_row_count(read_set));
             page.to_json(tables.iter().map(table::Table::detail).collect(), total)
         }
@@ -296,7 +297,8 @@ mod tests {
                 let error = test_env.read(uri).await.unwrap_err();
                 assert_eq!((error.kind(), error.code()), (Kind::NotFound, "NOT_FOUND"), "{uri}");
                 assert_eq!((error.message(), error.uri()), ("Resource not found", Some(uri)));
-                assert_eq!(error.hint_text(), None);
+                let hint = error.hint_text().unwrap();
+                assert!(hint.starts_with("List the ") && hint.contains("bkend://"), "{uri}: {hint}");
             }
             assert_eq!(
                 test_env

@@ -5,6 +5,8 @@
 
 use quad_core::{Grammar, RouteDef, RouteTable, ScopeRequirement};
 
+use crate::errors;
+
 /// The resource that an address names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resource {
@@ -61,26 +63,39 @@ pub(crate) const ROUTES: RouteTable<Resource> = RouteTable {
         RouteDef::json(Resource::Tables, nested!("/tables"), "Tables", "The tables of an environment with their schemas, fields and indexes. Read this before you write rows.", TABLE_READ).title("Tables of an environment"),
         RouteDef::json(Resource::Table, nested!("/tables/{tableId}"), "Table", "A table with its schema, fields, indexes and permissions.", TABLE_READ).title("One table"),
         RouteDef::json(Resource::Schema, nested!("/tables/{tableId}/schema"), "Schema", "A table's complete current schema.", TABLE_READ).title("Schema of a table"),
-        RouteDef::json(Resource::SchemaVersions, nested!("/tables/{tableId}/schema/versions"), "SchemaVersions", "Every schema that a table has had, the newest first.", TABLE_READ).title("Schema versions of a table"),
-        RouteDef::json(Resource::SchemaVersion, nested!("/tables/{tableId}/schema/versions/{n}"), "SchemaVersion", "A schema that a table has or had, by its number.", TABLE_READ).title("One schema version"),
+        RouteDef::json(Resource::SchemaVersions, nested!("/tables/{tableId}/schema/versions"), "Schema versions", "Every schema that a table has had, the newest first.", TABLE_READ).title("Schema versions of a table"),
+        RouteDef::json(Resource::SchemaVersion, nested!("/tables/{tableId}/schema/versions/{n}"), "Schema version", "A schema that a table has or had, by its number.", TABLE_READ).title("One schema version"),
         RouteDef::json(Resource::Indexes, nested!("/tables/{tableId}/indexes"), "Indexes", "A table's current indexes.", TABLE_READ).title("Indexes of a table"),
         RouteDef::json(Resource::Rows, nested!("/tables/{tableId}/rows{?page,limit}"), "Rows", "A page of a table's rows, the newest first; at most 100 a page.", ROWS_READ).title("Rows of a table"),
         RouteDef::json(Resource::Context, "bkend://context", "Context", "The organization with its projects and environments, in one document.", ORGANIZATION_READ).title("Where you are"),
-        RouteDef::json(Resource::FlatOrganizations, "bkend://organizations{?page,limit}", "Organization", "A page of the organizations that you can see.", ORGANIZATION_READ).title("All organizations, in pages"),
-        RouteDef::json(Resource::FlatOrganization, "bkend://organizations/{organizationId}", "Organization", "The same as bkend://orgs/{orgId}.", ORGANIZATION_READ).title("One organization, by id"),
-        RouteDef::json(Resource::FlatProjects, "bkend://projects{?page,limit}", "Project", "A page of all projects.", PROJECT_READ).title("All projects, in pages"),
-        RouteDef::json(Resource::FlatProject, "bkend://projects/{projectId}", "Project", "A project of any organization.", PROJECT_READ).title("One project, by id"),
-        RouteDef::json(Resource::FlatEnvironments, "bkend://environments{?page,limit}", "Environment", "A page of all environments.", ENVIRONMENT_READ).title("All environments, in pages"),
-        RouteDef::json(Resource::FlatEnvironment, "bkend://environments/{environmentId}", "Environment", "An environment of any project.", ENVIRONMENT_READ).title("One environment, by id"),
-        RouteDef::json(Resource::FlatTables, "bkend://tables{?page,limit}", "Table", "A page of all tables, with their schemas.", TABLE_READ).title("All tables, in pages"),
-        RouteDef::json(Resource::FlatTable, "bkend://tables/{tableId}", "Table", "A table of any environment.", TABLE_READ).title("One table, by id"),
-        RouteDef::json(Resource::FlatSchemaVersions, "bkend://tables/{tableId}/schema/versions{?page,limit}", "SchemaVersion", "A page of a table's schemas, the newest first.", TABLE_READ).title("Schema versions of a table, in pages"),
-        RouteDef::json(Resource::FlatIndexVersions, "bkend://tables/{tableId}/indexes/versions{?page,limit}", "IndexVersion", "A page of a table's sets of indexes, the newest first.", TABLE_READ).title("Index versions of a table, in pages"),
-        RouteDef::json(Resource::AccessTokens, "bkend://access-tokens{?page,limit}", "AccessToken", "A page of the tokens that may use this server, masked.", TOKEN_READ).title("Access tokens, in pages"),
-        RouteDef::json(Resource::AccessToken, "bkend://access-tokens/{accessTokenId}", "AccessToken", "A token's name, scopes and status; never its secret.", TOKEN_READ).title("One access token"),
+        RouteDef::json(Resource::FlatOrganizations, "bkend://organizations{?page,limit}", "All organizations", "A page of the organizations that you can see.", ORGANIZATION_READ).title("All organizations, in pages"),
+        RouteDef::json(Resource::FlatOrganization, "bkend://organizations/{organizationId}", "Organization by id", "The same as bkend://orgs/{orgId}.", ORGANIZATION_READ).title("One organization, by id"),
+        RouteDef::json(Resource::FlatProjects, "bkend://projects{?page,limit}", "All projects", "A page of all projects.", PROJECT_READ).title("All projects, in pages"),
+        RouteDef::json(Resource::FlatProject, "bkend://projects/{projectId}", "Project by id", "A project of any organization.", PROJECT_READ).title("One project, by id"),
+        RouteDef::json(Resource::FlatEnvironments, "bkend://environments{?page,limit}", "All environments", "A page of all environments.", ENVIRONMENT_READ).title("All environments, in pages"),
+        RouteDef::json(Resource::FlatEnvironment, "bkend://environments/{environmentId}", "Environment by id", "An environment of any project.", ENVIRONMENT_READ).title("One environment, by id"),
+        RouteDef::json(Resource::FlatTables, "bkend://tables{?page,limit}", "All tables", "A page of all tables, with their schemas.", TABLE_READ).title("All tables, in pages"),
+        RouteDef::json(Resource::FlatTable, "bkend://tables/{tableId}", "Table by id", "A table of any environment.", TABLE_READ).title("One table, by id"),
+        RouteDef::json(Resource::FlatSchemaVersions, "bkend://tables/{tableId}/schema/versions{?page,limit}", "Schema version pages", "A page of a table's schemas, the newest first.", TABLE_READ).title("Schema versions of a table, in pages"),
+        RouteDef::json(Resource::FlatIndexVersions, "bkend://tables/{tableId}/indexes/versions{?page,limit}", "Index version pages", "A page of a table's sets of indexes, the newest first.", TABLE_READ).title("Index versions of a table, in pages"),
+        RouteDef::json(Resource::AccessTokens, "bkend://access-tokens{?page,limit}", "Access tokens", "A page of the tokens that may use this server, masked.", TOKEN_READ).title("Access tokens, in pages"),
+        RouteDef::json(Resource::AccessToken, "bkend://access-tokens/{accessTokenId}", "Access token", "A token's name, scopes and status; never its secret.", TOKEN_READ).title("One access token"),
     ],
     grammars: &[("n", Grammar::Integer), ("page", Grammar::Integer), ("limit", Grammar::Integer)],
 };
+
+impl Resource {
+    /// What lists the existing things, for an address that names none of them.
+    pub(crate) fn listing_hint(self) -> &'static str {
+        errors::listing_hint(match self {
+            Resource::Organization | Resource::Projects | Resource::FlatOrganization => "Organization",
+            Resource::Project | Resource::Environments | Resource::FlatProject => "Project",
+            Resource::Environment | Resource::Tables | Resource::FlatEnvironment => "Environment",
+            Resource::AccessToken => "Access token",
+            _ => "Table",
+        })
+    }
+}
 
 /// The address of an organization.
 pub(crate) fn organization_uri(organization: &str) -> String {
@@ -140,6 +155,17 @@ pub(crate) fn rows_uri(table_uri: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_template_has_a_name_of_its_own_in_sentence_case() {
+        let mut names: Vec<&str> = ROUTES.rows.iter().map(|row| row.name).collect();
+        for name in &names {
+            assert!(name.starts_with(|c: char| c.is_ascii_uppercase()), "{name}");
+            assert!(!name.chars().skip(1).any(|c| c.is_ascii_uppercase()), "{name}");
+        }
+        names.sort_unstable();
+        assert_eq!(names.windows(2).find(|pair| pair[0] == pair[1]), None);
+    }
 
     #[test]
     fn templates_parse_and_route_uniquely() {

@@ -48,22 +48,29 @@ pub(crate) fn check(slug: &str) -> Result<String> {
     Ok(slug.to_owned())
 }
 
+/// A name with the characters of a slug. It may be too short for one.
+pub(crate) fn from_name(name: &str) -> String {
+    let mut slug = String::new();
+    for c in name.chars() {
+        match c.to_ascii_lowercase() {
+            c if c.is_ascii_alphanumeric() => slug.push(c),
+            _ if slug.is_empty() || slug.ends_with('-') => {}
+            _ => slug.push('-'),
+        }
+    }
+    slug.truncate(limits::SLUG_BYTES_MAX - 6);
+    slug.truncate(slug.trim_end_matches('-').len());
+    slug
+}
+
 /// Derives a slug from a name. If `is_taken` reports it as taken, `-2`, `-3`, … is appended.
 pub(crate) fn derive(
     name: &str,
     fallback: &str,
     mut is_taken: impl FnMut(&str) -> Result<bool, Error>,
 ) -> Result<String> {
-    let mut base = String::new();
-    for c in name.chars() {
-        match c.to_ascii_lowercase() {
-            c if c.is_ascii_alphanumeric() => base.push(c),
-            _ if base.is_empty() || base.ends_with('-') => {}
-            _ => base.push('-'),
-        }
-    }
-    base.truncate(limits::SLUG_BYTES_MAX - 6);
-    let base = base.trim_end_matches('-');
+    let base = from_name(name);
+    let base = base.as_str();
     let base = match base.len() {
         0 => fallback.to_owned(),
         length if length < limits::SLUG_BYTES_MIN => format!("{base}-{fallback}"),

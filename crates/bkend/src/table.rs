@@ -4,9 +4,9 @@
 //! has their rows.
 
 use quad_core::{Error, Kind, ReadSet, Result, Timestamp, typed_id};
-use quad_store::{Backend, DbError, Row, Sql, Tx, params};
+use quad_store::{Backend, DbError, Row, Sql, Tx, Value as SqlValue, params};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::definition::FieldDefinition;
 use crate::environment::{self, EnvironmentId};
@@ -15,8 +15,9 @@ use crate::field::{self, Field};
 use crate::index::{self, Index};
 use crate::organization::OrganizationId;
 use crate::page::Page;
+use crate::parents::Parents;
 use crate::project::ProjectId;
-use crate::{limits, physical, routes, schema_version, slug, tags};
+use crate::{limits, permissions, physical, routes, schema_version, slug, tags};
 
 typed_id!(
     /// The id of a table.
@@ -440,7 +441,7 @@ fn check_sqlite_table_limit(tx: &mut Tx<'_>) -> Result<()> {
 }
 
 /// Changes of a table other than fields and indexes. `None` keeps a value.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TableChange {
     /// `Some(None)` clears it.
     pub display_name: Option<Option<String>>,
@@ -460,7 +461,7 @@ pub(crate) fn update(tx: &mut Tx<'_>, table: &Table, change: &TableChange) -> Re
     }
     let mut dropped = Vec::new();
     if let Some(permissions) = &change.permissions {
-        let groups = permissions.as_ref().map(check_permissions).transpose()?;
+        let groups = permissions.as_ref().map(permissions::check).transpose()?;
         if let Some(Value::Object(before)) = &table.permissions {
             let is_kept = |group: &String| groups.is_some_and(|groups| groups.contains_key(group));
             dropped = before.keys().filter(|group| !is_kept(group)).cloned().collect();
@@ -486,31 +487,6 @@ pub(crate) fn update(tx: &mut Tx<'_>, table: &Table, change: &TableChange) -> Re
         tx.invalidate(tag);
     }
     Ok((table, dropped))
-}
-
-/// Checks permissions of the form `{group: {operation: bool}}`.
-fn check_permissions(permissions: &Value) -> Result<&Map<String, Value>> {
-    const GROUPS: [&str; 4] = ["admin", "user", "guest", "self"];
-    const OPERATIONS: [&str; 5] = ["create", "read", "update", "delete", "list"];
-    const HINT: &str = "Send an object such as {\"user\":{\"read\":true}}";
-    let groups = permissions.as_object().ok_or_else(|| invalid("permissions", "is not an object", HINT))?;
-    for (group, flags) in groups {
-        if !GROUPS.contains(&group.as_str()) {
-            return Err(errors::unknown("permission group named", group, GROUPS));
-        }
-        let path = format!("permissions.{group}");
-        let flags = flags.as_object().ok_or_else(|| invalid(&path, "is not an object", HINT))?;
-        for (operation, flag) in flags {
-            if !OPERATIONS.contains(&operation.as_str()) {
-                return Err(errors::unknown("permission named", operation, OPERATIONS));
-            }
-            if !flag.is_boolean() {
-                let path = format!("{path}.{operation}");
-                return Err(invalid(&path, "is neither true nor false", "Send true or false"));
-            }
-        }
-    }
-    Ok(groups)
 }
 
 /// Drops a table with its rows and versions.
@@ -548,26 +524,20 @@ pub(crate) fn list_in_environment(sql: &mut dyn Sql, environment: &str) -> Resul
     rows.iter().map(Table::from_row).collect()
 }
 
-/// A page of the tables of one environment or of all, and their total number.
-pub(crate) fn list_page(
-    sql: &mut dyn Sql,
-    environment: Option<&str>,
-    page: Page,
-) -> Result<(Vec<Table>, i64)> {
-    let tenant = sql.tenant().clone();
-    let filter = if environment.is_some() { "t.environment_id = $2" } else { "$2 = ''" };
-    let environment = environment.unwrap_or_default();
+/// A page of the tables below these parents, and their total number.
+pub(crate) fn list_page(sql: &mut dyn Sql, parents: &Parents, page: Page) -> Result<(Vec<Table>, i64)> {
+    let mut values = vec![SqlValue::from(sql.tenant().as_str())];
+    let condition = parents.condition("t", &mut values);
+    let total = sql.query_opt(
+        &format!("SELECT COUNT(*) FROM bkend_table t WHERE t.tenant_id = $1{condition}"),
+        &values,
+    )?;
+    let window = page.window(&mut values);
     let rows = sql.query(
-        &format!(
-            "SELECT {COLUMNS} {FROM} WHERE t.tenant_id = $1 AND {filter} ORDER BY t.id LIMIT $3 OFFSET $4"
-        ),
-        params![tenant.as_str(), environment, page.size(), page.offset()],
+        &format!("SELECT {COLUMNS} {FROM} WHERE t.tenant_id = $1{condition} ORDER BY t.id{window}"),
+        &values,
     )?;
     let tables = rows.iter().map(Table::from_row).collect::<Result<_>>()?;
-    let total = sql.query_opt(
-        &format!("SELECT COUNT(*) FROM bkend_table t WHERE t.tenant_id = $1 AND {filter}"),
-        params![tenant.as_str(), environment],
-    )?;
     Ok((tables, total.map_or(Ok(0), |row| row.int(0))?))
 }
 
@@ -581,16 +551,18 @@ pub(crate) fn find(sql: &mut dyn Sql, id: &str) -> Result<Table> {
     Table::from_row(&row.ok_or_else(|| errors::not_found("Table", id))?)
 }
 
-/// One table by its name in an environment.
-pub(crate) fn find_by_name(sql: &mut dyn Sql, environment: &str, name: &str) -> Result<Table> {
-    let tenant = sql.tenant().clone();
-    let row = sql.query_opt(
+/// The tables with this name below these parents, up to one more than an error lists.
+pub(crate) fn find_by_name(sql: &mut dyn Sql, parents: &Parents, name: &str) -> Result<Vec<Table>> {
+    let mut values = vec![SqlValue::from(sql.tenant().as_str()), SqlValue::from(name.to_ascii_lowercase())];
+    let condition = parents.condition("t", &mut values);
+    let rows = sql.query(
         &format!(
-            "SELECT {COLUMNS} {FROM} WHERE t.tenant_id = $1 AND t.environment_id = $2 AND t.name_key = $3"
+            "SELECT {COLUMNS} {FROM} WHERE t.tenant_id = $1 AND t.name_key = $2{condition} ORDER BY t.id LIMIT {}",
+            limits::CANDIDATES_SHOWN + 1
         ),
-        params![tenant.as_str(), environment, name.to_ascii_lowercase()],
+        &values,
     )?;
-    Table::from_row(&row.ok_or_else(|| errors::not_found("Table", name))?)
+    rows.iter().map(Table::from_row).collect()
 }
 
 /// One table by its id, if it belongs to this environment, project and organization.

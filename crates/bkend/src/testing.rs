@@ -4,10 +4,10 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use quad_core::{ReadSet, Result, TenantId, Timestamp};
+use quad_core::{ReadSet, Result, Scheme, TenantId, Timestamp};
 use quad_store::WriteContext;
 use quad_store::testing::{self, TestStore, stores};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{Bkend, COMPONENT, TokenDirectory, TokenSummary, load};
 
@@ -90,8 +90,44 @@ impl TestEnv {
         load::load(&self.test_store.store, &writer, lines(text)).await
     }
 
+    /// Calls a tool; its structured result, which matches the published schema strictly: a field that the schema does
+    /// not describe is a failure.
+    pub(crate) async fn call(&self, name: &str, arguments: Value) -> Result<Value> {
+        let result = self.0.call(name, arguments).await?;
+        let tools = self.scheme.tools();
+        let tool = tools.iter().find(|tool| tool.name == name).unwrap();
+        let validator = jsonschema::validator_for(&strict(tool.output_schema.as_ref().unwrap())).unwrap();
+        let problems: Vec<String> = validator
+            .iter_errors(&result)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert!(
+            problems.is_empty(),
+            "{name} returned what its output schema does not describe: {problems:#?}"
+        );
+        Ok(result)
+    }
+
     /// The error code of a call that is refused.
     pub(crate) async fn error_code(&self, tool: &str, arguments: Value) -> String {
         self.call(tool, arguments).await.unwrap_err().code().to_owned()
+    }
+}
+
+/// The schema with `additionalProperties: false` in every object that lists its properties and does not say whether there
+/// are others.
+pub(crate) fn strict(schema: &Value) -> Value {
+    match schema {
+        Value::Object(members) => {
+            let mut members: Map<String, Value> =
+                members.iter().map(|(key, value)| (key.clone(), strict(value))).collect();
+            let lists_properties = members.get("properties").is_some_and(Value::is_object);
+            if lists_properties && !members.contains_key("additionalProperties") {
+                members.insert("additionalProperties".into(), false.into());
+            }
+            Value::Object(members)
+        }
+        Value::Array(items) => items.iter().map(strict).collect(),
+        other => other.clone(),
     }
 }

@@ -58,3 +58,20 @@ pub(crate) fn find(tokens: &[TokenSummary], id: &str) -> Result<Value> {
     let token = tokens.iter().find(|token| token.id == id);
     token.map(TokenSummary::detail).ok_or_else(|| errors::not_found("Access token", id))
 }
+
+/// The token with this id, or the only one with this name.
+pub(crate) fn find_by_id_or_name<'t>(tokens: &'t [TokenSummary], sent: &str) -> Result<&'t TokenSummary> {
+    if let Some(token) = tokens.iter().find(|token| token.id == sent) {
+        return Ok(token);
+    }
+    let mut named = tokens.iter().filter(|token| token.name == sent);
+    match (named.next(), named.next()) {
+        (Some(token), None) => Ok(token),
+        (None, _) => Err(errors::not_found("Access token", sent)),
+        (Some(_), Some(_)) => Err(errors::invalid(
+            "accessTokenId",
+            format!("is {}, the name of several tokens", errors::truncate_for_message(sent)),
+            "Send the id instead; bkend://access-tokens lists the tokens",
+        )),
+    }
+}

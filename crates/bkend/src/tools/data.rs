@@ -3,51 +3,69 @@
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::tool_schema::{object, string};
 use quad_core::{
-    Error, EventDraft, Kind, Principal, ReadSet, Result, ScopeRequirement, Timestamp, Tool, ToolEntry,
-    ToolOutput,
+    EventDraft, Kind, Principal, ReadSet, Result, ScopeRequirement, Timestamp, Tool, ToolEntry, ToolOutput,
 };
 use quad_store::{Backend, Sql, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
-use super::{Arguments, delete_output, lookup, page_properties, read, table_path};
+use super::{Arguments, UPPER_IDS, delete_output, lookup, page_properties, read, results, table_path};
 use crate::errors::{self, invalid};
 use crate::page::Page;
 use crate::record::{self, NewRecord, Sort};
 use crate::table::{self, Table};
 use crate::{Bkend, limits, routes, tags};
 
-/// Parameters of similar servers that this server does not support.
-const UNSUPPORTED_PARAMETERS: [&str; 5] = ["andFilters", "orFilters", "search", "searchType", "select"];
+/// Arguments of similar tools that this server does not support.
+const UNSUPPORTED: [&str; 12] = [
+    "andFilters",
+    "orFilters",
+    "search",
+    "searchType",
+    "select",
+    "filter",
+    "filters",
+    "where",
+    "conditions",
+    "match",
+    "query",
+    "q",
+];
 
 pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
-    let record_id = || ("recordId", string("Record id (rec_…)"));
+    const LIST_UNPUBLISHED: [&str; 14] = {
+        let mut names = [""; 14];
+        let mut position = 0;
+        while position < names.len() {
+            names[position] = if position < 12 { UNSUPPORTED[position] } else { UPPER_IDS[position - 12] };
+            position += 1;
+        }
+        names
+    };
+    let record_id = || ("recordId", string("Row id (rec_…)"));
     let data = |description: &str| ("data", json!({"type": "object", "description": description}));
-    let mut list_schema = object(
-        &[
-            &table_path()[..],
-            &page_properties(),
-            &[
-                ("sortBy", string("A field; default createdAt")),
-                ("sortDirection", json!({"type": "string", "enum": ["asc", "desc"], "default": "desc"})),
-            ],
-        ]
-        .concat(),
-        &["tableId"],
-    );
-    if let Some(schema) = list_schema.as_object_mut() {
-        // Unknown parameters are refused by the tool, whose error is more specific than that of a schema.
-        schema.remove("additionalProperties");
-    }
+    let direction = json!({"type": "string", "enum": ["asc", "desc"], "default": "desc"});
     vec![
         ToolEntry::new(
             Tool::new(
                 "backend_data_list",
                 "List rows",
-                "Lists a table's rows in pages, the newest first unless sorted otherwise.",
-                list_schema,
+                "Lists a table's rows in pages, the newest first unless sorted otherwise. There are no filters.",
+                object(
+                    &[
+                        &table_path()[..],
+                        &page_properties(),
+                        &[("sortBy", string("A field; createdAt if left out")), ("sortDirection", direction)],
+                    ]
+                    .concat(),
+                    &["tableId"],
+                ),
                 routes::ROWS_READ,
                 ToolEffect::Reads,
-            ),
+            )
+            .output(results::rows())
+            .example(json!({"tableId": "users", "sortBy": "name", "sortDirection": "asc", "limit": 50}))
+            .unpublished(&LIST_UNPUBLISHED)
+            .with_stored_text(),
             |bkend, call| Box::pin(list(bkend, call)),
         ),
         ToolEntry::new(
@@ -58,18 +76,26 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
                 object(&[&table_path()[..], &[record_id()]].concat(), &["tableId", "recordId"]),
                 routes::ROWS_READ,
                 ToolEffect::Reads,
-            ),
+            )
+            .output(results::row())
+            .example(json!({"tableId": "users", "recordId": "rec_123"}))
+            .unpublished(&UPPER_IDS)
+            .with_stored_text(),
             |bkend, call| Box::pin(get(bkend, call)),
         ),
         ToolEntry::new(
             Tool::new(
                 "backend_data_create",
                 "Create a row",
-                "Adds a row to a table. Values are checked against the table's fields; id and times are set by the server.",
+                "Adds a row to a table. The server sets id and times.",
                 object(&[&table_path()[..], &[data("Values by field name")]].concat(), &["tableId", "data"]),
                 ScopeRequirement(&["table:data:create"]),
                 ToolEffect::Creates,
-            ),
+            )
+            .output(results::row())
+            .example(json!({"tableId": "users", "data": {"name": "Ada", "email": "ada@example.org"}}))
+            .unpublished(&UPPER_IDS)
+            .with_stored_text(),
             |bkend, call| Box::pin(create(bkend, call)),
         ),
         ToolEntry::new(
@@ -83,7 +109,7 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
                         &[
                             record_id(),
                             data("Only what changes"),
-                            ("ifUpdatedAt", string("Only if the row's updatedAt is still this")),
+                            ("ifUpdatedAt", string("Only if the row's updatedAt is still this ISO time")),
                         ],
                     ]
                     .concat(),
@@ -91,7 +117,11 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
                 ),
                 ScopeRequirement(&["table:data:update"]),
                 ToolEffect::Updates,
-            ),
+            )
+            .output(results::row())
+            .example(json!({"tableId": "users", "recordId": "rec_123", "data": {"role": "editor"}}))
+            .unpublished(&UPPER_IDS)
+            .with_stored_text(),
             |bkend, call| Box::pin(update(bkend, call)),
         ),
         ToolEntry::new(
@@ -102,25 +132,27 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
                 object(&[&table_path()[..], &[record_id()]].concat(), &["tableId", "recordId"]),
                 ScopeRequirement(&["table:data:delete"]),
                 ToolEffect::Deletes,
-            ),
+            )
+            .output(results::deleted())
+            .example(json!({"tableId": "users", "recordId": "rec_123"}))
+            .unpublished(&UPPER_IDS),
             |bkend, call| Box::pin(delete(bkend, call)),
         ),
     ]
 }
 
 async fn get(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
     read(bkend, call.caller, move |sql| {
-        let table = lookup::table(sql, &arguments)?;
-        let read_set = rows_read_set(sql, &table);
-        let found_record = record::find(sql, &table, arguments.required_id("recordId")?)?;
+        let (table, read_set) = find_table(sql, &arguments)?;
+        let found_record = record::find(sql, &table, record_id(&arguments)?)?;
         Ok((record_output(&table, found_record), read_set))
     })
     .await
 }
 
 async fn create(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
     let new = NewRecord {
         id: None,
         data: data_argument(&arguments)?,
@@ -136,31 +168,34 @@ async fn create(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
 }
 
 async fn update(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
     let changes = data_argument(&arguments)?;
     let if_updated_at = match arguments.id("ifUpdatedAt")? {
         None => None,
-        Some(text) => Some(
-            Timestamp::parse(text)
-                .ok_or_else(|| invalid("ifUpdatedAt", "is not a time", "Send the updatedAt that you read"))?,
-        ),
+        Some(text) => {
+            let hint = "Send the updatedAt that you read, such as 2026-02-12T00:00:00.000Z";
+            Some(Timestamp::parse(text).ok_or_else(|| invalid("ifUpdatedAt", "is not a time", hint))?)
+        }
     };
     write_rows(bkend, call.caller, call.event, arguments, move |tx, table, arguments| {
-        let id = arguments.required_id("recordId")?;
-        let changed = record::update(tx, table, id, &changes, if_updated_at)?;
+        let changed = record::update(tx, table, record_id(arguments)?, &changes, if_updated_at)?;
         Ok(record_output(table, changed))
     })
     .await
 }
 
 async fn delete(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
     write_rows(bkend, call.caller, call.event, arguments, |tx, table, arguments| {
-        let id = arguments.required_id("recordId")?;
+        let id = record_id(arguments)?;
         record::delete(tx, table, id)?;
         Ok(with_rows_link(delete_output(id), table))
     })
     .await
+}
+
+fn record_id(arguments: &Arguments) -> Result<&str> {
+    arguments.required("recordId", errors::listing_hint("Record"))
 }
 
 /// The result with a record.
@@ -172,19 +207,18 @@ fn with_rows_link(output: ToolOutput, table: &Table) -> ToolOutput {
     output.with_link(routes::rows_uri(&table.uri()), format!("{} rows", table.name))
 }
 
-/// The read set of a read of rows, which also depends on the table's definition.
-fn rows_read_set(sql: &dyn Sql, table: &Table) -> ReadSet {
-    ReadSet::at_version(sql.version())
-        .with_tag(tags::table(table.id.as_str()))
-        .with_tag(tags::rows(table.id.as_str()))
+/// The table of a read of rows, and the read set of the read.
+fn find_table(sql: &mut dyn Sql, arguments: &Arguments) -> Result<(Table, ReadSet)> {
+    let mut read_set = ReadSet::at_version(sql.version());
+    let table = lookup::table(sql, arguments, &mut read_set)?;
+    let id = table.id.as_str();
+    let read_set = read_set.with_tag(tags::table(id)).with_tag(tags::rows(id));
+    Ok((table, read_set))
 }
 
 fn data_argument(arguments: &Arguments) -> Result<Map<String, Value>> {
-    match arguments.root.get("data") {
-        Some(Value::Object(data)) => Ok(data.clone()),
-        None => Err(errors::missing("data", "Send the values by field name")),
-        Some(_) => Err(invalid("data", "is not an object", "Send the values by field name")),
-    }
+    let data = arguments.value("data").and_then(Value::as_object).cloned();
+    data.ok_or_else(|| errors::missing("data", "Send the values by field name"))
 }
 
 /// Runs a row write, again from the start if the table's schema changed concurrently. On PostgreSQL the statement
@@ -206,10 +240,10 @@ async fn write_rows(
         let result = bkend
             .store
             .write(&writer, event.clone(), move |tx| {
-                let mut table = lookup::table(tx, &arguments)?;
+                let mut table = lookup::table(tx, &arguments, &mut ReadSet::default())?;
                 if attempt == limits::WRITE_ATTEMPTS {
                     tx.lock(&table::lock_name(table.environment_id.as_str()))?;
-                    table = lookup::table(tx, &arguments)?;
+                    table = lookup::table(tx, &arguments, &mut ReadSet::default())?;
                 }
                 write_work(tx, &table, &arguments)
             })
@@ -225,30 +259,17 @@ async fn write_rows(
 }
 
 async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
-    let properties = call.tool.input_schema["properties"].as_object();
-    let known_names = || properties.into_iter().flatten().map(|(name, _)| name.as_str());
-    for name in arguments.root.keys().map(String::as_str) {
-        if UNSUPPORTED_PARAMETERS.contains(&name) {
-            return Err(invalid(
-                name,
-                "is not available on this server",
-                "Leave it out: read sorted pages and filter the rows yourself",
-            ));
-        }
-        if !known_names().any(|known| known == name) {
-            return Err(errors::unknown("parameter named", name, known_names()));
-        }
+    let arguments = Arguments::new(call.arguments, call.caller);
+    if let Some(name) = UNSUPPORTED.into_iter().find(|name| arguments.value(name).is_some()) {
+        return Err(invalid(
+            name,
+            "is not supported: rows cannot be filtered",
+            format!("Leave out {name}, send sortBy and limit, and filter the rows of each page yourself"),
+        ));
     }
-    if arguments.body.is_some() {
-        return Err(
-            Error::bad_input("backend_data_list takes no body").hint("Send its parameters without a body")
-        );
-    }
-    let page = Page::from_arguments(&arguments.root)?;
+    let page = Page::from_arguments(&arguments.values)?;
     read(bkend, call.caller, move |sql| {
-        let table = lookup::table(sql, &arguments)?;
-        let read_set = rows_read_set(sql, &table);
+        let (table, read_set) = find_table(sql, &arguments)?;
         let sort = Sort::parse(&table, arguments.id("sortBy")?, arguments.id("sortDirection")?)?;
         let rows = record::list_page(sql, &table, page, &sort)?;
         let list_json = page.to_json(rows, table.row_count);

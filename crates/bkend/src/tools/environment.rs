@@ -1,17 +1,17 @@
 //! `backend_env_*`.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::tool_schema::{object, string};
+use quad_core::tool_schema::{object, string, string_enum};
 use quad_core::{ReadSet, Result, ScopeRequirement, Tool, ToolEntry, ToolOutput};
 use serde_json::json;
 
 use super::{
     Arguments, delete_output, environment_id, lookup, organization_id, page_properties, project_id, read,
-    write,
+    results, write,
 };
 use crate::environment::{self, Environment, NewEnvironment};
 use crate::page::Page;
-use crate::{Bkend, errors, routes, tags};
+use crate::{Bkend, routes, tags};
 
 pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
     let [page, limit] = page_properties();
@@ -20,11 +20,21 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
             Tool::new(
                 "backend_env_list",
                 "List environments",
-                "Lists the environments of a project, or all.",
-                object(&[organization_id(), project_id(), page, limit], &[]),
+                "Lists the environments of a project or an organization, or all.",
+                object(
+                    &[
+                        ("organizationId", string("Only those of this organization")),
+                        ("projectId", string("Only those of this project")),
+                        page,
+                        limit,
+                    ],
+                    &[],
+                ),
                 routes::ENVIRONMENT_READ,
                 ToolEffect::Reads,
-            ),
+            )
+            .output(results::environments())
+            .example(json!({"projectId": "shop"})),
             |bkend, call| Box::pin(list(bkend, call)),
         ),
         ToolEntry::new(
@@ -32,42 +42,35 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
                 "backend_env_get",
                 "Get an environment",
                 "Shows one environment.",
-                object(&[organization_id(), project_id(), environment_id()], &["environmentId"]),
+                object(&[organization_id(), project_id(), environment_id()], &[]),
                 routes::ENVIRONMENT_READ,
                 ToolEffect::Reads,
-            ),
+            )
+            .output(results::environment())
+            .example(json!({"environmentId": "dev"})),
             |bkend, call| Box::pin(get(bkend, call)),
         ),
         ToolEntry::new(
             Tool::new(
                 "backend_env_create",
                 "Create an environment",
-                "Creates an environment in a project. Send projectId and name, or body with projectId and environment.",
+                "Creates an environment in a project.",
                 object(
                     &[
                         organization_id(),
                         project_id(),
                         ("name", string("Letters, digits, _ and -; unique in the project")),
-                        (
-                            "body",
-                            object(
-                                &[
-                                    project_id(),
-                                    ("environment", string("The name")),
-                                    (
-                                        "environmentType",
-                                        json!({"type": "string", "enum": environment::KINDS}),
-                                    ),
-                                ],
-                                &[],
-                            ),
-                        ),
+                        ("environmentType", string_enum(&environment::KINDS, "From the name if left out")),
                     ],
-                    &[],
+                    &["name"],
                 ),
                 ScopeRequirement(&["environment:create"]),
                 ToolEffect::Creates,
-            ),
+            )
+            .output(results::environment())
+            .example(json!({"projectId": "shop", "name": "staging"}))
+            .aliases(&[("environment", "name")])
+            .wrapper("body"),
             |bkend, call| Box::pin(create(bkend, call)),
         ),
         ToolEntry::new(
@@ -75,33 +78,33 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
                 "backend_env_delete",
                 "Delete an environment",
                 "Deletes an environment with all its tables and rows. This cannot be undone.",
-                object(&[organization_id(), project_id(), environment_id()], &["environmentId"]),
+                object(
+                    &[organization_id(), project_id(), ("environmentId", string("Environment id or name"))],
+                    &["environmentId"],
+                ),
                 ScopeRequirement(&["environment:delete"]),
                 ToolEffect::Deletes,
-            ),
+            )
+            .output(results::deleted())
+            .example(json!({"environmentId": "env_123"})),
             |bkend, call| Box::pin(delete(bkend, call)),
         ),
     ]
 }
 
 async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
-    let page = Page::from_arguments(&arguments.root)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
+    let page = Page::from_arguments(&arguments.values)?;
     read(bkend, call.caller, move |sql| {
-        let read_set = ReadSet::at_version(sql.version())
+        let mut read_set = ReadSet::at_version(sql.version())
             .with_tag(tags::any_environments())
             .with_tag(tags::any_tables());
-        let mut project = None;
-        if arguments.id("projectId")?.is_some() {
-            project = Some(lookup::project(sql, &arguments)?);
-        } else if arguments.id("organizationId")?.is_some() {
-            return Err(errors::missing("projectId", errors::listing_hint("Project")));
-        }
-        let parent = project.as_ref().map(|project| (project.organization_id.as_str(), project.id.as_str()));
-        let uri = parent.map_or("bkend://environments".to_owned(), |(organization, project)| {
-            routes::environments_uri(organization, project)
-        });
-        let (environments, total) = environment::list_page(sql, parent, page)?;
+        let parents = lookup::project_sent(sql, &arguments, &mut read_set)?;
+        let uri = match (&parents.organization, &parents.project) {
+            (Some(organization), Some(project)) => routes::environments_uri(organization, project),
+            _ => "bkend://environments".to_owned(),
+        };
+        let (environments, total) = environment::list_page(sql, &parents, page)?;
         let list_json = page.to_json(environments.iter().map(Environment::detail).collect(), total);
         Ok((ToolOutput::structured(list_json).with_link(uri, "Environments"), read_set))
     })
@@ -109,34 +112,27 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
 }
 
 async fn get(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
     read(bkend, call.caller, move |sql| {
-        let found_environment = lookup::environment(sql, &arguments)?;
-        let read_set =
-            ReadSet::at_version(sql.version()).with_tag(tags::environment(found_environment.id.as_str()));
-        Ok((
-            ToolOutput::structured(found_environment.detail())
-                .with_link(found_environment.uri(), found_environment.name),
-            read_set,
-        ))
+        let mut read_set = ReadSet::at_version(sql.version());
+        let found = lookup::environment(sql, &arguments, &mut read_set)?;
+        let read_set = read_set.with_tag(tags::environment(found.id.as_str()));
+        Ok((ToolOutput::structured(found.detail()).with_link(found.uri(), found.name), read_set))
     })
     .await
 }
 
 async fn create(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
-    let name = if arguments.body.is_some() { "environment" } else { "name" };
-    let new = NewEnvironment {
+    let arguments = Arguments::new(call.arguments, call.caller);
+    let mut new = NewEnvironment {
         id: None,
-        project_id: arguments.required_id("projectId")?.to_owned(),
-        name: arguments
-            .text(name)?
-            .ok_or_else(|| errors::missing(name, "Send the name of the environment"))?
-            .to_owned(),
-        kind: arguments.text("environmentType")?.map(str::to_owned),
+        project_id: String::new(),
+        name: arguments.required("name", "Send the name of the environment, such as staging")?.to_owned(),
+        kind: arguments.id("environmentType")?.map(str::to_owned),
     };
     write(bkend, call.caller, call.event, move |tx| {
-        lookup::project(tx, &arguments)?;
+        let project = lookup::project(tx, &arguments, &mut ReadSet::default())?;
+        new.project_id = project.id.as_str().to_owned();
         let created = environment::insert(tx, &new)?;
         Ok(ToolOutput::structured(created.detail())
             .with_link(created.tables_uri(), format!("Tables in {}", created.name)))
@@ -145,15 +141,14 @@ async fn create(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
 }
 
 async fn delete(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
     write(bkend, call.caller, call.event, move |tx| {
-        let found_environment = lookup::environment(tx, &arguments)?;
-        let deleted_environment = environment::delete(tx, found_environment.id.as_str())?;
-        let uri = routes::environments_uri(
-            deleted_environment.organization_id.as_str(),
-            deleted_environment.project_id.as_str(),
-        );
-        Ok(delete_output(deleted_environment.id.as_str()).with_link(uri, "Environments"))
+        // The only environment is not meant by a call that names none: a deletion cannot be undone.
+        arguments.required("environmentId", crate::errors::listing_hint("Environment"))?;
+        let found = lookup::environment(tx, &arguments, &mut ReadSet::default())?;
+        let deleted = environment::delete(tx, found.id.as_str())?;
+        let uri = routes::environments_uri(deleted.organization_id.as_str(), deleted.project_id.as_str());
+        Ok(delete_output(deleted.id.as_str()).with_link(uri, "Environments"))
     })
     .await
 }
@@ -192,13 +187,17 @@ mod tests {
                 test_env.read("bkend://orgs/org_abc123/projects").await.unwrap()[0]["environmentCount"],
                 3
             );
-            // With a project, the environment's name is enough.
-            let named = json!({"projectId": "proj_xyz789", "environmentId": "Dev"});
-            assert_eq!(test_env.call("backend_env_get", named).await.unwrap()["id"], "env_dev001");
-            assert_eq!(
-                test_env.error_code("backend_env_get", json!({"environmentId": "dev"})).await,
-                "NOT_FOUND"
-            );
+            for named in [
+                json!({"projectId": "proj_xyz789", "environmentId": "Dev"}),
+                json!({"project": "my-app", "environment": "dev"}),
+                json!({"environmentId": "dev"}),
+            ] {
+                assert_eq!(
+                    test_env.call("backend_env_get", named.clone()).await.unwrap()["id"],
+                    "env_dev001",
+                    "{named}"
+                );
+            }
         }
     }
 

@@ -1,89 +1,98 @@
 //! `backend_index_manage` and `backend_index_version_*`.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::tool_schema::object;
-use quad_core::{Result, ScopeRequirement, Tool, ToolEntry, ToolOutput};
+use quad_core::tool_schema::{array, object, string_enum};
+use quad_core::{ReadSet, Result, ScopeRequirement, Tool, ToolEntry, ToolOutput};
 use serde_json::{Value, json};
 
-use super::schema::{get_version, list_versions, version_id};
-use super::{Arguments, lookup, page_properties, table_path, write};
+use super::schema::{VERSION_ALIASES, get_version, list_versions, version_id};
+use super::{Arguments, UPPER_IDS, lookup, page_properties, results, table_path, write};
 use crate::alter::{self, IndexChanges};
-use crate::errors::{self, invalid};
+use crate::errors;
+use crate::index::{self, INDEX_EXAMPLE};
 use crate::schema_version::VersionKind;
 use crate::{Bkend, definition, routes};
 
+/// Lists of changes as clients of the hosted service send them, instead of an action.
+const INDEX_LISTS: [&str; 2] = ["indexesToAddOrUpdate", "indexesToRemove"];
+
 pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
-    const INDEX: &str = "{\"name\":\"role_idx\",\"fields\":{\"role\":1,\"age\":-1},\"unique\":false,\"sparse\":false}; fields may \
-        be a list of names, and the name is derived if left out";
+    const UNPUBLISHED: [&str; 4] = [UPPER_IDS[0], UPPER_IDS[1], INDEX_LISTS[0], INDEX_LISTS[1]];
+    const INDEXES: &str = "Each as {\"fields\":[\"role\",\"-age\"],\"unique\":false,\"sparse\":false}; - is descending. \
+         A name is derived if left out, and is enough to delete";
+    let index = json!({"type": "object", "properties": {"name": {"type": "string"},
+        "fields": {"type": "array", "items": {"type": "string"}}, "unique": {"type": "boolean"},
+        "sparse": {"type": "boolean"}}});
     vec![
-        ToolEntry::new(Tool::new(
-            "backend_index_manage",
-            "Manage indexes",
-            "Adds, replaces or removes indexes of a table and writes a new index version. Either action and index, or body.",
-            object(
-                &[
-                    &table_path()[..],
+        ToolEntry::new(
+            Tool::new(
+                "backend_index_manage",
+                "Manage indexes",
+                "Adds, replaces or removes indexes of a table.",
+                object(
                     &[
-                        ("action", json!({"type": "string", "enum": ["add", "delete"]})),
-                        ("index", json!({"type": ["object", "string"], "description": INDEX})),
-                        (
-                            "body",
-                            object(
-                                &[
-                                    (
-                                        "indexesToAddOrUpdate",
-                                        json!({"type": "array", "items": {"type": "object"}, "description": INDEX}),
-                                    ),
-                                    ("indexesToRemove", json!({"type": "array", "items": {"type": "string"}})),
-                                ],
-                                &[],
-                            ),
-                        ),
-                    ],
-                ]
-                .concat(),
-                &["tableId"],
-            ),
-            ScopeRequirement(&["table:update"]),
-            ToolEffect::Updates,
-        ), |bkend, call| Box::pin(manage(bkend, call))),
-        ToolEntry::new(Tool::new(
-            "backend_index_version_list",
-            "List index versions",
-            "Lists every set of indexes that a table has had, the newest first.",
-            object(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
-            routes::TABLE_READ,
-            ToolEffect::Reads,
-        ), |bkend, call| Box::pin(list_index_versions(bkend, call))),
-        ToolEntry::new(Tool::new(
-            "backend_index_version_get",
-            "Get an index version",
-            "Shows one set of indexes that a table has or had.",
-            object(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
-            routes::TABLE_READ,
-            ToolEffect::Reads,
-        ), |bkend, call| Box::pin(get_index_version(bkend, call))),
+                        &table_path()[..],
+                        &[
+                            ("action", string_enum(&["add", "delete"], "One for all indexes")),
+                            ("indexes", array(index, INDEXES)),
+                        ],
+                    ]
+                    .concat(),
+                    &["tableId"],
+                ),
+                ScopeRequirement(&["table:update"]),
+                ToolEffect::Updates,
+            )
+            .output(results::index_changes())
+            .example(json!({"tableId": "users", "action": "add", "indexes": [{"fields": ["role", "-age"]}]}))
+            .aliases(&[("index", "indexes")])
+            .unchecked(&["indexes"])
+            .unpublished(&UNPUBLISHED)
+            .wrapper("body"),
+            |bkend, call| Box::pin(manage(bkend, call)),
+        ),
+        ToolEntry::new(
+            Tool::new(
+                "backend_index_version_list",
+                "List index versions",
+                "Lists every set of indexes that a table has had, the newest first.",
+                object(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
+                routes::TABLE_READ,
+                ToolEffect::Reads,
+            )
+            .output(results::index_versions())
+            .example(json!({"tableId": "users"}))
+            .unpublished(&UPPER_IDS),
+            |bkend, call| Box::pin(list_versions(bkend, call, VersionKind::Indexes)),
+        ),
+        ToolEntry::new(
+            Tool::new(
+                "backend_index_version_get",
+                "Get an index version",
+                "Shows one set of indexes that a table has or had.",
+                object(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
+                routes::TABLE_READ,
+                ToolEffect::Reads,
+            )
+            .output(results::index_version())
+            .example(json!({"tableId": "users", "versionId": "1"}))
+            .aliases(&VERSION_ALIASES)
+            .unpublished(&UPPER_IDS),
+            |bkend, call| Box::pin(get_version(bkend, call, VersionKind::Indexes)),
+        ),
     ]
 }
 
-async fn list_index_versions(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    list_versions(bkend, call, VersionKind::Indexes).await
-}
-
-async fn get_index_version(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    get_version(bkend, call, VersionKind::Indexes).await
-}
-
 async fn manage(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
-    let changes = if arguments.body.is_some() {
-        changes_from_body(&arguments)?
+    let arguments = Arguments::new(call.arguments, call.caller);
+    let changes = if INDEX_LISTS.iter().any(|name| arguments.value(name).is_some()) {
+        changes_from_lists(&arguments)?
     } else {
         changes_from_action(&arguments)?
     };
     let actor = call.caller.subject.to_string();
     write(bkend, call.caller, call.event, move |tx| {
-        let found_table = lookup::table(tx, &arguments)?;
+        let found_table = lookup::table(tx, &arguments, &mut ReadSet::default())?;
         let altered = alter::alter_indexes(tx, &found_table, &changes, &actor)?;
         let table = &altered.table;
         let result = json!({
@@ -98,43 +107,44 @@ async fn manage(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
             "appliedIndexes": {"added": altered.added, "updated": altered.updated, "removed": altered.removed},
             "updatedAt": table.updated_at,
         });
-        Ok(ToolOutput::structured(result).with_link(routes::indexes_uri(&table.uri()), format!("Indexes of {}", table.name)))
+        let uri = routes::indexes_uri(&table.uri());
+        Ok(ToolOutput::structured(result).with_link(uri, format!("Indexes of {}", table.name)))
     })
     .await
 }
 
-/// `{action, index}`.
+/// A call, for hints.
+const EXAMPLE: &str = "Send action (add or delete) and indexes, such as {\"action\":\"add\",\"indexes\":[{\"fields\":[\"role\"]}]}";
+
+/// Parses `{action, indexes}`.
 fn changes_from_action(arguments: &Arguments) -> Result<IndexChanges> {
-    let action = arguments.text("action")?.ok_or_else(|| errors::missing("action", "Send add or delete"))?;
-    let index = arguments.root.get("index").ok_or_else(|| {
-        errors::missing("index", "Send an index such as {\"fields\":[\"email\"],\"unique\":true}")
-    })?;
-    match action {
-        "add" => Ok(IndexChanges { set: vec![index.clone()], remove: Vec::new() }),
-        "delete" => {
-            let name = index.as_str().or_else(|| index.get("name").and_then(Value::as_str));
-            let name = name.ok_or_else(|| {
-                errors::missing("index.name", "Send the name; backend_table_get shows the indexes")
-            })?;
-            Ok(IndexChanges { set: Vec::new(), remove: vec![name.to_owned()] })
-        }
-        _ => Err(invalid("action", "is neither add nor delete", "Send add or delete")),
+    let action = arguments.required("action", EXAMPLE)?;
+    let indexes = arguments.value("indexes").ok_or_else(|| errors::missing("indexes", EXAMPLE))?;
+    let indexes = index::parse_list(indexes);
+    if action != "delete" {
+        return Ok(IndexChanges { set: indexes, remove: Vec::new() });
     }
+    let name = |index: &Value| {
+        let name = index.as_str().or_else(|| index.get("name").and_then(Value::as_str));
+        let hint = "Send the name of the index; backend_table_get shows the indexes";
+        name.map(str::to_owned).ok_or_else(|| errors::missing("indexes.name", hint))
+    };
+    Ok(IndexChanges { set: Vec::new(), remove: indexes.iter().map(name).collect::<Result<_>>()? })
 }
 
-/// `{indexesToAddOrUpdate, indexesToRemove}`.
-fn changes_from_body(arguments: &Arguments) -> Result<IndexChanges> {
-    let body = arguments.body_or_root();
-    let set = match body.get("indexesToAddOrUpdate") {
-        None | Some(Value::Null) => Vec::new(),
+/// Parses `{indexesToAddOrUpdate, indexesToRemove}`.
+fn changes_from_lists(arguments: &Arguments) -> Result<IndexChanges> {
+    if let Some(name) = ["action", "indexes"].into_iter().find(|name| arguments.value(name).is_some()) {
+        return Err(errors::invalid(name, "and lists of changes are in one call", EXAMPLE));
+    }
+    let set = match arguments.value(INDEX_LISTS[0]) {
+        None => Vec::new(),
         Some(Value::Array(indexes)) => indexes.clone(),
-        Some(_) => {
-            return Err(invalid("indexesToAddOrUpdate", "is not a list", "Send [{\"fields\":[\"email\"]}]"));
-        }
+        Some(_) => return Err(errors::invalid(INDEX_LISTS[0], "is not a list", INDEX_EXAMPLE)),
     };
-    let remove = match body.get("indexesToRemove") {
-        None | Some(Value::Null) => Vec::new(),
-        Some(names) => definition::parse_names(names, "indexesToRemove")?,
+    let remove = match arguments.value(INDEX_LISTS[1]) {
+        None => Vec::new(),
+        Some(names) => definition::parse_names(names, INDEX_LISTS[1])?,
     };
     Ok(IndexChanges { set, remove })
 }

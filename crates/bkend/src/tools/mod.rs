@@ -1,32 +1,38 @@
 //! Tools. One file per resource type, with one function per tool; this file has the table of all tools and shared
 //! helpers.
 //!
-//! Callers send parameters in two notations: the payload is in `body`, or beside the ids if there is no `body`. The ids
-//! above a table are optional: a table's id determines them, and ids that are sent must belong together.
+//! The published arguments are flat. Existing clients also send them in `body`, under the names of the hosted service.
+//! The ids above a table are optional: a table's id determines them, and ids that are sent must belong together.
 
 mod data;
 mod environment;
 mod index;
-mod lookup;
+pub(crate) mod lookup;
 mod meta;
 mod organization;
 mod project;
+#[cfg(test)]
+mod published_tests;
+#[cfg(test)]
+mod refusal_tests;
+mod results;
 mod schema;
 mod table;
 mod token;
 
 use quad_core::tool::ToolResult;
-use quad_core::tool_schema::string;
-use quad_core::{EventDraft, Principal, ReadSet, Result, ToolOutput, ToolTable};
+use quad_core::tool_schema::{integer, string};
+use quad_core::{EventDraft, Principal, ReadSet, Result, ScopeSet, ToolOutput, ToolTable};
 use quad_store::{Sql, Tx, WriteContext};
 use serde_json::{Map, Value, json};
 
-use crate::Bkend;
 use crate::errors::{self, invalid};
+use crate::{Bkend, limits};
 
 /// The tools of the default profile: enough to find a table, create one and use its rows.
-const CORE: [&str; 10] = [
+const CORE: [&str; 12] = [
     "get_context",
+    "search_docs",
     "backend_project_create",
     "backend_table_list",
     "backend_table_get",
@@ -36,6 +42,7 @@ const CORE: [&str; 10] = [
     "backend_data_get",
     "backend_data_create",
     "backend_data_update",
+    "backend_data_delete",
 ];
 
 /// All tools, in the order in which they are published.
@@ -81,108 +88,84 @@ fn delete_output(id: &str) -> ToolOutput {
     ToolOutput::structured(json!({"success": true, "id": id}))
 }
 
-/// The arguments of a call.
+/// The arguments of a call, and what its caller may see.
 #[derive(Clone, Debug)]
-struct Arguments {
-    root: Map<String, Value>,
-    body: Option<Map<String, Value>>,
+pub(crate) struct Arguments {
+    values: Map<String, Value>,
+    scopes: ScopeSet,
 }
 
 impl Arguments {
-    fn new(mut root: Map<String, Value>) -> Result<Arguments> {
-        let body = match root.remove("body") {
-            None | Some(Value::Null) => None,
-            Some(Value::Object(body)) => Some(body),
-            Some(_) => return Err(invalid("body", "is not an object", "Send the arguments without body")),
-        };
-        Ok(Arguments { root, body })
+    pub(crate) fn new(values: Map<String, Value>, caller: &Principal) -> Arguments {
+        Arguments { values, scopes: caller.scopes.clone() }
     }
 
-    /// An id, beside the body or in it.
-    fn id(&self, name: &str) -> Result<Option<&str>> {
-        let value = self.root.get(name).or_else(|| self.body.as_ref()?.get(name));
-        text(name, value)
+    /// An argument that is not null.
+    fn value(&self, name: &str) -> Option<&Value> {
+        self.values.get(name).filter(|value| !value.is_null())
     }
 
-    /// A required id, beside the body or in it.
-    fn required_id(&self, name: &str) -> Result<&str> {
-        self.id(name)?.ok_or_else(|| errors::missing(name, format!("Send {name}")))
-    }
-
-    /// The payload: the body if there is one, otherwise all arguments.
-    fn body_or_root(&self) -> &Map<String, Value> {
-        self.body.as_ref().unwrap_or(&self.root)
-    }
-
-    /// A text in the payload.
+    /// A text.
     fn text(&self, name: &str) -> Result<Option<&str>> {
-        text(name, self.body_or_root().get(name))
+        match self.value(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(invalid(name, "is not text", format!("Send {name} as text"))),
+        }
     }
 
-    /// A text in the payload that null clears: `None` if it was not sent.
+    /// An id or a name. An empty one is none: some clients send every argument.
+    pub(crate) fn id(&self, name: &str) -> Result<Option<&str>> {
+        Ok(self.text(name)?.map(str::trim).filter(|text| !text.is_empty()))
+    }
+
+    /// An id or a name that the call must have.
+    fn required(&self, name: &str, hint: &str) -> Result<&str> {
+        self.id(name)?.ok_or_else(|| errors::missing(name, hint))
+    }
+
+    /// A text that null clears: `None` if it was not sent.
     fn nullable_text(&self, name: &str) -> Result<Option<Option<String>>> {
-        match self.body_or_root().get(name) {
+        match self.values.get(name) {
             None => Ok(None),
-            value => Ok(Some(text(name, value)?.map(str::to_owned))),
+            Some(_) => Ok(Some(self.text(name)?.map(str::to_owned))),
         }
     }
 }
 
-fn text<'v>(name: &str, value: Option<&'v Value>) -> Result<Option<&'v str>> {
-    match value {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(invalid(name, "is not text", format!("Send {name} as text"))),
-    }
-}
-
 fn organization_id() -> (&'static str, Value) {
-    ("organizationId", string("Organization id (org_…)"))
+    ("organizationId", string("Organization id or name; needed if there are several"))
 }
 
 fn project_id() -> (&'static str, Value) {
-    ("projectId", string("Project id (proj_…)"))
+    ("projectId", string("Project id or name; needed if there are several"))
 }
 
 fn environment_id() -> (&'static str, Value) {
-    ("environmentId", string("Environment id (env_…), or its name when projectId is given"))
+    ("environmentId", string("Environment id or name; needed if there are several"))
 }
 
-fn table_id() -> (&'static str, Value) {
-    ("tableId", string("Table id (tbl_…), or its name when environmentId is given"))
-}
-
-fn page_properties() -> [(&'static str, Value); 2] {
-    [
-        ("page", json!({"type": ["integer", "string"], "description": "From 1", "default": 1})),
-        ("limit", json!({"type": ["integer", "string"], "description": "1 to 100", "default": 20})),
+/// The arguments that name a table. Its id is enough; its name is, too, unless several environments have it.
+fn table_path() -> Vec<(&'static str, Value)> {
+    vec![
+        ("tableId", string("Table id or name")),
+        ("environmentId", string("Environment id or name, if several have such a table")),
     ]
 }
 
-/// The ids of a table and its parents. The table's id is enough; its name needs the environment.
-fn table_path() -> Vec<(&'static str, Value)> {
-    vec![organization_id(), project_id(), environment_id(), table_id()]
+/// The ids above an environment: tools that take a table accept and check them.
+const UPPER_IDS: [&str; 2] = ["organizationId", "projectId"];
+
+fn page_properties() -> [(&'static str, Value); 2] {
+    [
+        ("page", json!({"type": "integer", "minimum": 1, "default": 1})),
+        ("limit", integer(1, limits::PAGE_MAX, limits::PAGE_DEFAULT)),
+    ]
 }
 
-/// The schema of a tool's result, for `get_operation_schema`.
-fn output_schema(name: &str) -> Value {
-    if name == "backend_org_list" {
-        return json!({"type": "object", "required": ["organizations"], "properties": {
-            "organizations": {"type": "array", "items": {"type": "object", "required": ["id", "name", "plan"]}}}});
-    }
-    if name.ends_with("_list") {
-        return json!({"type": "object", "required": ["items", "pagination"], "properties": {
-            "items": {"type": "array", "items": {"type": "object"}},
-            "pagination": {"type": "object", "required": ["total", "page", "limit", "totalPages", "hasNext", "hasPrev"]}}});
-    }
-    if name.ends_with("_delete") {
-        return json!({"type": "object", "required": ["success", "id"], "properties": {
-            "success": {"const": true}, "id": {"type": "string"}}});
-    }
-    if name.starts_with("backend_") {
-        return json!({"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}});
-    }
-    json!({"type": "object"})
+/// A text that null clears.
+fn nullable(description: &str) -> Value {
+    json!({"type": ["string", "null"], "description": description})
 }
 
 #[cfg(test)]
@@ -195,7 +178,7 @@ mod tests {
     #[test]
     fn annotations_match_tool_effects() {
         let tools = table().tools();
-        assert_eq!(tools.iter().filter(|tool| tool.core).count(), 10);
+        assert_eq!(tools.iter().filter(|tool| tool.core).count(), CORE.len());
         for tool in &tools {
             let entry = tool.to_json();
             let hints = &entry["annotations"];
@@ -255,8 +238,12 @@ mod tests {
                 )
                 .await
                 .unwrap();
-            assert_eq!(schema["input"]["required"], json!(["tableId", "recordId"]));
-            assert_eq!(schema["output"]["required"], json!(["success", "id"]));
+            let tools = table().tools();
+            let published = tools.iter().find(|tool| tool.name == "backend_data_delete").unwrap().to_json();
+            assert_eq!(
+                (&schema["input"], &schema["output"]),
+                (&published["inputSchema"], &published["outputSchema"])
+            );
             assert_eq!(
                 test_env.error_code("get_operation_schema", json!({"operation": "nope"})).await,
                 "VALIDATION_ERROR"
@@ -267,6 +254,8 @@ mod tests {
                 test_env.error_code("backend_access_token_get", json!({"accessTokenId": "tok_none"})).await,
                 "NOT_FOUND"
             );
+            let named = test_env.call("backend_access_token_get", json!({"accessTokenId": "ci"})).await;
+            assert_eq!(named.unwrap()["id"], "tok_01ABCDEFGH");
         }
     }
 

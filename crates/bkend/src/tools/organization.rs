@@ -5,7 +5,7 @@ use quad_core::tool_schema::object;
 use quad_core::{ReadSet, Result, Tool, ToolEntry, ToolOutput};
 use serde_json::{Value, json};
 
-use super::{Arguments, organization_id, read};
+use super::{Arguments, lookup, organization_id, read, results};
 use crate::{Bkend, organization, routes, tags};
 
 pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
@@ -14,12 +14,8 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
     };
     vec![
         ToolEntry::new(
-            tool(
-                "backend_org_list",
-                "List organizations",
-                "Lists the organizations that you can see.",
-                object(&[], &[]),
-            ),
+            tool("backend_org_list", "List organizations", "Lists the organizations.", object(&[], &[]))
+                .output(results::organizations()),
             |bkend, call| Box::pin(list(bkend, call)),
         ),
         ToolEntry::new(
@@ -27,8 +23,10 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
                 "backend_org_get",
                 "Get an organization",
                 "Shows one organization.",
-                object(&[organization_id()], &["organizationId"]),
-            ),
+                object(&[organization_id()], &[]),
+            )
+            .output(results::organization())
+            .example(json!({"organizationId": "org_123"})),
             |bkend, call| Box::pin(get(bkend, call)),
         ),
     ]
@@ -36,27 +34,32 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
 
 async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     read(bkend, call.caller, |sql| {
-                let read_set = ReadSet::at_version(sql.version()).with_tag(tags::organizations());
-                let organizations: Vec<Value> = organization::all(sql)?
-                    .iter()
-                    .map(|organization| json!({"id": organization.id.as_str(), "name": organization.name, "slug": organization.slug, "plan": organization.plan}))
-                    .collect();
-                Ok((ToolOutput::structured(json!({"organizations": organizations})).with_link("bkend://orgs", "Organizations"), read_set))
+        let read_set = ReadSet::at_version(sql.version()).with_tag(tags::organizations());
+        let organizations: Vec<Value> = organization::all(sql)?
+            .iter()
+            .map(|organization| {
+                json!({
+                    "id": organization.id.as_str(),
+                    "name": organization.name,
+                    "slug": organization.slug,
+                    "plan": organization.plan,
+                })
             })
-            .await
+            .collect();
+        let output = ToolOutput::structured(json!({"organizations": organizations}));
+        Ok((output.with_link("bkend://orgs", "Organizations"), read_set))
+    })
+    .await
 }
 
 async fn get(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
     read(bkend, call.caller, move |sql| {
-        let id = arguments.required_id("organizationId")?;
-        let found_organization = organization::find(sql, id)?;
-        let read_set = ReadSet::at_version(sql.version()).with_tag(tags::organization(id));
-        Ok((
-            ToolOutput::structured(found_organization.detail())
-                .with_link(routes::organization_uri(id), found_organization.name),
-            read_set,
-        ))
+        let mut read_set = ReadSet::at_version(sql.version());
+        let found = lookup::organization(sql, &arguments, &mut read_set)?;
+        let read_set = read_set.with_tag(tags::organization(found.id.as_str()));
+        let uri = routes::organization_uri(found.id.as_str());
+        Ok((ToolOutput::structured(found.detail()).with_link(uri, found.name), read_set))
     })
     .await
 }

@@ -2,30 +2,34 @@
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
 use quad_core::tool_schema::{object, string};
-use quad_core::{ReadSet, Result, ScopeRequirement, Tool, ToolEntry, ToolOutput};
+use quad_core::{Error, ReadSet, Result, ScopeRequirement, Tool, ToolEntry, ToolOutput};
 use serde_json::{Value, json};
 
-use super::{Arguments, delete_output, lookup, organization_id, page_properties, project_id, read, write};
+use super::{
+    Arguments, delete_output, lookup, nullable, organization_id, page_properties, project_id, read, results,
+    write,
+};
 use crate::errors::{self, invalid};
 use crate::page::Page;
 use crate::project::{self, NewProject, Project, ProjectChange};
-use crate::{Bkend, organization, routes, tags};
+use crate::{Bkend, routes, tags};
 
 pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
     let [page, limit] = page_properties();
-    let name = || ("name", string("Name, at most 100 characters"));
-    let description =
-        || ("description", json!({"type": ["string", "null"], "description": "At most 1,000 characters"}));
+    let name = || ("name", string("At most 100 characters"));
+    let description = || ("description", nullable("At most 1,000 characters"));
     vec![
         ToolEntry::new(
             Tool::new(
                 "backend_project_list",
                 "List projects",
                 "Lists the projects of an organization, or all.",
-                object(&[organization_id(), page, limit], &[]),
+                object(&[("organizationId", string("Only those of this organization")), page, limit], &[]),
                 routes::PROJECT_READ,
                 ToolEffect::Reads,
-            ),
+            )
+            .output(results::projects())
+            .example(json!({"limit": 50})),
             |bkend, call| Box::pin(list(bkend, call)),
         ),
         ToolEntry::new(
@@ -33,47 +37,35 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
                 "backend_project_get",
                 "Get a project",
                 "Shows one project.",
-                object(&[organization_id(), project_id()], &["projectId"]),
+                object(&[organization_id(), project_id()], &[]),
                 routes::PROJECT_READ,
                 ToolEffect::Reads,
-            ),
+            )
+            .output(results::project())
+            .example(json!({"projectId": "shop"})),
             |bkend, call| Box::pin(get(bkend, call)),
         ),
         ToolEntry::new(
             Tool::new(
                 "backend_project_create",
                 "Create a project",
-                "Creates a project with an environment named dev. Send organizationId and name, or the same in body.",
+                "Creates a project with an environment named dev.",
                 object(
                     &[
                         organization_id(),
                         name(),
                         description(),
-                        (
-                            "body",
-                            object(
-                                &[
-                                    organization_id(),
-                                    (
-                                        "slug",
-                                        string(
-                                            "3 to 50 of a-z, 0-9 and -; derived from the name if left out",
-                                        ),
-                                    ),
-                                    name(),
-                                    ("primaryCloud", string("Stored as given")),
-                                    ("primaryRegion", string("Stored as given")),
-                                    description(),
-                                ],
-                                &[],
-                            ),
-                        ),
+                        ("slug", string("3 to 50 of a-z, 0-9 and -; from the name if left out")),
                     ],
-                    &[],
+                    &["name"],
                 ),
                 ScopeRequirement(&["project:create"]),
                 ToolEffect::Creates,
-            ),
+            )
+            .output(results::project())
+            .example(json!({"name": "Shop"}))
+            .unpublished(&["primaryCloud", "primaryRegion"])
+            .wrapper("body"),
             |bkend, call| Box::pin(create(bkend, call)),
         ),
         ToolEntry::new(
@@ -87,27 +79,17 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
                         project_id(),
                         name(),
                         description(),
-                        (
-                            "body",
-                            object(
-                                &[
-                                    name(),
-                                    ("slug", string("Only the present one: a slug never changes")),
-                                    description(),
-                                    (
-                                        "settings",
-                                        json!({"type": "object", "description": "Replaces all settings"}),
-                                    ),
-                                ],
-                                &[],
-                            ),
-                        ),
+                        ("settings", json!({"type": "object", "description": "Replaces all settings"})),
                     ],
-                    &["projectId"],
+                    &[],
                 ),
                 ScopeRequirement(&["project:update"]),
                 ToolEffect::Updates,
-            ),
+            )
+            .output(results::project())
+            .example(json!({"projectId": "shop", "description": "Sells tea"}))
+            .unpublished(&["slug"])
+            .wrapper("body"),
             |bkend, call| Box::pin(update(bkend, call)),
         ),
         ToolEntry::new(
@@ -115,28 +97,28 @@ pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
                 "backend_project_delete",
                 "Delete a project",
                 "Deletes a project with all its environments, tables and rows. This cannot be undone.",
-                object(&[organization_id(), project_id()], &["projectId"]),
+                object(&[organization_id(), ("projectId", string("Project id or name"))], &["projectId"]),
                 ScopeRequirement(&["project:delete"]),
                 ToolEffect::Deletes,
-            ),
+            )
+            .output(results::deleted())
+            .example(json!({"projectId": "proj_123"})),
             |bkend, call| Box::pin(delete(bkend, call)),
         ),
     ]
 }
 
 async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
-    let page = Page::from_arguments(&arguments.root)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
+    let page = Page::from_arguments(&arguments.values)?;
     read(bkend, call.caller, move |sql| {
-        let read_set = ReadSet::at_version(sql.version())
+        let mut read_set = ReadSet::at_version(sql.version())
             .with_tag(tags::any_projects())
             .with_tag(tags::any_environments());
-        let organization = arguments.id("organizationId")?;
-        if let Some(organization) = organization {
-            organization::find(sql, organization)?;
-        }
-        let (projects, total) = project::list_page(sql, organization, page)?;
+        let parents = lookup::organization_sent(sql, &arguments, &mut read_set)?;
+        let (projects, total) = project::list_page(sql, &parents, page)?;
         let list_json = page.to_json(projects.iter().map(Project::detail).collect(), total);
+        let organization = parents.organization.as_deref();
         let uri = organization.map_or("bkend://projects".to_owned(), routes::projects_uri);
         Ok((ToolOutput::structured(list_json).with_link(uri, "Projects"), read_set))
     })
@@ -144,43 +126,45 @@ async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
 }
 
 async fn get(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
     read(bkend, call.caller, move |sql| {
-        let found_project = lookup::project(sql, &arguments)?;
-        let read_set = ReadSet::at_version(sql.version()).with_tag(tags::project(found_project.id.as_str()));
-        Ok((
-            ToolOutput::structured(found_project.detail()).with_link(found_project.uri(), found_project.name),
-            read_set,
-        ))
+        let mut read_set = ReadSet::at_version(sql.version());
+        let found = lookup::project(sql, &arguments, &mut read_set)?;
+        let read_set = read_set.with_tag(tags::project(found.id.as_str()));
+        Ok((ToolOutput::structured(found.detail()).with_link(found.uri(), found.name), read_set))
     })
     .await
 }
 
 async fn delete(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
     write(bkend, call.caller, call.event, move |tx| {
-        let found_project = lookup::project(tx, &arguments)?;
-        let deleted_project = project::delete(tx, found_project.id.as_str())?;
-        Ok(delete_output(deleted_project.id.as_str())
-            .with_link(routes::projects_uri(deleted_project.organization_id.as_str()), "Projects"))
+        // The only project is not meant by a call that names none: a deletion cannot be undone.
+        arguments.required("projectId", errors::listing_hint("Project"))?;
+        let found = lookup::project(tx, &arguments, &mut ReadSet::default())?;
+        let deleted = project::delete(tx, found.id.as_str())?;
+        Ok(delete_output(deleted.id.as_str())
+            .with_link(routes::projects_uri(deleted.organization_id.as_str()), "Projects"))
     })
     .await
 }
 
 async fn create(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
-    let owned_text = |name: &str| arguments.text(name).map(|text| text.map(str::to_owned));
-    let new = NewProject {
+    let arguments = Arguments::new(call.arguments, call.caller);
+    let text = |name: &str| arguments.text(name).map(|text| text.map(str::to_owned));
+    let mut new = NewProject {
         id: None,
-        organization_id: arguments.required_id("organizationId")?.to_owned(),
-        name: owned_text("name")?.ok_or_else(|| errors::missing("name", "Send the name of the project"))?,
-        slug: owned_text("slug")?,
-        description: owned_text("description")?,
-        primary_cloud: owned_text("primaryCloud")?,
-        primary_region: owned_text("primaryRegion")?,
+        organization_id: String::new(),
+        name: text("name")?.unwrap_or_default(),
+        slug: text("slug")?,
+        description: text("description")?,
+        primary_cloud: text("primaryCloud")?,
+        primary_region: text("primaryRegion")?,
         with_dev: true,
     };
     write(bkend, call.caller, call.event, move |tx| {
+        let organization = lookup::organization(tx, &arguments, &mut ReadSet::default())?;
+        new.organization_id = organization.id.as_str().to_owned();
         let (created, dev) = project::insert(tx, &new)?;
         let mut output =
             ToolOutput::structured(created.detail()).with_link(created.uri(), created.name.as_str());
@@ -193,26 +177,22 @@ async fn create(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
 }
 
 async fn update(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
     let change = ProjectChange {
         name: arguments.text("name")?.map(str::to_owned),
         description: arguments.nullable_text("description")?,
-        settings: match arguments.body_or_root().get("settings") {
-            None => None,
-            Some(Value::Object(settings)) => Some(settings.clone()),
-            Some(_) => return Err(invalid("settings", "is not an object", "Send all settings as an object")),
-        },
+        settings: arguments.value("settings").and_then(Value::as_object).cloned(),
     };
-    if change.name.is_none() && change.description.is_none() && change.settings.is_none() {
-        return Err(quad_core::Error::bad_input("There is nothing to change")
-            .hint("Send name, description or settings"));
+    let slug_sent = arguments.text("slug")?.map(str::to_owned);
+    if change == ProjectChange::default() && slug_sent.is_none() {
+        return Err(Error::bad_input("The call changes nothing").hint("Send name, description or settings"));
     }
     write(bkend, call.caller, call.event, move |tx| {
-        let found_project = lookup::project(tx, &arguments)?;
-        if arguments.text("slug")?.is_some_and(|slug| slug != found_project.slug) {
+        let found = lookup::project(tx, &arguments, &mut ReadSet::default())?;
+        if slug_sent.as_ref().is_some_and(|slug| *slug != found.slug) {
             return Err(invalid("slug", "cannot change", "Leave slug out, or change the name instead"));
         }
-        let changed = project::update(tx, found_project.id.as_str(), &change)?;
+        let changed = project::update(tx, found.id.as_str(), &change)?;
         Ok(ToolOutput::structured(changed.detail()).with_link(changed.uri(), changed.name.as_str()))
     })
     .await

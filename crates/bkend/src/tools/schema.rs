@@ -1,93 +1,95 @@
 //! `backend_field_manage` and `backend_schema_version_*`.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::tool_schema::object;
+use quad_core::tool_schema::{array, object, string, string_enum};
 use quad_core::{ReadSet, Result, ScopeRequirement, Tool, ToolEntry, ToolOutput};
 use serde_json::{Value, json};
 
-use super::{Arguments, lookup, page_properties, read, table_path, write};
+use super::{Arguments, UPPER_IDS, lookup, page_properties, read, results, table_path, write};
 use crate::alter::{self, FieldChanges};
 use crate::errors::{self, invalid};
 use crate::page::Page;
 use crate::schema_version::{self, VersionKind};
-use crate::{Bkend, read, routes, tags};
-use crate::{definition, field};
+use crate::{Bkend, definition, field, read, routes, tags};
+
+/// Lists of changes as clients of the hosted service send them, instead of an action.
+const FIELD_LISTS: [&str; 4] =
+    ["fieldsToAddOrUpdate", "fieldsToRemove", "requiredFieldsToAdd", "requiredFieldsToRemove"];
 
 pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
-    let names =
-        |description: &str| json!({"type": "array", "items": {"type": "string"}, "description": description});
+    const UNPUBLISHED: [&str; 6] =
+        [UPPER_IDS[0], UPPER_IDS[1], FIELD_LISTS[0], FIELD_LISTS[1], FIELD_LISTS[2], FIELD_LISTS[3]];
+    let field = json!({"type": "object", "properties": {"name": {"type": "string"}, "type": {"type": "string"}},
+        "required": ["name"]});
     vec![
-        ToolEntry::new(Tool::new(
-            "backend_field_manage",
-            "Manage fields",
-            "Adds, updates or removes fields of a table and writes a new schema version. Either action and field, or body.",
-            object(
-                &[
-                    &table_path()[..],
+        ToolEntry::new(
+            Tool::new(
+                "backend_field_manage",
+                "Manage fields",
+                "Adds, updates or removes fields of a table. The values of a removed field cannot be read or restored.",
+                object(
                     &[
-                        ("action", json!({"type": "string", "enum": ["add", "update", "delete"]})),
-                        (
-                            "field",
-                            json!({"type": ["object", "string"], "description":
-                                "{\"name\":\"phone\",\"type\":\"string\",\"required\":false}; for delete the name is enough"}),
-                        ),
-                        (
-                            "body",
-                            object(
-                                &[
-                                    (
-                                        "fieldsToAddOrUpdate",
-                                        json!({"type": ["object", "array"], "description":
-                                            "{\"phone\":{\"bsonType\":\"string\"}}; a known field is merged"}),
-                                    ),
-                                    ("fieldsToRemove", names("Names")),
-                                    ("requiredFieldsToAdd", names("Names")),
-                                    ("requiredFieldsToRemove", names("Names")),
-                                ],
-                                &[],
+                        &table_path()[..],
+                        &[
+                            ("action", string_enum(&["add", "update", "delete"], "One for all fields")),
+                            (
+                                "fields",
+                                array(field, "As for backend_table_create; update keeps what is left out"),
                             ),
-                        ),
-                    ],
-                ]
-                .concat(),
-                &["tableId"],
-            ),
-            ScopeRequirement(&["table:update"]),
-            ToolEffect::Updates,
-        ), |bkend, call| Box::pin(manage(bkend, call))),
-        ToolEntry::new(Tool::new(
-            "backend_schema_version_list",
-            "List schema versions",
-            "Lists every schema that a table has had, the newest first.",
-            object(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
-            routes::TABLE_READ,
-            ToolEffect::Reads,
-        ), |bkend, call| Box::pin(list_schema_versions(bkend, call))),
-        ToolEntry::new(Tool::new(
-            "backend_schema_version_get",
-            "Get a schema version",
-            "Shows one schema that a table has or had.",
-            object(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
-            routes::TABLE_READ,
-            ToolEffect::Reads,
-        ), |bkend, call| Box::pin(get_schema_version(bkend, call))),
+                        ],
+                    ]
+                    .concat(),
+                    &["tableId"],
+                ),
+                ScopeRequirement(&["table:update"]),
+                ToolEffect::Updates,
+            )
+            .output(results::field_changes())
+            .example(json!({"tableId": "users", "action": "add", "fields": [{"name": "phone", "type": "string"}]}))
+            .aliases(&[("field", "fields")])
+            .unchecked(&["fields"])
+            .unpublished(&UNPUBLISHED)
+            .wrapper("body"),
+            |bkend, call| Box::pin(manage(bkend, call)),
+        ),
+        ToolEntry::new(
+            Tool::new(
+                "backend_schema_version_list",
+                "List schema versions",
+                "Lists every schema that a table has had, the newest first.",
+                object(&[&table_path()[..], &page_properties()].concat(), &["tableId"]),
+                routes::TABLE_READ,
+                ToolEffect::Reads,
+            )
+            .output(results::schema_versions())
+            .example(json!({"tableId": "users"}))
+            .unpublished(&UPPER_IDS),
+            |bkend, call| Box::pin(list_versions(bkend, call, VersionKind::Schema)),
+        ),
+        ToolEntry::new(
+            Tool::new(
+                "backend_schema_version_get",
+                "Get a schema version",
+                "Shows one schema that a table has or had.",
+                object(&[&table_path()[..], &[version_id()]].concat(), &["tableId", "versionId"]),
+                routes::TABLE_READ,
+                ToolEffect::Reads,
+            )
+            .output(results::schema_version())
+            .example(json!({"tableId": "users", "versionId": "1"}))
+            .aliases(&VERSION_ALIASES)
+            .unpublished(&UPPER_IDS),
+            |bkend, call| Box::pin(get_version(bkend, call, VersionKind::Schema)),
+        ),
     ]
 }
 
-/// The parameter that names a version.
+/// Other names of the argument that names a version.
+pub(super) const VERSION_ALIASES: [(&str, &str); 2] = [("version", "versionId"), ("number", "versionId")];
+
+/// The argument that names a version.
 pub(super) fn version_id() -> (&'static str, Value) {
-    (
-        "versionId",
-        json!({"type": ["string", "integer"], "description": "The number or the id of the version"}),
-    )
-}
-
-async fn list_schema_versions(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    list_versions(bkend, call, VersionKind::Schema).await
-}
-
-async fn get_schema_version(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    get_version(bkend, call, VersionKind::Schema).await
+    ("versionId", string("The number or the id of the version"))
 }
 
 /// A page of versions.
@@ -96,11 +98,12 @@ pub(super) async fn list_versions(
     call: ToolCall<'_>,
     kind: VersionKind,
 ) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
-    let page = Page::from_arguments(&arguments.root)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
+    let page = Page::from_arguments(&arguments.values)?;
     read(bkend, call.caller, move |sql| {
-        let table = lookup::table(sql, &arguments)?;
-        let read_set = ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str()));
+        let mut read_set = ReadSet::at_version(sql.version());
+        let table = lookup::table(sql, &arguments, &mut read_set)?;
+        let read_set = read_set.with_tag(tags::table(table.id.as_str()));
         let list_json = read::versions_page(sql, kind, &table, page)?;
         Ok((ToolOutput::structured(list_json).with_link(table.uri(), table.name), read_set))
     })
@@ -109,31 +112,28 @@ pub(super) async fn list_versions(
 
 /// One version.
 pub(super) async fn get_version(bkend: &Bkend, call: ToolCall<'_>, kind: VersionKind) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
     read(bkend, call.caller, move |sql| {
-        let table = lookup::table(sql, &arguments)?;
-        let read_set = ReadSet::at_version(sql.version()).with_tag(tags::table(table.id.as_str()));
-        let version_or_id = match arguments.root.get("versionId") {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Number(number)) => number.to_string(),
-            _ => return Err(errors::missing("versionId", "Send the number or the id of the version")),
-        };
-        let version = schema_version::find(sql, kind, &table, &version_or_id)?.detail(kind, &table)?;
+        let mut read_set = ReadSet::at_version(sql.version());
+        let table = lookup::table(sql, &arguments, &mut read_set)?;
+        let read_set = read_set.with_tag(tags::table(table.id.as_str()));
+        let sent = arguments.required("versionId", "Send the number of the version, from 1")?;
+        let version = schema_version::find(sql, kind, &table, sent)?.detail(kind, &table)?;
         Ok((ToolOutput::structured(version).with_link(table.uri(), table.name), read_set))
     })
     .await
 }
 
 async fn manage(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
-    let changes = if arguments.body.is_some() {
-        changes_from_body(&arguments)?
+    let arguments = Arguments::new(call.arguments, call.caller);
+    let changes = if FIELD_LISTS.iter().any(|name| arguments.value(name).is_some()) {
+        changes_from_lists(&arguments)?
     } else {
         changes_from_action(&arguments)?
     };
     let actor = call.caller.subject.to_string();
     write(bkend, call.caller, call.event, move |tx| {
-        let found_table = lookup::table(tx, &arguments)?;
+        let found_table = lookup::table(tx, &arguments, &mut ReadSet::default())?;
         let altered = alter::alter_fields(tx, &found_table, &changes, &actor)?;
         let table = &altered.table;
         let result = json!({
@@ -156,84 +156,54 @@ async fn manage(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
     .await
 }
 
-/// Parses `{action, field}`.
+/// A call, for hints.
+const EXAMPLE: &str = "Send action (add, update or delete) and fields, such as \
+     {\"action\":\"add\",\"fields\":[{\"name\":\"phone\",\"type\":\"string\"}]}";
+
+/// Parses `{action, fields}`.
 fn changes_from_action(arguments: &Arguments) -> Result<FieldChanges> {
-    let action =
-        arguments.text("action")?.ok_or_else(|| errors::missing("action", "Send add, update or delete"))?;
-    let (name, definition) = match arguments.root.get("field") {
-        Some(Value::String(name)) => (name.clone(), None),
-        Some(Value::Object(field)) => {
-            let name = field.get("name").and_then(Value::as_str).ok_or_else(|| {
-                errors::missing("field.name", "Send a field such as {\"name\":\"phone\",\"type\":\"string\"}")
-            })?;
-            (name.to_owned(), Some(Value::Object(field.clone())))
-        }
-        _ => {
-            return Err(errors::missing(
-                "field",
-                "Send a field such as {\"name\":\"phone\",\"type\":\"string\"}",
-            ));
-        }
-    };
+    let action = arguments.required("action", EXAMPLE)?;
+    let fields = arguments.value("fields").ok_or_else(|| errors::missing("fields", EXAMPLE))?;
     let mut changes = FieldChanges::default();
-    match (action, definition) {
-        ("delete", _) => changes.remove.push(name),
-        ("add" | "update", Some(definition)) => {
-            changes.only_new = Some(action == "add");
+    for (name, definition) in definition::parse_named("fields", fields)? {
+        if action == "delete" {
+            changes.remove.push(name);
+        } else {
+            let definition =
+                definition.ok_or_else(|| invalid(&name, "has no definition", definition::FIELD_EXAMPLE))?;
             changes.set.push((name, definition));
         }
-        ("add" | "update", None) => {
-            return Err(invalid(
-                "field",
-                "is not an object",
-                "Send a field such as {\"name\":\"phone\",\"type\":\"string\"}",
-            ));
-        }
-        _ => {
-            return Err(invalid("action", "is none of add, update and delete", "Send add, update or delete"));
-        }
+    }
+    if action != "delete" {
+        changes.only_new = Some(action == "add");
     }
     Ok(changes)
 }
 
 /// Parses `{fieldsToAddOrUpdate, fieldsToRemove, requiredFieldsToAdd, requiredFieldsToRemove}`.
-fn changes_from_body(arguments: &Arguments) -> Result<FieldChanges> {
-    let body = arguments.body_or_root();
-    let names = |key: &str| match body.get(key) {
-        None | Some(Value::Null) => Ok(Vec::new()),
+fn changes_from_lists(arguments: &Arguments) -> Result<FieldChanges> {
+    if let Some(name) = ["action", "fields"].into_iter().find(|name| arguments.value(name).is_some()) {
+        return Err(invalid(name, "and lists of changes are in one call", EXAMPLE));
+    }
+    let names = |key: &str| match arguments.value(key) {
+        None => Ok(Vec::new()),
         Some(value) => definition::parse_names(value, key),
     };
-    let set = match body.get("fieldsToAddOrUpdate") {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Object(fields)) => {
-            fields.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
-        }
-        Some(Value::Array(fields)) => fields
-            .iter()
-            .map(|field| {
-                let name = field.get("name").and_then(Value::as_str);
-                let name = name.ok_or_else(|| {
-                    errors::missing(
-                        "fieldsToAddOrUpdate[].name",
-                        "Send fields such as [{\"name\":\"phone\",\"type\":\"string\"}]",
-                    )
-                })?;
-                Ok((name.to_owned(), field.clone()))
+    let set = match arguments.value(FIELD_LISTS[0]) {
+        None => Vec::new(),
+        Some(fields) => definition::parse_named(FIELD_LISTS[0], fields)?
+            .into_iter()
+            .map(|(name, definition)| match definition {
+                Some(definition) => Ok((name, definition)),
+                None => Err(invalid(&name, "has no definition", definition::FIELD_EXAMPLE)),
             })
             .collect::<Result<_>>()?,
-        Some(_) => {
-            return Err(invalid(
-                "fieldsToAddOrUpdate",
-                "is no list of fields",
-                "Send fields such as [{\"name\":\"phone\",\"type\":\"string\"}]",
-            ));
-        }
     };
     Ok(FieldChanges {
         set,
-        remove: names("fieldsToRemove")?,
-        require: names("requiredFieldsToAdd")?,
-        make_optional: names("requiredFieldsToRemove")?,
+        remove: names(FIELD_LISTS[1])?,
+        require: names(FIELD_LISTS[2])?,
+        make_optional: names(FIELD_LISTS[3])?,
         only_new: None,
     })
 }

@@ -1,172 +1,185 @@
 //! `backend_table_*`.
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::tool_schema::{object, string};
+use quad_core::tool_schema::{array, object, string};
 use quad_core::{Error, ReadSet, Result, ScopeRequirement, Tool, ToolEntry, ToolOutput};
 use serde_json::{Value, json};
 
 use super::{
-    Arguments, delete_output, environment_id, lookup, organization_id, page_properties, project_id, read,
-    table_path, write,
+    Arguments, UPPER_IDS, delete_output, environment_id, lookup, nullable, page_properties, project_id, read,
+    results, table_path, write,
 };
 use crate::page::Page;
 use crate::table::{self, NewTable, Table, TableChange};
 use crate::{Bkend, definition, errors, routes, tags};
 
 /// The format of field definitions, for the agent that writes one.
-const FIELDS_DESCRIPTION: &str = "Fields, e.g. [{\"name\":\"email\",\"type\":\"string\",\"required\":true,\"unique\":true,\
-    \"defaultValue\":null}]. Types: string, number, int, long, boolean, date, object, array, reference, mixed. Rules: required, \
-    unique, defaultValue, enum, minLength, maxLength, minimum, maximum, pattern. id, createdBy, createdAt and updatedAt are added.";
+const FIELDS_DESCRIPTION: &str = "Types: string, number, int, long, boolean, date, object, array, reference, mixed. \
+     Rules: required, unique, defaultValue, enum, minLength, maxLength, minimum, maximum, pattern. \
+     The server adds id, createdBy, createdAt, updatedAt.";
 
 pub(super) fn entries() -> Vec<ToolEntry<Bkend>> {
     let [page, limit] = page_properties();
-    let display_name =
-        || ("displayName", json!({"type": ["string", "null"], "description": "A name for people"}));
-    let description =
-        || ("description", json!({"type": ["string", "null"], "description": "At most 1,000 characters"}));
+    let display_name = || ("displayName", nullable("A name for people"));
+    let description = || ("description", nullable("At most 1,000 characters"));
+    let field = json!({"type": "object", "properties": {"name": {"type": "string"}, "type": {"type": "string"}},
+        "required": ["name", "type"]});
     vec![
-        ToolEntry::new(Tool::new(
-            "backend_table_list",
-            "List tables",
-            "Lists the tables of an environment, or all, with schemas, fields, indexes and row counts.",
-            object(&[organization_id(), project_id(), environment_id(), page, limit], &[]),
-            routes::TABLE_READ,
-            ToolEffect::Reads,
-        ), |bkend, call| Box::pin(list(bkend, call))),
-        ToolEntry::new(Tool::new(
-            "backend_table_get",
-            "Get a table",
-            "Shows one table with its schema, fields, indexes and row count.",
-            object(&table_path(), &["tableId"]),
-            routes::TABLE_READ,
-            ToolEffect::Reads,
-        ), |bkend, call| Box::pin(get(bkend, call))),
-        ToolEntry::new(Tool::new(
-            "backend_table_create",
-            "Create a table",
-            "Creates a table in an environment. Send environmentId, name and fields, or body with projectId, environment, \
-             tableName and schema.",
-            object(
-                &[
-                    organization_id(),
-                    project_id(),
-                    environment_id(),
-                    ("name", string("Begins with a letter; letters, digits, _ and -")),
-                    ("fields", json!({"type": ["array", "object"], "description": FIELDS_DESCRIPTION})),
-                    display_name(),
-                    description(),
-                    (
-                        "body",
-                        object(
-                            &[
-                                project_id(),
-                                ("environment", string("The environment's name or id")),
-                                ("tableName", string("The table's name")),
-                                (
-                                    "schema",
-                                    json!({"type": ["object", "array"], "description":
-                                        "{\"email\":{\"bsonType\":\"string\"}}, or a whole schema with required and properties"}),
-                                ),
-                                display_name(),
-                                description(),
-                            ],
-                            &["tableName", "schema"],
-                        ),
-                    ),
-                ],
-                &[],
-            ),
-            ScopeRequirement(&["table:create"]),
-            ToolEffect::Creates,
-        ), |bkend, call| Box::pin(create(bkend, call))),
-        ToolEntry::new(Tool::new(
-            "backend_table_update",
-            "Update a table",
-            "Changes a table's display name, description or permissions. Fields change with backend_field_manage. Permissions \
-             replace the old ones as a whole.",
-            object(
-                &[
-                    &table_path()[..],
-                    &[(
-                        "body",
-                        object(
-                            &[
-                                display_name(),
-                                description(),
-                                (
-                                    "permissions",
-                                    json!({"type": ["object", "null"], "description":
-                                        "{admin|user|guest|self: {create|read|update|delete|list: boolean}}"}),
-                                ),
-                            ],
-                            &[],
-                        ),
-                    )],
-                ]
-                .concat(),
-                &["tableId"],
-            ),
-            ScopeRequirement(&["table:update"]),
-            ToolEffect::Updates,
-        ), |bkend, call| Box::pin(update(bkend, call))),
-        ToolEntry::new(Tool::new(
-            "backend_table_delete",
-            "Delete a table",
-            "Deletes a table with all its rows. This cannot be undone.",
-            object(&table_path(), &["tableId"]),
-            ScopeRequirement(&["table:delete"]),
-            ToolEffect::Deletes,
-        ), |bkend, call| Box::pin(delete(bkend, call))),
+        ToolEntry::new(
+            Tool::new(
+                "backend_table_list",
+                "List tables",
+                "Lists tables with their fields, indexes and row counts.",
+                object(
+                    &[
+                        ("environmentId", string("Only those of this environment, by id or name")),
+                        ("projectId", string("Only those of this project, by id or name")),
+                        page,
+                        limit,
+                    ],
+                    &[],
+                ),
+                routes::TABLE_READ,
+                ToolEffect::Reads,
+            )
+            .output(results::tables())
+            .example(json!({"environmentId": "dev"}))
+            .unpublished(&["organizationId"]),
+            |bkend, call| Box::pin(list(bkend, call)),
+        ),
+        ToolEntry::new(
+            Tool::new(
+                "backend_table_get",
+                "Get a table",
+                "Shows one table with its fields, indexes and row count.",
+                object(&table_path(), &["tableId"]),
+                routes::TABLE_READ,
+                ToolEffect::Reads,
+            )
+            .output(results::table())
+            .example(json!({"tableId": "users"}))
+            .unpublished(&UPPER_IDS),
+            |bkend, call| Box::pin(get(bkend, call)),
+        ),
+        ToolEntry::new(
+            Tool::new(
+                "backend_table_create",
+                "Create a table",
+                "Creates a table with typed columns.",
+                object(
+                    &[
+                        project_id(),
+                        environment_id(),
+                        ("name", string("Begins with a letter; letters, digits, _ and -")),
+                        ("fields", array(field, FIELDS_DESCRIPTION)),
+                        display_name(),
+                        description(),
+                    ],
+                    &["name", "fields"],
+                ),
+                ScopeRequirement(&["table:create"]),
+                ToolEffect::Creates,
+            )
+            .output(results::table())
+            .example(json!({"name": "books", "fields": [
+                {"name": "title", "type": "string", "required": true}, {"name": "pages", "type": "int"}]}))
+            .aliases(&[("tableName", "name"), ("table", "name"), ("schema", "fields")])
+            .unchecked(&["fields"])
+            .unpublished(&["organizationId"])
+            .wrapper("body"),
+            |bkend, call| Box::pin(create(bkend, call)),
+        ),
+        ToolEntry::new(
+            Tool::new(
+                "backend_table_update",
+                "Update a table",
+                "Changes a table's display name, description or permissions. Permissions are stored and shown, and not \
+                 enforced: scopes of tokens decide. Fields change with backend_field_manage.",
+                object(
+                    &[
+                        &table_path()[..],
+                        &[
+                            display_name(),
+                            description(),
+                            (
+                                "permissions",
+                                json!({"type": ["object", "null"], "description":
+                                    "Replaces the old ones: {admin|user|guest|self: {create|read|update|delete|list: boolean}}"}),
+                            ),
+                        ],
+                    ]
+                    .concat(),
+                    &["tableId"],
+                ),
+                ScopeRequirement(&["table:update"]),
+                ToolEffect::Updates,
+            )
+            .output(results::changed_table())
+            .example(json!({"tableId": "users", "description": "Who may sign in"}))
+            .unpublished(&UPPER_IDS)
+            .wrapper("body"),
+            |bkend, call| Box::pin(update(bkend, call)),
+        ),
+        ToolEntry::new(
+            Tool::new(
+                "backend_table_delete",
+                "Delete a table",
+                "Deletes a table with all its rows. This cannot be undone.",
+                object(&table_path(), &["tableId"]),
+                ScopeRequirement(&["table:delete"]),
+                ToolEffect::Deletes,
+            )
+            .output(results::deleted())
+            .example(json!({"tableId": "users"}))
+            .unpublished(&UPPER_IDS),
+            |bkend, call| Box::pin(delete(bkend, call)),
+        ),
     ]
 }
 
 async fn get(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
     read(bkend, call.caller, move |sql| {
-        let found_table = lookup::table(sql, &arguments)?;
-        let mut read_set = ReadSet::at_version(sql.version()).with_tag(tags::table(found_table.id.as_str()));
-        found_table.depend_on_row_count(&mut read_set);
-        Ok((
-            ToolOutput::structured(found_table.detail()).with_link(found_table.uri(), found_table.name),
-            read_set,
-        ))
+        let mut read_set = ReadSet::at_version(sql.version());
+        let found = lookup::table(sql, &arguments, &mut read_set)?;
+        found.depend_on_row_count(&mut read_set);
+        Ok((ToolOutput::structured(found.detail()).with_link(found.uri(), found.name), read_set))
     })
     .await
 }
 
 async fn delete(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
     write(bkend, call.caller, call.event, move |tx| {
-        let found_table = lookup::table(tx, &arguments)?;
-        table::delete(tx, &found_table)?;
+        let found = lookup::table(tx, &arguments, &mut ReadSet::default())?;
+        table::delete(tx, &found)?;
         let uri = routes::tables_uri(
-            found_table.organization_id.as_str(),
-            found_table.project_id.as_str(),
-            found_table.environment_id.as_str(),
+            found.organization_id.as_str(),
+            found.project_id.as_str(),
+            found.environment_id.as_str(),
         );
-        Ok(delete_output(found_table.id.as_str()).with_link(uri, "Tables"))
+        Ok(delete_output(found.id.as_str()).with_link(uri, "Tables"))
     })
     .await
 }
 
 async fn list(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
-    let page = Page::from_arguments(&arguments.root)?;
+    let arguments = Arguments::new(call.arguments, call.caller);
+    let page = Page::from_arguments(&arguments.values)?;
     read(bkend, call.caller, move |sql| {
         let mut read_set = ReadSet::at_version(sql.version());
+        let parents = lookup::environment_sent(sql, &arguments, &mut read_set)?;
         let mut uri = "bkend://tables".to_owned();
-        let mut environment_id = None;
-        if arguments.id("environmentId")?.is_some() {
-            let environment = lookup::environment(sql, &arguments)?;
-            read_set = read_set.with_tag(tags::tables(environment.id.as_str()));
-            uri = environment.tables_uri();
-            environment_id = Some(environment.id);
-        } else if arguments.id("projectId")?.is_some() || arguments.id("organizationId")?.is_some() {
-            return Err(errors::missing("environmentId", errors::listing_hint("Environment")));
-        } else {
-            read_set = read_set.with_tag(tags::any_tables());
+        match (&parents.organization, &parents.project, &parents.environment) {
+            (Some(organization), Some(project), Some(environment)) => {
+                read_set.tags.insert(tags::tables(environment));
+                uri = routes::tables_uri(organization, project, environment);
+            }
+            _ => {
+                read_set.tags.insert(tags::any_tables());
+            }
         }
-        let (tables, total) = table::list_page(sql, environment_id.as_ref().map(|id| id.as_str()), page)?;
+        let (tables, total) = table::list_page(sql, &parents, page)?;
         tables.iter().for_each(|table| table.depend_on_row_count(&mut read_set));
         let list_json = page.to_json(tables.iter().map(list_entry).collect(), total);
         Ok((ToolOutput::structured(list_json).with_link(uri, "Tables"), read_set))
@@ -184,25 +197,22 @@ fn list_entry(table: &Table) -> Value {
 }
 
 async fn create(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
-    let (name, fields) = if arguments.body.is_some() { ("tableName", "schema") } else { ("name", "fields") };
-    let name =
-        arguments.text(name)?.ok_or_else(|| errors::missing(name, "Send the name of the table"))?.to_owned();
-    let definition = arguments.body_or_root().get(fields).ok_or_else(|| {
-        errors::missing(fields, "Send fields such as [{\"name\":\"email\",\"type\":\"string\"}]")
-    })?;
+    let arguments = Arguments::new(call.arguments, call.caller);
+    let fields =
+        arguments.value("fields").ok_or_else(|| errors::missing("fields", definition::LIST_EXAMPLE))?;
     let mut new = NewTable {
         id: None,
         environment_id: String::new(),
-        name,
+        name: arguments.text("name")?.unwrap_or_default().to_owned(),
         display_name: arguments.text("displayName")?.map(str::to_owned),
         description: arguments.text("description")?.map(str::to_owned),
-        fields: definition::parse_fields(definition)?,
+        fields: definition::parse_fields(fields)?,
         indexes: Vec::new(),
         created_by: call.caller.subject.to_string(),
     };
     write(bkend, call.caller, call.event, move |tx| {
-        new.environment_id = lookup::environment(tx, &arguments)?.id.as_str().to_owned();
+        let environment = lookup::environment(tx, &arguments, &mut ReadSet::default())?;
+        new.environment_id = environment.id.as_str().to_owned();
         let created = table::insert(tx, &new)?;
         Ok(ToolOutput::structured(created.detail()).with_link(created.uri(), created.name.as_str()))
     })
@@ -210,20 +220,20 @@ async fn create(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
 }
 
 async fn update(bkend: &Bkend, call: ToolCall<'_>) -> Result<ToolResult> {
-    let arguments = Arguments::new(call.arguments)?;
-    let permissions = arguments.body_or_root().get("permissions");
+    let arguments = Arguments::new(call.arguments, call.caller);
+    let permissions = arguments.values.get("permissions");
     let change = TableChange {
         display_name: arguments.nullable_text("displayName")?,
         description: arguments.nullable_text("description")?,
         permissions: permissions.map(|value| (!value.is_null()).then(|| value.clone())),
     };
-    if change.display_name.is_none() && change.description.is_none() && change.permissions.is_none() {
-        return Err(Error::bad_input("There is nothing to change")
-            .hint("Send body with displayName, description or permissions"));
+    if change == TableChange::default() {
+        return Err(Error::bad_input("The call changes nothing")
+            .hint("Send displayName, description or permissions; backend_field_manage changes fields"));
     }
     write(bkend, call.caller, call.event, move |tx| {
-        let found_table = lookup::table(tx, &arguments)?;
-        let (changed, dropped) = table::update(tx, &found_table, &change)?;
+        let found = lookup::table(tx, &arguments, &mut ReadSet::default())?;
+        let (changed, dropped) = table::update(tx, &found, &change)?;
         let mut result = changed.detail();
         if !dropped.is_empty() {
             let dropped = dropped.join(", ");
@@ -303,11 +313,9 @@ mod tests {
             }
             let unknown_environment = json!({"environmentId": "env_none", "name": "x", "fields": []});
             assert_eq!(test_env.error_code("backend_table_create", unknown_environment).await, "NOT_FOUND");
-            let missing_environment = json!({"name": "x", "fields": []});
-            assert_eq!(
-                test_env.error_code("backend_table_create", missing_environment).await,
-                "VALIDATION_ERROR"
-            );
+            let in_the_only_environment = json!({"name": "x", "fields": []});
+            let created = test_env.call("backend_table_create", in_the_only_environment).await.unwrap();
+            assert_eq!(created["environmentId"], "env_dev001");
         }
     }
 
@@ -366,6 +374,9 @@ mod tests {
                 merge_json(path(), json!({"tableId": "Users"})),
                 json!({"projectId": "proj_xyz789", "environmentId": "dev", "tableId": "users"}),
                 json!({"environmentId": "env_dev001", "tableId": "users"}),
+                json!({"environmentId": "DEV", "tableId": "tbl_users"}),
+                json!({"projectId": "My App", "organizationId": "My Organization", "tableId": "tbl_users"}),
+                json!({"tableId": "users"}),
             ] {
                 assert_eq!(
                     test_env.call("backend_table_get", good.clone()).await.unwrap()["id"],
@@ -374,11 +385,12 @@ mod tests {
                 );
             }
             for bad in [
-                json!({"tableId": "users"}),
+                json!({"tableId": "user"}),
                 json!({"tableId": "tbl_users", "projectId": "proj_none"}),
                 json!({"tableId": "tbl_users", "organizationId": "org_none"}),
                 json!({"tableId": "tbl_users", "environmentId": "env_none"}),
-                json!({"tableId": "users", "environmentId": "dev"}),
+                json!({"tableId": "tbl_users", "environmentId": "prod"}),
+                json!({"tableId": "users", "environmentId": "prod"}),
             ] {
                 assert_eq!(test_env.error_code("backend_table_get", bad.clone()).await, "NOT_FOUND", "{bad}");
             }
