@@ -32,29 +32,44 @@ impl CheckpointFile {
         &self.0
     }
 
-    /// Appends a line and syncs it to disk.
-    pub fn append(&self, checkpoint: &Checkpoint) -> Result<()> {
-        let append_line = || -> std::io::Result<()> {
+    /// Appends a line for each checkpoint.
+    pub fn append(&self, checkpoints: &[Checkpoint], sync: FileSync) -> Result<()> {
+        let append_lines = || -> std::io::Result<()> {
             let mut file = std::fs::OpenOptions::new().read(true).append(true).create(true).open(&self.0)?;
             file.lock()?;
-            let mut line = checkpoint.to_line();
-            line.push('\n');
+            let mut lines = String::new();
+            for checkpoint in checkpoints {
+                lines.push_str(&checkpoint.to_line());
+                lines.push('\n');
+            }
             if file.metadata()?.len() > 0 {
                 let mut last = [0];
                 file.seek(SeekFrom::End(-1))?;
                 file.read_exact(&mut last)?;
                 if last != *b"\n" {
-                    // A process was killed in the middle of a line. The partial line stays, and the new one begins
+                    // A process was killed in the middle of a line. The partial line stays, and the new ones begin
                     // after it.
-                    line.insert(0, '\n');
+                    lines.insert(0, '\n');
                 }
             }
-            file.write_all(line.as_bytes())?;
-            file.sync_data()
+            file.write_all(lines.as_bytes())?;
+            match sync {
+                FileSync::Now => file.sync_data(),
+                FileSync::Later => Ok(()),
+            }
         };
-        append_line()
+        append_lines()
             .map_err(|error| Error::internal(format!("{} cannot be written: {error}", self.0.display())))
     }
+}
+
+/// When the lines reach the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileSync {
+    /// Before the call returns.
+    Now,
+    /// With the next call that syncs. A power failure may lose them; they are in the database.
+    Later,
 }
 
 /// Checkpoints from a trusted copy of the file: the chain at these sizes, and the keys that sign.
@@ -141,10 +156,10 @@ mod tests {
     fn unfinished_line_is_skipped() {
         let folder = tempfile::tempdir().unwrap();
         let file = CheckpointFile::in_folder(folder.path());
-        file.append(&checkpoint(1, "a")).unwrap();
+        file.append(&[checkpoint(1, "a")], FileSync::Now).unwrap();
         let complete = std::fs::read(file.path()).unwrap();
         std::fs::write(file.path(), [&complete[..], &complete[..40]].concat()).unwrap();
-        file.append(&checkpoint(2, "b")).unwrap();
+        file.append(&[checkpoint(2, "b")], FileSync::Now).unwrap();
         let trusted = read(&file).unwrap();
         assert_eq!(trusted.of_tenant("t").keys().copied().collect::<Vec<_>>(), [1, 2]);
         assert_eq!(trusted.unreadable_lines, 1);
@@ -155,10 +170,10 @@ mod tests {
     fn rejects_bad_signature_and_contradicting_checkpoint() {
         let folder = tempfile::tempdir().unwrap();
         let file = CheckpointFile::in_folder(folder.path());
-        file.append(&checkpoint(1, "a")).unwrap();
-        file.append(&checkpoint(1, "a")).unwrap();
+        file.append(&[checkpoint(1, "a")], FileSync::Now).unwrap();
+        file.append(&[checkpoint(1, "a")], FileSync::Now).unwrap();
         read(&file).unwrap();
-        file.append(&checkpoint(1, "b")).unwrap();
+        file.append(&[checkpoint(1, "b")], FileSync::Now).unwrap();
         assert!(read(&file).unwrap_err().message().contains("contradicts"));
         let mut forged = checkpoint(3, "c");
         forged.statement.size = 4;

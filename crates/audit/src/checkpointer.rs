@@ -2,18 +2,18 @@
 //!
 //! A process reads the new events in one snapshot, extends the tree, signs, and inserts the checkpoint under the next
 //! number. If another process has inserted that number first, it has signed the same events, and only the signature
-//! was wasted.
+//! was wasted. [`checkpoint_schedule`](crate::checkpoint_schedule) decides when.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use quad_core::{Result, TenantId, Timestamp};
+use quad_core::{Error, Result, TenantId, Timestamp};
 use quad_store::audit::checkpoint::{self, CheckpointRow};
 use quad_store::audit::{block, checkpoint as rows};
 use quad_store::{Sql, Store};
 
 use crate::checkpoint::{Checkpoint, Statement};
-use crate::checkpoint_file::CheckpointFile;
+use crate::checkpoint_file::{CheckpointFile, FileSync};
 use crate::hash::Hash;
 use crate::signer::Signer;
 use crate::tree_store::{self, TreeAppender};
@@ -25,6 +25,39 @@ pub struct CheckpointSigner {
     store: Store,
     signer: Arc<dyn Signer>,
     file: CheckpointFile,
+    /// Held while checkpoints are made and written to the file, so that the lines keep the order of the checkpoints.
+    round: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// When a checkpoint is due: after so many events, or if the last one is from this time or earlier.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DueRule {
+    pub(crate) events: i64,
+    pub(crate) made_before: Timestamp,
+}
+
+impl DueRule {
+    /// Any new event is enough.
+    pub(crate) const ALWAYS: DueRule = DueRule { events: 1, made_before: Timestamp(i64::MAX) };
+}
+
+/// The outcome of an attempt at a checkpoint.
+#[derive(Debug)]
+pub(crate) enum Attempt {
+    /// It was made. It must still be written to the file.
+    Made(Checkpoint),
+    /// None is due.
+    NotDue,
+    /// Another process has made it.
+    MadeByOther,
+}
+
+/// What a snapshot says about the next checkpoint.
+enum Draft {
+    /// It is not due. The last one covers `size` events and was made at this time.
+    NotDue { size: i64, made_at: Timestamp },
+    /// It is due.
+    Due(Box<CheckpointDraft>),
 }
 
 /// An unsigned checkpoint with its tree nodes.
@@ -33,12 +66,14 @@ struct CheckpointDraft {
     previous: Option<Hash>,
     event_hash: Hash,
     tree: TreeAppender,
+    /// Whether it covers every event of the snapshot.
+    is_complete: bool,
 }
 
 impl CheckpointSigner {
     /// Creates a checkpoint signer that signs with `signer` and also appends to `file`.
     pub fn new(store: Store, signer: Arc<dyn Signer>, file: CheckpointFile) -> CheckpointSigner {
-        CheckpointSigner { store, signer, file }
+        CheckpointSigner { store, signer, file, round: Arc::default() }
     }
 
     /// The signer.
@@ -65,47 +100,29 @@ impl CheckpointSigner {
             if latest.as_ref().map_or(0, |row| row.size) >= end {
                 return latest.map(|row| Checkpoint::from_db(&row.body)).transpose();
             }
-            self.sign_next(tenant).await?;
-        }
-    }
-
-    /// Makes the checkpoints that are due and returns their number.
-    pub async fn sign_due(&self, logged: &mut HashSet<TenantId>) -> Result<usize> {
-        let stale = Timestamp::now().plus_ms(-limits::CHECKPOINT_DUE_AGE_MS);
-        let due = move |sql: &mut quad_store::Snapshot<'_>| {
-            rows::tenants_due(sql, limits::CHECKPOINT_DUE_EVENTS, stale)
-        };
-        let mut signed_count = 0;
-        for tenant in self.store.read(&TenantId::system(), due).await? {
-            match self.sign_next(&tenant).await {
-                Ok(true) => signed_count += 1,
-                Ok(false) => {}
-                // Once per tenant: a broken chain stays broken, and repeated lines would fill the log.
-                Err(error) if logged.insert(tenant.clone()) => {
-                    let (tenant, cause) = (tenant.as_str(), error.cause_chain());
-                    tracing::error!(tenant, cause, "checkpoint not made: {}", error.message());
-                }
-                Err(_) => {}
+            let _round = self.begin_round().await;
+            if let Attempt::Made(checkpoint) = self.attempt(tenant, DueRule::ALWAYS).await? {
+                self.write_to_file(vec![checkpoint], FileSync::Now).await?;
             }
         }
-        Ok(signed_count)
     }
 
-    /// Makes due checkpoints periodically. Never returns.
-    pub async fn run(self) {
-        let mut logged = HashSet::new();
-        loop {
-            if let Err(error) = self.sign_due(&mut logged).await {
-                tracing::debug!(cause = error.cause_chain(), "the check for due checkpoints failed");
+    /// Waits until no other task of this process makes checkpoints.
+    pub(crate) async fn begin_round(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.round.lock().await
+    }
+
+    /// Makes one checkpoint, if it is due. The caller writes it to the file.
+    pub(crate) async fn attempt(&self, tenant: &TenantId, rule: DueRule) -> Result<Attempt> {
+        let ends = self.store.chain_ends();
+        let started = Instant::now();
+        let draft = match self.store.read(tenant, move |sql| draft_checkpoint(sql, rule)).await? {
+            Draft::NotDue { size, made_at } => {
+                let age = u64::try_from(Timestamp::now().0 - made_at.0).unwrap_or(0);
+                ends.record_checkpoint(tenant, size, started.checked_sub(Duration::from_millis(age)));
+                return Ok(Attempt::NotDue);
             }
-            tokio::time::sleep(limits::CHECKPOINT_POLL_INTERVAL).await;
-        }
-    }
-
-    /// Makes one checkpoint. False if there is nothing new, or if another process made it.
-    async fn sign_next(&self, tenant: &TenantId) -> Result<bool> {
-        let Some(draft) = self.store.read(tenant, |sql| draft_checkpoint(sql)).await? else {
-            return Ok(false);
+            Draft::Due(draft) => draft,
         };
         let statement = Statement {
             tenant: tenant.as_str().to_owned(),
@@ -116,9 +133,10 @@ impl CheckpointSigner {
             time: Timestamp::now(),
         };
         let checkpoint = statement.sign(self.signer.as_ref());
+        let size = checkpoint.statement.size as i64;
         let row = CheckpointRow {
             number: draft.number,
-            size: checkpoint.statement.size as i64,
+            size,
             frontier: draft.tree.frontier.to_bytes(),
             body: checkpoint.to_line(),
             created_at: checkpoint.statement.time,
@@ -131,19 +149,33 @@ impl CheckpointSigner {
             }
             Ok(inserted)
         };
-        let inserted = self.store.write_unaudited(tenant, insert).await?;
-        if inserted {
-            // The checkpoint is in the database even if the file cannot be written; without the file it proves less.
-            self.file.append(&checkpoint)?;
+        if !self.store.write_unaudited(tenant, insert).await? {
+            return Ok(Attempt::MadeByOther);
         }
-        Ok(inserted)
+        ends.record_checkpoint(tenant, size, draft.is_complete.then_some(started));
+        Ok(Attempt::Made(checkpoint))
+    }
+
+    /// Appends checkpoints to the file. They are in the database even if that fails; without the file they prove less.
+    pub(crate) async fn write_to_file(&self, checkpoints: Vec<Checkpoint>, sync: FileSync) -> Result<()> {
+        if checkpoints.is_empty() && (sync == FileSync::Later || !self.file.path().exists()) {
+            return Ok(());
+        }
+        let file = self.file.clone();
+        tokio::task::spawn_blocking(move || file.append(&checkpoints, sync)).await.map_err(Error::internal)?
     }
 }
 
 /// Computes the next checkpoint. Verifies the hash links of the new events: a broken chain is not signed.
-fn draft_checkpoint(sql: &mut dyn Sql) -> Result<Option<CheckpointDraft>> {
+fn draft_checkpoint(sql: &mut dyn Sql, rule: DueRule) -> Result<Draft> {
     let end = block::chain_end(sql)?;
     let last = rows::latest(sql)?;
+    let (size, made_at) = last.as_ref().map_or((0, Timestamp(0)), |last| (last.size, last.created_at));
+    // A time in the future is that of another node, whose clock is wrong.
+    let is_recent = made_at > rule.made_before && made_at <= Timestamp::now();
+    if end.sequence <= size || (end.sequence - size < rule.events && is_recent) {
+        return Ok(Draft::NotDue { size, made_at });
+    }
     let (number, previous, mut hash, frontier) = match &last {
         None => (1, None, None, Default::default()),
         Some(row) => {
@@ -177,11 +209,12 @@ fn draft_checkpoint(sql: &mut dyn Sql) -> Result<Option<CheckpointDraft>> {
             hash = Some(record_hash);
         }
     }
-    let Some(event_hash) = hash.filter(|_| tree.frontier.size() > size_before) else { return Ok(None) };
+    let event_hash = hash.ok_or_else(|| chain_error::event(to, None, "is missing"))?;
+    let is_complete = tree.frontier.size() >= to;
     if tree.frontier.size() == to && end.hash.as_deref() != Some(event_hash.to_string().as_str()) {
         return Err(chain_error::event(to, None, "is not the one that the head names"));
     }
-    Ok(Some(CheckpointDraft { number, previous, event_hash, tree }))
+    Ok(Draft::Due(Box::new(CheckpointDraft { number, previous, event_hash, tree, is_complete })))
 }
 
 #[cfg(test)]
@@ -250,32 +283,6 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn checkpoint_is_due_after_event_limit_or_age() {
-        for fixture in fixtures().await {
-            let due = async |events: i64, stale: Timestamp| {
-                let due = move |sql: &mut quad_store::Snapshot<'_>| rows::tenants_due(sql, events, stale);
-                let due = fixture.store().read(&TenantId::system(), due).await.unwrap();
-                due.contains(fixture.tenant())
-            };
-            let (long_ago, now) = (Timestamp(0), || Timestamp::now().plus_ms(1));
-            assert!(due(1_000, long_ago).await, "no checkpoint yet");
-            let mut logged = HashSet::new();
-            assert_eq!(fixture.checkpoint_signer.sign_due(&mut logged).await.unwrap(), 1);
-            assert!(!due(1, now()).await, "nothing is new");
-            assert_eq!(fixture.checkpoint_signer.sign_due(&mut logged).await.unwrap(), 0);
-            fixture.write(5).await;
-            assert!(!due(6, long_ago).await, "too few, too soon");
-            assert!(due(5, long_ago).await, "enough");
-            assert!(due(6, now()).await, "long enough ago");
-            assert_eq!(
-                fixture.checkpoint_signer.sign_due(&mut logged).await.unwrap(),
-                0,
-                "neither 1,000 events nor a minute"
-            );
-        }
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
     async fn broken_chain_is_not_signed() {
         for fixture in fixtures().await {
             fixture.write(30).await;
@@ -283,9 +290,6 @@ mod tests {
             let error = fixture.checkpoint_signer.checkpoint(fixture.tenant()).await.unwrap_err();
             assert_eq!(error.detail("sequence"), Some(&18.into()), "its successor no longer follows");
             assert!(checkpoint_sizes(&fixture).await.is_empty());
-            let mut logged = HashSet::new();
-            assert_eq!(fixture.checkpoint_signer.sign_due(&mut logged).await.unwrap(), 0);
-            assert!(logged.contains(fixture.tenant()));
         }
     }
 }

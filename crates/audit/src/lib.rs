@@ -16,6 +16,7 @@ mod chain_error;
 mod chain_reader;
 mod checkpoint;
 mod checkpoint_file;
+mod checkpoint_schedule;
 mod checkpointer;
 mod events;
 pub mod export;
@@ -41,7 +42,8 @@ use quad_store::Store;
 
 pub use chain_error::AUDIT_BROKEN;
 pub use checkpoint::{Checkpoint, Statement};
-pub use checkpoint_file::{CheckpointFile, TrustedCheckpoints};
+pub use checkpoint_file::{CheckpointFile, FileSync, TrustedCheckpoints};
+pub use checkpoint_schedule::CheckpointLag;
 pub use checkpointer::CheckpointSigner;
 pub use events::event_json;
 pub use hash::Hash;

@@ -5,14 +5,40 @@ use std::time::Duration;
 /// Events in one page of `audit://events`: about as many as an agent can use at once.
 pub const EVENTS_RETURNED_MAX: usize = 50;
 
-/// Events after which a checkpoint is due.
-pub const CHECKPOINT_DUE_EVENTS: i64 = 1_000;
+/// Age of the first event without a checkpoint after which one is due, however few there are.
+pub const CHECKPOINT_DUE_AGE: Duration = Duration::from_secs(1);
 
-/// Age of the last checkpoint after which the next is due, if there are new events.
-pub const CHECKPOINT_DUE_AGE_MS: i64 = 60_000;
+/// The longest time that an event is without a checkpoint while a process serves: [`CHECKPOINT_DUE_AGE`], a
+/// [tick](CHECKPOINT_TICK), and the time to sign and commit.
+pub const CHECKPOINT_LAG_MAX: Duration = Duration::from_secs(2);
 
-/// How often a serving process checks whether a checkpoint is due.
+/// How often a serving process looks for old events of its own. It is notified of many events at once.
+pub const CHECKPOINT_TICK: Duration = Duration::from_millis(250);
+
+/// How often a serving process looks for events of other processes. It is a query over all tenants.
 pub const CHECKPOINT_POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A query of that kind takes at most this part of the time: with very many tenants there are fewer.
+pub const CHECKPOINT_POLL_SHARE: u32 = 50;
+
+/// Events after which a process makes a checkpoint, if another process made the last one. Of several processes on one
+/// chain, one signs; the others take over if it falls behind.
+pub const CHECKPOINT_TAKE_OVER_EVENTS: i64 = 1_500;
+
+/// Age of the first event without a checkpoint after which such a process makes one.
+pub const CHECKPOINT_TAKE_OVER_AGE: Duration = Duration::from_millis(1_400);
+
+/// How long a chain that cannot be signed is left alone. A broken chain stays broken, and each attempt reads it.
+pub const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Tenants whose checkpoints are made at the same time. SQLite commits them together.
+pub const CHECKPOINTS_CONCURRENT: usize = 4;
+
+/// How often the checkpoint file is synced to the disk.
+pub const CHECKPOINT_FILE_SYNC_INTERVAL: Duration = Duration::from_millis(500);
+
+/// How long a stopping process makes checkpoints.
+pub const CHECKPOINT_STOP_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Maximum events that one checkpoint adds, which bounds the memory for a long backlog; the next checkpoint follows
 /// at once.

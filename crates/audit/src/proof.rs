@@ -3,7 +3,7 @@
 //! A proof is one JSON object, the same that `audit://events/{id}` returns. It can be verified without access to the
 //! server.
 
-use quad_core::{Result, canonical};
+use quad_core::{Result, Timestamp, canonical};
 use quad_store::audit::checkpoint;
 use quad_store::{AuditEvent, Sql};
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use crate::checkpoint::Checkpoint;
 use crate::checkpoint_file::TrustedCheckpoints;
 use crate::hash::Hash;
 use crate::verify::check_key;
-use crate::{chain_error, merkle, tree_store};
+use crate::{chain_error, limits, merkle, tree_store};
 
 /// The result of a valid proof.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +34,7 @@ pub fn document(sql: &mut dyn Sql, event: &AuditEvent) -> Result<Value> {
     document.insert("event".into(), record);
     document.insert("event_hash".into(), event.hash.as_str().into());
     document.insert("sequence".into(), event.sequence.into());
-    let (inclusion, checkpoint, reason) = match prove(sql, event)? {
+    let (inclusion, checkpoint, missing) = match prove(sql, event)? {
         Ok((path, checkpoint)) => {
             let inclusion = json!({
                 "leaf_index": event.sequence - 1,
@@ -43,21 +43,64 @@ pub fn document(sql: &mut dyn Sql, event: &AuditEvent) -> Result<Value> {
             });
             (inclusion, checkpoint.to_json(), None)
         }
-        Err(reason) => (Value::Null, Value::Null, Some(reason)),
+        Err(missing) => (Value::Null, Value::Null, Some(missing)),
     };
     document.insert("inclusion_proof".into(), inclusion);
     document.insert("checkpoint".into(), checkpoint);
-    if let Some(reason) = reason {
-        document.insert("reason".into(), reason.into());
+    if let Some(missing) = missing {
+        document.insert("reason".into(), missing.reason().into());
+        if let MissingProof::ExpectedBy(time) = missing {
+            document.insert("proof_expected_by".into(), time.to_string().into());
+        }
     }
     Ok(Value::Object(document))
 }
 
+/// Why an event has no proof.
+#[derive(Clone, Copy, Debug)]
+enum MissingProof {
+    /// Its checkpoint is made by this time.
+    ExpectedBy(Timestamp),
+    /// It should have a checkpoint by now: no process serves, or its chain cannot be signed.
+    Overdue,
+    /// The stored events do not fit the checkpoint.
+    Broken,
+}
+
+impl MissingProof {
+    fn reason(self) -> &'static str {
+        match self {
+            MissingProof::ExpectedBy(_) => {
+                "No checkpoint covers this event yet; the server makes one within 2 s. Read the event again after \
+                 proof_expected_by"
+            }
+            MissingProof::Overdue => {
+                "No checkpoint covers this event: no process has signed since. Start `quad serve`, or make a proof \
+                 with `quad audit prove`"
+            }
+            MissingProof::Broken => {
+                "The stored events do not match the checkpoint's root; `quad audit verify` names the first broken one"
+            }
+        }
+    }
+
+    /// For an event that no checkpoint covers.
+    fn of_uncovered(record: &str, now: Timestamp) -> MissingProof {
+        let lag_ms = i64::try_from(limits::CHECKPOINT_LAG_MAX.as_millis()).unwrap_or(i64::MAX);
+        let record: Option<Value> = serde_json::from_str(record).ok();
+        let created_at = record.and_then(|record| Timestamp::parse(record["created_at"].as_str()?));
+        match created_at.map(|time| time.plus_ms(lag_ms)) {
+            Some(time) if time > now => MissingProof::ExpectedBy(time),
+            _ => MissingProof::Overdue,
+        }
+    }
+}
+
 type Proof = (Vec<Hash>, Checkpoint);
 
-fn prove(sql: &mut dyn Sql, event: &AuditEvent) -> Result<Result<Proof, &'static str>> {
+fn prove(sql: &mut dyn Sql, event: &AuditEvent) -> Result<Result<Proof, MissingProof>> {
     let Some(row) = checkpoint::latest(sql)?.filter(|row| row.size >= event.sequence) else {
-        return Ok(Err("No checkpoint covers this event yet; a serving process makes one within a minute"));
+        return Ok(Err(MissingProof::of_uncovered(&event.record, Timestamp::now())));
     };
     let checkpoint = Checkpoint::from_db(&row.body)?;
     let edge = tree_store::parse_frontier(row.size, &row.frontier)?;
@@ -72,9 +115,7 @@ fn prove(sql: &mut dyn Sql, event: &AuditEvent) -> Result<Result<Proof, &'static
     });
     Ok(match proof {
         Some(path) => Ok((path, checkpoint)),
-        None => Err(
-            "The stored events do not match the checkpoint's root; `quad audit verify` names the first broken one",
-        ),
+        None => Err(MissingProof::Broken),
     })
 }
 
@@ -168,6 +209,30 @@ mod tests {
                 assert_eq!(Some(verified.record), fixture.record(sequence).await);
             }
             assert!(proof_document_of(&fixture, covered + 1).await["inclusion_proof"].is_null());
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn uncovered_event_says_when_its_proof_exists() {
+        for fixture in fixtures().await {
+            fixture.write(3).await;
+            let early = proof_document_of(&fixture, 4).await;
+            let created_at = Timestamp::parse(early["event"]["created_at"].as_str().unwrap()).unwrap();
+            assert_eq!(early["proof_expected_by"], created_at.plus_ms(2_000).to_string());
+            // Nothing signs, so the proof is overdue at that time.
+            let until = u64::try_from(created_at.plus_ms(2_000).0 - Timestamp::now().0).unwrap_or(0);
+            tokio::time::sleep(std::time::Duration::from_millis(until + 1)).await;
+            let overdue = proof_document_of(&fixture, 4).await;
+            assert!(overdue.get("proof_expected_by").is_none());
+            assert!(overdue["reason"].as_str().unwrap().contains("quad serve"), "{overdue}");
+            // With a process that signs it is there in time.
+            let signing = tokio::spawn(fixture.checkpoint_signer.clone().run());
+            fixture.write(1).await;
+            tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+            let document = proof_document_of(&fixture, 5).await;
+            assert_eq!(verify(&document, None).unwrap().sequence, 5);
+            assert!(document.get("proof_expected_by").is_none() && document.get("reason").is_none());
+            signing.abort();
         }
     }
 

@@ -10,7 +10,8 @@
 //! Store::write ──┐
 //! audit append ──┴► commit_thread (queue) ──► commit (one batch, one transaction) ──► head, change_log, chain
 //!                                                │ after the commit
-//!                                                └──► recent_changes (subscribers of this process)
+//!                                                ├──► recent_changes (subscribers of this process)
+//!                                                └──► chain_ends (checkpoint signer of this process)
 //! ```
 //!
 //! On PostgreSQL a write does not pass the queue: it commits on a connection of its own.
@@ -24,6 +25,7 @@ mod audit_mode;
 mod backup;
 pub mod batch;
 mod chain;
+pub mod chain_ends;
 mod change_log;
 mod commit;
 mod commit_thread;

@@ -11,11 +11,14 @@ use quad_core::lock::MutexExt as _;
 use quad_core::{Change, ReadSet, TenantId, Timestamp, Version};
 use tokio::sync::broadcast;
 
+use crate::chain_ends::ChainEnds;
 use crate::limits;
 
 /// The recent changes of all tenants that this process has read or written.
 #[derive(Default)]
 pub(crate) struct RecentChanges {
+    /// The ends of their chains. Here, because both are updated after each commit.
+    pub(crate) chain_ends: ChainEnds,
     tenants: Mutex<HashMap<TenantId, TenantChanges>>,
 }
 

@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, broadcast, oneshot};
 
 use crate::audit_mode::AtomicAuditMode;
+use crate::chain_ends::ChainEnds;
 use crate::commit::{self, AuditJob, CommitJob, EventPolicy, ReplyTiming, TransactionJob};
 use crate::commit_thread::{self, CommitQueue};
 use crate::connection::{Connection, postgres, sqlite};
@@ -255,6 +256,11 @@ impl Store {
             .readers
             .run(|connection| Ok(connection.execute_script("PRAGMA wal_checkpoint(TRUNCATE)")?))
             .await
+    }
+
+    /// The ends of the chains that this process extends.
+    pub fn chain_ends(&self) -> &ChainEnds {
+        &self.inner.recent_changes.chain_ends
     }
 
     /// Whether the database answers a query.

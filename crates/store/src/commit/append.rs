@@ -13,16 +13,31 @@ use super::read_set_check::ReadSetCheck;
 use crate::chain::BlockBuilder;
 use crate::connection::Connection;
 use crate::head::Head;
+use crate::recent_changes::RecentChanges;
 use crate::sql::TxEffects;
 use crate::tx_error::TxError;
 use crate::{Backend, change_log, head};
 
-/// The changes of one commit and tenant, to be published after the commit.
-pub(super) struct CommittedChanges {
-    pub(super) tenant: TenantId,
-    pub(super) version_before: Version,
-    pub(super) version: Version,
-    pub(super) changes: Vec<Arc<Change>>,
+/// What one commit has added to a tenant, to be published after the commit.
+pub(super) struct CommittedTenant {
+    tenant: TenantId,
+    version_before: Version,
+    version: Version,
+    changes: Vec<Arc<Change>>,
+    sequence_before: i64,
+    sequence: i64,
+}
+
+impl CommittedTenant {
+    /// Notifies the subscribers and the checkpoint signer of this process.
+    pub(super) fn publish(&self, recent_changes: &RecentChanges) {
+        if self.sequence > self.sequence_before {
+            recent_changes.chain_ends.record_commit(&self.tenant, self.sequence_before, self.sequence);
+        }
+        if !self.changes.is_empty() {
+            recent_changes.extend(&self.tenant, self.version_before, self.version, &self.changes);
+        }
+    }
 }
 
 /// Appends what is left of each job and turns its state into `Done`. Tenants are locked in sorted order, so that two
@@ -32,7 +47,7 @@ pub(super) fn append_events(
     check: &ReadSetCheck<'_>,
     jobs: &[CommitJob],
     states: &mut [JobState],
-) -> Result<Vec<CommittedChanges>, TxError> {
+) -> Result<Vec<CommittedTenant>, TxError> {
     let mut committed = Vec::new();
     let mut ids = UlidGenerator::new()?;
     let unfinished = jobs.iter().zip(&*states).filter(|(_, state)| !state.is_done());
@@ -172,18 +187,24 @@ impl TenantAppender<'_> {
         self.block.append(&mut self.head, &self.ids.next_ulid(), self.tenant, event, self.check.now)
     }
 
-    /// Writes the block and the head row. Returns the changes to publish.
-    fn finish(self, old_sequence: i64) -> Result<Option<CommittedChanges>, TxError> {
+    /// Writes the block and the head row. Returns what to publish.
+    fn finish(self, old_sequence: i64) -> Result<Option<CommittedTenant>, TxError> {
         let TenantAppender { connection, check, tenant, old_version, head, block, changes, .. } = self;
-        if head.sequence != old_sequence || head.version != old_version {
-            block.insert(connection, tenant, &head, check.now)?;
-            head::advance(connection, tenant, &head)?;
-        }
-        if changes.is_empty() {
+        if head.sequence == old_sequence && head.version == old_version {
             return Ok(None);
         }
-        check.load_changes_until(connection, tenant, old_version)?;
-        let (tenant, version_before, version) = (tenant.clone(), old_version, head.version);
-        Ok(Some(CommittedChanges { tenant, version_before, version, changes }))
+        block.insert(connection, tenant, &head, check.now)?;
+        head::advance(connection, tenant, &head)?;
+        if !changes.is_empty() {
+            check.load_changes_until(connection, tenant, old_version)?;
+        }
+        Ok(Some(CommittedTenant {
+            tenant: tenant.clone(),
+            version_before: old_version,
+            version: head.version,
+            changes,
+            sequence_before: old_sequence,
+            sequence: head.sequence,
+        }))
     }
 }

@@ -30,7 +30,7 @@ use crate::recent_changes::RecentChanges;
 use crate::tx_error::TxError;
 use crate::write_transaction::WriteTransaction;
 use crate::{AuditMode, head, limits};
-use append::CommittedChanges;
+use append::CommittedTenant;
 use job::{JobOutcome, JobState};
 
 pub(crate) use job::{AuditJob, CommitJob, EventPolicy, ReplyTiming, TransactionJob};
@@ -56,10 +56,7 @@ pub(crate) fn commit_batch(
     loop {
         match try_commit_batch(connection, recent_changes, mode, &mut jobs) {
             Ok((outcomes, committed)) => {
-                for change_set in committed {
-                    let CommittedChanges { tenant, version_before, version, changes } = change_set;
-                    recent_changes.extend(&tenant, version_before, version, &changes);
-                }
+                committed.iter().for_each(|tenant| tenant.publish(recent_changes));
                 let requeue = jobs.split_off(outcomes.len());
                 for (job, outcome) in jobs.into_iter().zip(outcomes) {
                     job.complete(outcome);
@@ -91,7 +88,7 @@ fn try_commit_batch(
     recent_changes: &RecentChanges,
     mode: AuditMode,
     jobs: &mut [CommitJob],
-) -> Result<(Vec<JobOutcome>, Vec<CommittedChanges>), TxError> {
+) -> Result<(Vec<JobOutcome>, Vec<CommittedTenant>), TxError> {
     let check = ReadSetCheck { recent_changes, now: Timestamp::now() };
     connection.set_sync_commit(mode == AuditMode::Durable || !jobs.iter().all(CommitJob::is_audit_event))?;
     let mut transaction = WriteTransaction::begin(connection)?;
@@ -159,11 +156,12 @@ fn try_commit_leased(
 ) -> Result<Vec<JobOutcome>, TxError> {
     let check = ReadSetCheck { recent_changes, now };
     let mut states: Vec<JobState> = jobs.iter().map(|_| JobState::Event { side_effect_ran: false }).collect();
-    append::append_events(transaction.connection, &check, jobs, &mut states)?;
+    let committed = append::append_events(transaction.connection, &check, jobs, &mut states)?;
     let mut outcomes: Vec<JobOutcome> = states.into_iter().map(JobState::into_outcome).collect();
     let is_committed = |outcome: &&mut JobOutcome| matches!(outcome, JobOutcome::Committed(_));
     if outcomes.iter_mut().filter(is_committed).count() >= min_events.max(1) {
         transaction.commit()?;
+        committed.iter().for_each(|tenant| tenant.publish(recent_changes));
     } else {
         transaction.connection.rollback();
         outcomes.iter_mut().filter(is_committed).for_each(|outcome| *outcome = JobOutcome::Stale(0));
