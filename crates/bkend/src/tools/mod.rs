@@ -4,6 +4,8 @@
 //! The published arguments are flat. Existing clients also send them in `body`, under the names of the hosted service.
 //! The ids above a table are optional: a table's id determines them, and ids that are sent must belong together.
 
+#[cfg(test)]
+mod concurrency_tests;
 mod data;
 mod environment;
 mod index;

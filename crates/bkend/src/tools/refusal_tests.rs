@@ -68,7 +68,11 @@ async fn every_refusal_says_what_to_do() {
             ("backend_table_update", users(json!({"permissions": {"usr": {}}})), "Use one of user, "),
             ("backend_field_manage", users(json!({})), "action is missing"),
             ("backend_field_manage", users(json!({"action": "add"})), "fields is missing"),
-            ("backend_field_manage", users(json!({"action": "remove", "field": "age"})), "Use one of delete, "),
+            (
+                "backend_field_manage",
+                users(json!({"action": "remove", "field": "age"})),
+                "Use one of delete, ",
+            ),
             (
                 "backend_field_manage",
                 users(json!({"action": "add", "field": "phone"})),
