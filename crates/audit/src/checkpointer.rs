@@ -200,7 +200,11 @@ fn draft_checkpoint(sql: &mut dyn Sql, rule: DueRule) -> Result<Draft> {
             if sequence as u64 != expected {
                 return Err(chain_error::event(expected, None, "is missing"));
             }
-            if block::previous_hash(record).as_deref() != hash.map(|hash| hash.to_string()).as_deref() {
+            let follows = match (&hash, block::previous_hash(record)) {
+                (Some(hash), Some(text)) => hash.is_written_as(&text),
+                (hash, text) => hash.is_none() && text.is_none(),
+            };
+            if !follows {
                 let id = block::record_id(record).ok();
                 return Err(chain_error::event(expected, id.as_deref(), "does not follow the one before it"));
             }

@@ -1,7 +1,7 @@
 //! A SHA-256 hash, written as 64 lowercase hexadecimal digits.
 
 use quad_core::canonical;
-use ring::digest::{SHA256, digest};
+use ring::digest::{Context, SHA256, digest};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A SHA-256 hash.
@@ -14,6 +14,13 @@ impl Hash {
         Hash::from_slice(digest(&SHA256, bytes).as_ref()).unwrap_or(Hash([0; 32]))
     }
 
+    /// Computes the hash of the parts, one after the other.
+    pub fn compute_parts(parts: &[&[u8]]) -> Hash {
+        let mut context = Context::new(&SHA256);
+        parts.iter().for_each(|part| context.update(part));
+        Hash::from_slice(context.finish().as_ref()).unwrap_or(Hash([0; 32]))
+    }
+
     /// A hash from its 32 bytes.
     pub fn from_slice(bytes: &[u8]) -> Option<Hash> {
         bytes.try_into().ok().map(Hash)
@@ -22,6 +29,18 @@ impl Hash {
     /// Parses 64 lowercase hexadecimal digits.
     pub fn parse(text: &str) -> Option<Hash> {
         Hash::from_slice(&decode_hex(text)?)
+    }
+
+    /// Whether `text` is this hash in hexadecimal. Does not allocate, unlike a comparison of texts.
+    pub fn is_written_as(&self, text: &str) -> bool {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let pairs = text.as_bytes().chunks_exact(2);
+        text.len() == 64
+            && self
+                .0
+                .iter()
+                .zip(pairs)
+                .all(|(byte, pair)| pair == [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]])
     }
 
     /// The bytes.
@@ -79,6 +98,10 @@ mod tests {
         let text = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(hash.to_string(), text);
         assert_eq!(Hash::parse(text), Some(hash));
+        assert!(hash.is_written_as(text) && !hash.is_written_as(&text.to_uppercase()));
+        for other in ["", &text[..62], &format!("{text}00"), &text.replace("55", "56")] {
+            assert!(!hash.is_written_as(other), "{other}");
+        }
         assert_eq!(Hash::parse(&text.to_uppercase()), None);
         assert_eq!(Hash::parse(&text[1..]), None);
         assert_eq!(Hash::parse(&text[2..]), None);

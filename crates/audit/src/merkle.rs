@@ -10,20 +10,12 @@ use crate::hash::Hash;
 
 /// The hash of a leaf.
 pub fn leaf_hash(data: &[u8]) -> Hash {
-    hash_with_prefix(0, data, &[])
+    Hash::compute_parts(&[&[0], data])
 }
 
 /// The hash of an inner node.
 pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
-    hash_with_prefix(1, left.as_bytes(), right.as_bytes())
-}
-
-fn hash_with_prefix(prefix: u8, first: &[u8], second: &[u8]) -> Hash {
-    let mut bytes = Vec::with_capacity(1 + first.len() + second.len());
-    bytes.push(prefix);
-    bytes.extend_from_slice(first);
-    bytes.extend_from_slice(second);
-    Hash::compute(&bytes)
+    Hash::compute_parts(&[&[1], left.as_bytes(), right.as_bytes()])
 }
 
 /// The right edge of a tree: the roots of its complete subtrees, largest first. It is enough to extend the tree.
