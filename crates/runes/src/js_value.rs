@@ -1,9 +1,38 @@
-//! Values with JavaScript semantics: truthiness, conversion to text, number formatting and parsing.
+//! Values with JavaScript semantics: truthiness, white space, conversion to text, number formatting and parsing.
 //!
 //! npm is written in JavaScript and an attribute may have any type, so the output depends on these rules: `0` and `""`
-//! are falsy, `true` prints as `true`, `3.0` as `3`.
+//! are falsy, `true` prints as `true`, `3.0` as `3`, and a byte order mark is white space.
 
 use serde_json::{Number, Value};
+
+/// White space as JavaScript defines it: with the byte order mark, without U+0085.
+pub fn is_js_whitespace(ch: char) -> bool {
+    ch == '\u{feff}' || (ch.is_whitespace() && ch != '\u{85}')
+}
+
+/// [`str::trim`] and the like, with JavaScript's white space.
+pub trait JsTrim {
+    /// Without white space at both ends.
+    fn js_trim(&self) -> &str;
+    /// Without white space at the start.
+    fn js_trim_start(&self) -> &str;
+    /// Without white space at the end.
+    fn js_trim_end(&self) -> &str;
+}
+
+impl JsTrim for str {
+    fn js_trim(&self) -> &str {
+        self.trim_matches(is_js_whitespace)
+    }
+
+    fn js_trim_start(&self) -> &str {
+        self.trim_start_matches(is_js_whitespace)
+    }
+
+    fn js_trim_end(&self) -> &str {
+        self.trim_end_matches(is_js_whitespace)
+    }
+}
 
 /// Formats a number as JavaScript does: the fewest digits that parse to the same number; an exponent only for very large
 /// and very small numbers.
@@ -70,7 +99,7 @@ pub fn json_number(value: f64) -> Value {
 
 /// The integer at the start of a text, like `parseInt`: after white space and a sign; the rest is ignored.
 pub fn parse_int(text: &str) -> Option<f64> {
-    let text = text.trim_start();
+    let text = text.js_trim_start();
     let (sign, digits) = match text.strip_prefix('-') {
         Some(rest) => (-1.0, rest),
         None => (1.0, text.strip_prefix('+').unwrap_or(text)),
@@ -81,7 +110,7 @@ pub fn parse_int(text: &str) -> Option<f64> {
 
 /// The number at the start of a text, like `parseFloat`.
 pub fn parse_float(text: &str) -> Option<f64> {
-    let text = text.trim_start();
+    let text = text.js_trim_start();
     let mut end = 0;
     let (mut digits, mut point, mut exponent) = (false, false, false);
     for (pos, c) in text.char_indices() {
@@ -118,6 +147,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn white_space_is_that_of_javascript() {
+        assert_eq!(" \u{feff}\u{2028}a\u{85}\u{a0}\n".js_trim(), "a\u{85}");
+        assert_eq!("\u{feff}a ".js_trim_start(), "a ");
+        assert_eq!(" a\u{feff}".js_trim_end(), " a");
+    }
 
     #[test]
     fn json_number_is_an_integer_where_possible() {

@@ -28,6 +28,7 @@ pub mod expand;
 pub mod html;
 pub mod identity;
 pub mod inspect;
+pub mod js_regex;
 pub mod js_value;
 pub mod limits;
 pub mod native;

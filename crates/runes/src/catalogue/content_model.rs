@@ -6,8 +6,8 @@
 //! the TOML.
 
 use indexmap::IndexMap;
-use regex::Regex;
 
+use crate::js_regex::JsRegex;
 use crate::limits::MODEL_DEPTH_MAX;
 
 /// How the children of a rune become named fields.
@@ -104,7 +104,7 @@ pub enum PartSource {
         attribute: Option<String>,
     },
     /// The first capture group of a pattern in the remaining text.
-    Pattern(Regex),
+    Pattern(JsRegex),
     /// The remaining text.
     Remainder,
 }

@@ -1,7 +1,6 @@
 //! Parses content models from TOML: a field, a list of fields, or a table with a `kind`.
 
 use indexmap::IndexMap;
-use regex::Regex;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor, value};
 
@@ -9,6 +8,7 @@ use super::content_model::{
     Condition, ConditionalModel, ContentModel, CustomModel, DelimitedModel, Field, KnownSection, ModelBranch,
     NodePattern, NodePatternAlternative, PartExtractor, PartSource, SectionsModel, Zone,
 };
+use crate::js_regex::JsRegex;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -88,7 +88,7 @@ impl<'de> Deserialize<'de> for PartExtractor {
         let from = match (table.node, table.pattern) {
             (None, Some(pattern)) if pattern == "remainder" => PartSource::Remainder,
             (None, Some(pattern)) => PartSource::Pattern(
-                Regex::new(&pattern).map_err(|error| de::Error::custom(format!("bad pattern: {error}")))?,
+                JsRegex::new(&pattern).map_err(|error| de::Error::custom(format!("bad pattern: {error}")))?,
             ),
             (Some(node), None) if ["strong", "em", "link", "image", "code"].contains(&node.as_str()) => {
                 PartSource::Inline { node, attribute: table.extract }

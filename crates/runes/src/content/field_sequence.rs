@@ -4,6 +4,7 @@ use quad_markdoc::{AttributeMap, Node, NodeType, Value};
 
 use super::{ContentFields, FieldContent, items, node_ext};
 use crate::catalogue::Field;
+use crate::js_value::JsTrim;
 
 /// Drops a node that does not match a required field, and all nodes after the last field.
 pub(super) fn resolve(fields: &[Field], nodes: Vec<Node>) -> ContentFields {
@@ -60,7 +61,7 @@ fn to_rune_node(field: &Field, rune: &str, item: Node) -> Node {
         let value = match text.strip_prefix('$') {
             // `$one|$two`: the first part that is not empty.
             Some(names) => {
-                let mut values = names.split('|').filter_map(|name| parts.get(name.trim()));
+                let mut values = names.split('|').filter_map(|name| parts.get(name.js_trim()));
                 values.find(|value| !value.is_empty()).cloned().unwrap_or_default()
             }
             None => text.clone(),

@@ -6,6 +6,7 @@ use quad_markdoc::{Node, NodeType, Value};
 
 use super::{ItemFields, node_ext};
 use crate::catalogue::{PartExtractor, PartSource};
+use crate::js_value::JsTrim;
 
 /// The parts of one list item.
 pub(super) fn resolve(model: &[PartExtractor], item: &Node) -> ItemFields {
@@ -45,7 +46,7 @@ pub(super) fn resolve(model: &[PartExtractor], item: &Node) -> ItemFields {
     let remaining =
         nodes.iter().enumerate().filter(|(index, node)| !used.contains(index) && node.kind == NodeType::Text);
     let remaining: String = remaining.filter_map(|(_, node)| node.attributes.get_str("content")).collect();
-    extract_from_text(model, remaining.trim(), &mut parts);
+    extract_from_text(model, remaining.js_trim(), &mut parts);
     parts
 }
 
@@ -73,7 +74,7 @@ fn extract_from_text(model: &[PartExtractor], text: &str, parts: &mut ItemFields
         match &part.from {
             PartSource::Inline { .. } => {}
             PartSource::Remainder => {
-                let trimmed = remaining.trim();
+                let trimmed = remaining.js_trim();
                 if !trimmed.is_empty() || part.optional != Some(true) {
                     parts.insert(part.name.clone(), trimmed.to_owned());
                 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use quad_markdoc::{AttributeMap, LineNumbers, Node, NodeType, Span, Value};
 
+use crate::js_value::JsTrim;
+
 /// A node that is not in the source.
 pub fn new_node(kind: NodeType, attributes: AttributeMap, children: Vec<Node>) -> Node {
     Node {
@@ -93,7 +95,7 @@ pub fn unwrap_lone_image(node: Node) -> Node {
 fn is_blank(node: &Node) -> bool {
     let is_blank_text = || {
         node.kind == NodeType::Text
-            && node.attributes.get_str("content").unwrap_or_default().trim().is_empty()
+            && node.attributes.get_str("content").unwrap_or_default().js_trim().is_empty()
     };
     node.kind == NodeType::Softbreak || is_blank_text()
 }

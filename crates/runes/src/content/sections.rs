@@ -6,6 +6,7 @@ use super::{
     Arguments, ContentFields, FieldContent, ItemFields, field_sequence, node_ext, resolve as resolve_model,
 };
 use crate::catalogue::{KnownSection, PartExtractor, PartSource, SectionsModel};
+use crate::js_value::JsTrim;
 
 /// A heading and the nodes below it.
 struct Section {
@@ -114,7 +115,7 @@ fn section_fields(model: &SectionsModel, section: Section, arguments: &Arguments
 
 fn known_section<'m>(model: &'m SectionsModel, heading: &str) -> Option<(&'m str, &'m KnownSection)> {
     let heading = heading.to_lowercase();
-    let heading = heading.trim();
+    let heading = heading.js_trim();
     let mut candidates = model.known_sections.iter();
     let found = candidates.find(|(name, definition)| {
         name.to_lowercase() == heading || definition.alias.iter().any(|alias| alias.to_lowercase() == heading)
@@ -146,7 +147,7 @@ fn extract_heading_parts(model: &[PartExtractor], heading: &str) -> ItemFields {
             },
             PartSource::Inline { .. } => continue,
         };
-        parts.insert(part.name.clone(), value.trim().to_owned());
+        parts.insert(part.name.clone(), value.js_trim().to_owned());
     }
     parts
 }

@@ -7,7 +7,7 @@ use quad_markdoc::{AttributeMap, Value as MarkdocValue};
 use serde_json::Value;
 
 use crate::catalogue::{Attribute, AttributeType, Catalogue, Rune};
-use crate::js_value::{is_truthy, json_number, parse_float, to_js_string};
+use crate::js_value::{JsTrim, is_truthy, json_number, parse_float, to_js_string};
 
 /// Arguments by name. An argument without a value is absent.
 #[derive(Clone, Debug, Default)]
@@ -107,7 +107,9 @@ fn argument_value(attribute: &Attribute, value: Option<&MarkdocValue>) -> Option
     if attribute.kind == AttributeType::List {
         // A list is never missing: without a value it is empty.
         let items = match value.and_then(MarkdocValue::as_str) {
-            Some(text) if !text.is_empty() => text.split(' ').map(|word| Value::from(word.trim())).collect(),
+            Some(text) if !text.is_empty() => {
+                text.split(' ').map(|word| Value::from(word.js_trim())).collect()
+            }
             _ => Vec::new(),
         };
         return Some(Value::Array(items));

@@ -7,7 +7,7 @@ use super::arguments::{class_or_json_value, to_json_value};
 use super::render_context::{HeadingEntry, RenderContext, Result};
 use super::{builtin_tags, placeholder, slug};
 use crate::content::node_ext;
-use crate::js_value::{is_truthy, parse_int};
+use crate::js_value::{JsTrim, is_truthy, parse_int};
 use crate::render_tree::{Attributes, Element, RenderNode};
 
 /// Language of a fence without one.
@@ -175,7 +175,7 @@ pub(crate) fn render_fence(node: &MarkdocNode) -> RenderNode {
     }
     if let Some(lines) = non_empty_text("lines") {
         set_on_both("data-lines", lines.into());
-        let starts_with_digit = lines.trim_start().starts_with(|c: char| c.is_ascii_digit());
+        let starts_with_digit = lines.js_trim_start().starts_with(|c: char| c.is_ascii_digit());
         if let Some(first) = parse_int(lines).filter(|first| starts_with_digit && *first > 0.0) {
             pre.attributes.insert("style".to_owned(), format!("--rf-start-line: {}", first - 1.0).into());
         }

@@ -61,15 +61,7 @@ pub(super) fn render(rune: &Rune, node: MarkdocNode, cx: &mut RenderContext<'_>)
         // Only the modifier itself is rendered: no nested tint or background, no universal attributes.
         return transform(RuneUse { rune, arguments, content: all_children(children), node }, cx);
     }
-    let (mut tint, mut background) = (None, None);
-    let mut body = Vec::with_capacity(children.len());
-    for child in children {
-        match child.tag.as_deref() {
-            Some("tint") => tint = Some(child),
-            Some("bg") => background = Some(child),
-            _ => body.push(child),
-        }
-    }
+    let (body, modifiers) = Modifiers::take(children);
     let content = match &rune.content {
         Some(model) => content::resolve(model, body, &arguments),
         None => all_children(body),
@@ -80,8 +72,7 @@ pub(super) fn render(rune: &Rune, node: MarkdocNode, cx: &mut RenderContext<'_>)
     }
     // A rune that expands to several elements has no root for the universal attributes.
     if let Some(tag) = root.as_element_mut().filter(|tag| tag.name.is_some()) {
-        append_tint(tag, tint, &arguments, cx)?;
-        append_background(tag, background, &arguments, cx)?;
+        modifiers.append_to(tag, &arguments, cx)?;
         for name in UNIVERSAL_ROOT_ATTRIBUTES {
             if let Some(value) = arguments.truthy(name) {
                 tag.attributes.insert(name.to_owned(), value.clone());
@@ -90,6 +81,40 @@ pub(super) fn render(rune: &Rune, node: MarkdocNode, cx: &mut RenderContext<'_>)
         append_universal_meta(tag, &arguments);
     }
     Ok(root)
+}
+
+/// The nested `tint` and `bg`, which are no content: they change the element around them.
+#[derive(Debug, Default)]
+pub(crate) struct Modifiers {
+    tint: Option<MarkdocNode>,
+    background: Option<MarkdocNode>,
+}
+
+impl Modifiers {
+    /// Takes the last of each from the children of an element. Returns the other children.
+    pub fn take(children: Vec<MarkdocNode>) -> (Vec<MarkdocNode>, Modifiers) {
+        let mut modifiers = Modifiers::default();
+        let mut body = Vec::with_capacity(children.len());
+        for child in children {
+            match child.tag.as_deref() {
+                Some("tint") => modifiers.tint = Some(child),
+                Some("bg") => modifiers.background = Some(child),
+                _ => body.push(child),
+            }
+        }
+        (body, modifiers)
+    }
+
+    /// Appends their values to the element, then those of the arguments `tint`, `tint-mode` and `bg`.
+    pub fn append_to(
+        self,
+        tag: &mut Element,
+        arguments: &Arguments,
+        cx: &mut RenderContext<'_>,
+    ) -> Result<()> {
+        append_tint(tag, self.tint, arguments, cx)?;
+        append_background(tag, self.background, arguments, cx)
+    }
 }
 
 /// The content of a rune without a content model.

@@ -1,5 +1,7 @@
 //! Slugs for ids and classes.
 
+use crate::js_value::{JsTrim, is_js_whitespace};
+
 /// The id of a heading: lower case, white space as hyphens, without `?`, `{`, `}` and `%`, which break links.
 pub fn heading_id(text: &str) -> String {
     lower_case_id(text, &['?', '{', '}', '%'])
@@ -10,8 +12,9 @@ pub fn toc_id(text: &str) -> String {
     lower_case_id(text, &['?'])
 }
 
+/// Lower case depends on the neighbours of a character: a capital sigma at the end of a word becomes `ς`.
 fn lower_case_id(text: &str, excluded: &[char]) -> String {
-    hyphenate(text.chars().filter(|c| !excluded.contains(c)).flat_map(char::to_lowercase))
+    hyphenate(text.chars().filter(|c| !excluded.contains(c))).to_lowercase()
 }
 
 /// Replaces every run of white space by one hyphen.
@@ -19,7 +22,7 @@ pub fn hyphenate(text: impl IntoIterator<Item = char>) -> String {
     let mut result = String::new();
     let mut in_space = false;
     for c in text {
-        let is_space = c.is_whitespace() || c == '\u{feff}';
+        let is_space = is_js_whitespace(c);
         if !is_space {
             result.push(c);
         } else if !in_space {
@@ -33,8 +36,8 @@ pub fn hyphenate(text: impl IntoIterator<Item = char>) -> String {
 /// The slug of a known section: lower case letters, digits and single hyphens.
 pub fn section_slug(name: &str) -> String {
     let mut slug = String::with_capacity(name.len());
-    for c in name.trim().chars().flat_map(char::to_lowercase) {
-        let c = if c.is_whitespace() || c == '_' { '-' } else { c };
+    for c in name.js_trim().chars().flat_map(char::to_lowercase) {
+        let c = if is_js_whitespace(c) || c == '_' { '-' } else { c };
         if c == '-' && slug.ends_with('-') {
             continue;
         }
@@ -56,6 +59,8 @@ mod tests {
         assert_eq!(heading_id("Curly {braces} and 50%"), "curly-braces-and-50");
         assert_eq!(heading_id("Größe & Maß"), "größe-&-maß");
         assert_eq!(heading_id("Tail   spaces"), "tail-spaces");
+        assert_eq!(heading_id("ΕΝΑΣ ΠΩΣ; ΣΑ?Σ"), "ενας-πως;-σας");
+        assert_eq!(toc_id("ΔΥΟ ΤΡΕΙΣ"), "δυο-τρεις");
         assert_eq!(toc_id("What is {x} at 50%?"), "what-is-{x}-at-50%");
     }
 

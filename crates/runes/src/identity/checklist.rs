@@ -1,5 +1,6 @@
 //! Check boxes of list items: `[ ]`, `[x]`, `[>]` and `[-]` before the text.
 
+use crate::js_value::is_js_whitespace;
 use crate::render_tree::{Element, RenderNode};
 
 /// Replaces the check box of an item by `data-checked`.
@@ -36,11 +37,6 @@ fn parse_checkbox(text: &str) -> Option<(&'static str, &str)> {
     };
     let rest = chars.as_str().strip_prefix(']')?;
     Some((state, rest.trim_start_matches(is_js_whitespace)))
-}
-
-/// White space as a JavaScript regular expression defines it.
-fn is_js_whitespace(ch: char) -> bool {
-    ch == '\u{feff}' || (ch.is_whitespace() && ch != '\u{85}')
 }
 
 #[cfg(test)]

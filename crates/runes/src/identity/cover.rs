@@ -5,6 +5,7 @@
 use super::find;
 use super::root_style::RootStyle;
 use super::rune_input::RuneInput;
+use crate::js_value::is_js_whitespace;
 use crate::render_tree::{Element, RenderNode};
 
 /// Scrim fields that apply to the media of a cover.
@@ -38,7 +39,7 @@ fn apply_content_place(root_style: &mut RootStyle) {
     let place =
         root_style.modifier_value("content-place").filter(|place| !place.is_empty() && *place != "auto");
     let Some(place) = place.map(str::to_owned) else { return };
-    let mut words = place.split_whitespace();
+    let mut words = place.split(is_js_whitespace).filter(|word| !word.is_empty());
     let block = words.next();
     if let Some(block) = block {
         root_style.add_style("--cover-place-block", block);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::root_style::RootStyle;
 use super::surface_style::lookup;
 use crate::catalogue::{EngineConfig, Style, StyleTransform};
-use crate::js_value::{is_truthy, to_js_string};
+use crate::js_value::{JsTrim, is_js_whitespace, is_truthy, to_js_string};
 use crate::render_tree::Element;
 
 const VALIGNS: [(&str, &str); 2] = [("top", "start"), ("bottom", "end")];
@@ -44,9 +44,9 @@ fn to_fractions(value: &str) -> String {
 
 /// Splits at white space; white space at an end leaves an empty part there.
 fn split_at_spaces(text: &str) -> impl Iterator<Item = &str> {
-    let inner = text.split_whitespace();
-    let starts = text.starts_with(char::is_whitespace).then_some("");
-    let ends = (text.is_empty() || text.trim_start() != text.trim()).then_some("");
+    let inner = text.split(is_js_whitespace).filter(|part| !part.is_empty());
+    let starts = text.starts_with(is_js_whitespace).then_some("");
+    let ends = (text.is_empty() || text.js_trim_start() != text.js_trim()).then_some("");
     starts.into_iter().chain(inner).chain(ends)
 }
 

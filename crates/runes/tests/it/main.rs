@@ -8,6 +8,7 @@ mod inspect;
 mod parity;
 mod plugins;
 mod properties;
+mod quirks;
 mod recorded;
 mod selectors;
 mod snapshot;

@@ -10,6 +10,7 @@ use crate::expand::root_builder::{
     RootBuilder, field_meta_element, named_element, set_field, set_rdfa_property,
 };
 use crate::expand::{RenderContext, RuneUse};
+use crate::js_value::JsTrim;
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -64,7 +65,7 @@ fn breadcrumb_item(
         }
         None => {
             let text: String = children.iter().filter_map(node_text).collect();
-            let text = text.trim();
+            let text = text.js_trim();
             let inner = if text.is_empty() { children } else { vec![text.into()] };
             item = item.child(with_field_and_property(
                 Element::new("span").with_children(inner),

@@ -11,7 +11,7 @@ use crate::expand::header::SectionHeader;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{format_js_number, is_truthy, parse_float, to_js_string};
+use crate::js_value::{JsTrim, format_js_number, is_truthy, parse_float, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform_category(
@@ -43,7 +43,7 @@ fn line_items(node: MarkdocNode) -> Vec<MarkdocNode> {
     }
     let item = |item: &MarkdocNode| {
         let text = node_ext::joined_text(item, " ");
-        let (description, amount) = split_amount(text.trim());
+        let (description, amount) = split_amount(text.js_trim());
         let attributes = [("description", description.to_owned()), ("amount", amount.to_owned())];
         node_ext::new_tag_with("budget-line-item", attributes, Vec::new())
     };
@@ -53,17 +53,17 @@ fn line_items(node: MarkdocNode) -> Vec<MarkdocNode> {
 /// `Ferry: €12` → `Ferry` and `€12`, split at the last colon before the start of an amount.
 fn split_amount(text: &str) -> (&str, &str) {
     let begins_as_amount = |rest: &str| {
-        let rest = rest.trim_start();
+        let rest = rest.js_trim_start();
         rest.strip_prefix(['€', '$', '£', '¥'])
             .unwrap_or(rest)
-            .trim_start()
+            .js_trim_start()
             .starts_with(|c: char| c.is_ascii_digit())
     };
     let colon = text
         .rmatch_indices(':')
         .map(|(index, _)| index)
         .find(|&index| index > 0 && begins_as_amount(&text[index + 1..]));
-    colon.map_or((text, ""), |index| (text[..index].trim(), text[index + 1..].trim()))
+    colon.map_or((text, ""), |index| (text[..index].js_trim(), text[index + 1..].js_trim()))
 }
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -161,7 +161,7 @@ fn group_into_categories(nodes: Vec<MarkdocNode>) -> Vec<MarkdocNode> {
 
 fn to_category_node(heading: &MarkdocNode, body: Vec<MarkdocNode>) -> MarkdocNode {
     let text = node_ext::joined_text(heading, " ");
-    let text = text.trim();
+    let text = text.js_trim();
     let is_struck_through = heading.descendants().any(|node| node.kind == NodeType::Strikethrough);
     let (label, estimate) = match strip_estimate_mark(text) {
         Some(label) => (label, true),
@@ -178,11 +178,11 @@ fn strip_estimate_mark(text: &str) -> Option<&str> {
     let lower = text.to_ascii_lowercase();
     for mark in ["(estimate)", "(est.)", "(est)"] {
         if lower.ends_with(mark) {
-            return text.get(..text.len() - mark.len()).map(str::trim).filter(|label| !label.is_empty());
+            return text.get(..text.len() - mark.len()).map(str::js_trim).filter(|label| !label.is_empty());
         }
     }
     let inner = text.strip_prefix('~')?.strip_suffix('~')?;
-    (!inner.is_empty()).then(|| inner.trim())
+    (!inner.is_empty()).then(|| inner.js_trim())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use quad_markdoc::Node as MarkdocNode;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, new_element, set_name};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_js_string;
+use crate::js_value::{JsTrim, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 /// Languages whose display name is not the capitalised abbreviation.
@@ -39,7 +39,7 @@ const LANGUAGE_NAMES: [(&str, &str); 22] = [
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let labels = rune_use.arguments.get("labels").filter(|labels| !labels.is_null()).map(to_js_string);
     let labels: Vec<String> = labels
-        .map(|labels| labels.split(',').map(|label| label.trim().to_owned()).collect())
+        .map(|labels| labels.split(',').map(|label| label.js_trim().to_owned()).collect())
         .unwrap_or_default();
     let overflow =
         rune_use.arguments.truthy("overflow").filter(|overflow| overflow.as_str() != Some("scroll"));

@@ -5,13 +5,13 @@
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, set_name};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_js_string;
+use crate::js_value::{JsTrim, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let nodes = cx.render_nodes(rune_use.content.take("body"))?;
     let labels = to_js_string(&rune_use.arguments.non_null_or("labels", ""));
-    let mut labels = labels.split(',').map(str::trim);
+    let mut labels = labels.split(',').map(str::js_trim);
     let mut panels = Vec::new();
     for node in nodes {
         let Some(language) = code_language(&node) else { continue };

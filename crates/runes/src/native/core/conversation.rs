@@ -8,11 +8,13 @@ use crate::content::node_ext;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
 use crate::expand::{RenderContext, RuneUse};
+use crate::js_value::JsTrim;
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let speakers = rune_use.arguments.text("speakers").unwrap_or_default();
-    let speakers: Vec<&str> = speakers.split(',').map(str::trim).filter(|_| !speakers.is_empty()).collect();
+    let speakers: Vec<&str> =
+        speakers.split(',').map(str::js_trim).filter(|_| !speakers.is_empty()).collect();
     let mut count = 0;
     let mut nodes = Vec::new();
     for node in rune_use.content.take("children") {
@@ -76,6 +78,6 @@ fn leading_bold_name(host: &MarkdocNode) -> String {
         return String::new();
     };
     let name = node_ext::joined_text(strong, "");
-    let trimmed = name.trim_end();
+    let trimmed = name.js_trim_end();
     trimmed.strip_suffix(':').map_or_else(|| name.clone(), str::to_owned)
 }

@@ -8,6 +8,7 @@ use crate::content::node_ext;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{named_element, new_element};
 use crate::expand::{RenderContext, RuneUse};
+use crate::js_value::JsTrim;
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -61,7 +62,7 @@ fn inline_node(first: &mut MarkdocNode) -> Option<&mut MarkdocNode> {
 /// Drops the space between a term and its value.
 fn trim_leading_space(nodes: &mut Vec<MarkdocNode>) {
     let Some(first) = nodes.first_mut().filter(|node| node.kind == NodeType::Text) else { return };
-    let Some(text) = first.attributes.get_str("content").map(|text| text.trim_start().to_owned()) else {
+    let Some(text) = first.attributes.get_str("content").map(|text| text.js_trim_start().to_owned()) else {
         return;
     };
     if text.is_empty() {

@@ -9,7 +9,7 @@ use super::line_diff::{Change, DiffLine, line_diff};
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, new_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{format_js_number, parse_int, to_js_string};
+use crate::js_value::{JsTrim, format_js_number, parse_int, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 /// One of the two versions.
@@ -25,7 +25,7 @@ impl Version {
     fn read(fence: Option<&MarkdocNode>) -> Version {
         let Some(fence) = fence else { return Version::default() };
         let text = fence.attributes.get_str("content").unwrap_or_default();
-        let lines = fence.attributes.get_str("lines").unwrap_or_default().trim();
+        let lines = fence.attributes.get_str("lines").unwrap_or_default().js_trim();
         let first = parse_int(lines).filter(|_| lines.starts_with(|c: char| c.is_ascii_digit()));
         Version {
             text: text.strip_suffix('\n').unwrap_or(text).to_owned(),

@@ -5,7 +5,7 @@
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, rdfa_meta_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{format_js_number, to_js_string};
+use crate::js_value::{JsTrim, format_js_number, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 /// Permissions of the iframe.
@@ -43,7 +43,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
 
 /// Height of the iframe in percent of its width: `16:9` → 56.25, which is also the default for invalid ratios.
 fn height_percent(aspect: &str) -> f64 {
-    let mut parts = aspect.split(':').map(|part| part.trim().parse::<f64>().unwrap_or(f64::NAN));
+    let mut parts = aspect.split(':').map(|part| part.js_trim().parse::<f64>().unwrap_or(f64::NAN));
     let (width, height) = (parts.next().unwrap_or(f64::NAN), parts.next().unwrap_or(f64::NAN));
     let is_nonzero = |number: f64| !number.is_nan() && number != 0.0;
     if is_nonzero(width) && is_nonzero(height) { height / width * 100.0 } else { 56.25 }
@@ -80,7 +80,7 @@ struct EmbedUrl<'u> {
 
 impl<'u> EmbedUrl<'u> {
     fn parse(url: &'u str) -> Option<EmbedUrl<'u>> {
-        let (scheme, rest) = url.trim().split_once("://")?;
+        let (scheme, rest) = url.js_trim().split_once("://")?;
         if !scheme.starts_with(|c: char| c.is_ascii_alphabetic()) {
             return None;
         }

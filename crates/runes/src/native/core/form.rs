@@ -8,7 +8,7 @@ use crate::content::node_ext;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_js_string;
+use crate::js_value::{JsTrim, to_js_string};
 use crate::render_tree::RenderNode;
 
 /// Words in the name of a field that determine its input type.
@@ -109,7 +109,7 @@ fn is_all_bold(node: &MarkdocNode) -> bool {
         .map(|strong| node_ext::joined_text(strong, ""))
         .collect();
     let text = node_ext::joined_text(node, "");
-    !text.trim().is_empty() && text.trim() == bold.trim()
+    !text.js_trim().is_empty() && text.js_trim() == bold.js_trim()
 }
 
 /// `Email (optional, placeholder: you@example.org)`
@@ -128,14 +128,14 @@ fn parse_field(text: &str) -> FormField {
 
 /// Splits the name of a field from the notes in parentheses at its end.
 fn split_notes(text: &str) -> (&str, &str) {
-    let whole = text.trim();
+    let whole = text.js_trim();
     let found = whole.strip_suffix(')').and_then(|inner| {
         let last = inner.rfind(')').map_or(0, |index| index + 1);
         let first = whole.chars().next().map_or(0, char::len_utf8);
         let start =
             inner.match_indices('(').map(|(index, _)| index).find(|index| *index >= last.max(first))?;
         let notes = inner.get(start + 1..).filter(|notes| !notes.is_empty())?;
-        Some((inner.get(..start)?.trim(), notes))
+        Some((inner.get(..start)?.js_trim(), notes))
     });
     found.unwrap_or((whole, ""))
 }
@@ -149,9 +149,9 @@ fn has_word(text: &str, word: &str) -> bool {
 fn parse_placeholder(notes: &str) -> &str {
     let lower = notes.to_ascii_lowercase();
     let Some(index) = lower.find("placeholder:") else { return "" };
-    let rest = notes.get(index + "placeholder:".len()..).unwrap_or_default().trim_start();
+    let rest = notes.get(index + "placeholder:".len()..).unwrap_or_default().js_trim_start();
     let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest);
-    rest.split(['"', '\'', ',']).next().unwrap_or_default().trim()
+    rest.split(['"', '\'', ',']).next().unwrap_or_default().js_trim()
 }
 
 /// A question and its answers.
@@ -172,7 +172,7 @@ fn choice_field(question: &str, list: &MarkdocNode) -> FormField {
     };
     let label = ["(multiple)", "(radio)", "(optional)"].into_iter().fold(question.to_owned(), remove_mark);
     FormField {
-        name: label.trim().to_owned(),
+        name: label.js_trim().to_owned(),
         kind,
         required: !lower.contains("(optional)"),
         placeholder: String::new(),
@@ -184,7 +184,7 @@ fn choice_field(question: &str, list: &MarkdocNode) -> FormField {
 fn remove_mark(text: String, mark: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let Some(index) = lower.find(mark) else { return text };
-    let before = text.get(..index).unwrap_or_default().trim_end();
+    let before = text.get(..index).unwrap_or_default().js_trim_end();
     let after = text.get(index + mark.len()..).unwrap_or_default();
     remove_mark(format!("{before}{after}"), mark)
 }

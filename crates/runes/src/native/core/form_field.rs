@@ -8,7 +8,7 @@ use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element, new_element};
 use crate::expand::slug::hyphenate;
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{is_truthy, to_js_string};
+use crate::js_value::{JsTrim, is_truthy, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -21,7 +21,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, _cx: &mut RenderContext<'_>) -> R
         placeholder: arguments.text("placeholder"),
         options: to_js_string(&arguments.non_null_or("options", ""))
             .split(',')
-            .map(str::trim)
+            .map(str::js_trim)
             .filter(|option| !option.is_empty())
             .map(str::to_owned)
             .collect(),

@@ -6,12 +6,12 @@ use crate::expand::media::unwrap_paragraphs;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element, set_field};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{json_number, to_js_string};
+use crate::js_value::{JsTrim, json_number, to_js_string};
 use crate::render_tree::RenderNode;
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let labels = rune_use.arguments.text("labels").unwrap_or_default();
-    let mut labels = labels.split(',').map(str::trim);
+    let mut labels = labels.split(',').map(str::js_trim);
     let mut panels = Vec::new();
     for mut zone in rune_use.content.take_groups("zones") {
         let label = labels.next().filter(|label| !label.is_empty());

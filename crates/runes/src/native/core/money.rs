@@ -1,6 +1,6 @@
 //! Parses and formats amounts of money.
 
-use crate::js_value::{format_js_number, parse_float, parse_int};
+use crate::js_value::{JsTrim, format_js_number, is_js_whitespace, parse_float, parse_int};
 
 /// Currency symbols by code.
 const CURRENCY_SIGNS: [(&str, &str); 16] = [
@@ -73,7 +73,7 @@ fn group_thousands(whole: &str) -> String {
 /// The amount at the start of a text, without symbols and commas; the middle of a range; zero if there is none.
 pub(super) fn parse_amount(text: &str) -> f64 {
     let clean: String =
-        text.chars().filter(|c| !matches!(c, '€' | '$' | '£' | '¥' | ',') && !c.is_whitespace()).collect();
+        text.chars().filter(|c| !matches!(c, '€' | '$' | '£' | '¥' | ',') && !is_js_whitespace(*c)).collect();
     let end = clean.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(clean.len());
     let (low, rest) = clean.split_at(end);
     let high = rest
@@ -102,7 +102,7 @@ pub(super) fn duration_days(duration: &str) -> f64 {
 /// The first number before a unit.
 fn count_before_unit(text: &str, unit: &str) -> Option<f64> {
     text.match_indices(unit).find_map(|(index, _)| {
-        let before = text.get(..index)?.trim_end();
+        let before = text.get(..index)?.js_trim_end();
         let start = before.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |last| last + 1);
         let start = (start..before.len()).find(|start| before.is_char_boundary(*start))?;
         parse_int(before.get(start..)?)

@@ -11,7 +11,9 @@ use crate::expand::render_context::{Override, Result};
 use crate::expand::root_builder::{
     RootBuilder, field_meta_element, named_element, new_element, set_field, set_name,
 };
+use crate::expand::text::text_of_node;
 use crate::expand::{Arguments, RenderContext, RuneUse};
+use crate::js_value::{JsTrim, is_js_whitespace};
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -87,8 +89,8 @@ fn with_script_attributes(mut root: RenderNode, arguments: &Arguments) -> Render
         root.set_attr("data-collapsible", "true");
         let existing = root.as_element().and_then(|tag| tag.attr_str("class")).unwrap_or_default();
         let class = format!("{existing} rf-nav--collapsible");
-        root.set_attr("class", class.trim_start());
-        let open = arguments.get("defaultOpen").and_then(|open| open.as_str()).unwrap_or_default().trim();
+        root.set_attr("class", class.js_trim_start());
+        let open = arguments.get("defaultOpen").and_then(|open| open.as_str()).unwrap_or_default().js_trim();
         if !open.is_empty() {
             root.set_attr("data-default-open", open);
         }
@@ -118,18 +120,18 @@ fn render_nav_text(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Over
     ]))
 }
 
+/// Sorts the content of an item. Without a link, text is a slug; other inline content is dropped.
 fn nav_item(children: Vec<RenderNode>) -> RenderNode {
-    let is_badge =
-        |node: &RenderNode| node.as_element().and_then(|tag| tag.attr_str("data-rune")) == Some("badge");
-    let (mut links, mut slugs, mut lists, mut paragraphs, mut badges) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for child in children {
+    let has_rune = children.iter().any(is_inline_rune);
+    let (mut links, mut label, mut lists, mut paragraphs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for mut child in children {
         if is_badge(&child) {
-            badges.push(child);
+            set_name(&mut child, "badge");
+            label.push(child);
         } else if is_element(&child, "a") {
             links.push(child);
         } else if is_element(&child, "span") {
-            slugs.push(child);
+            label.push(child);
         } else if is_element(&child, "ul") {
             lists.push(child);
         } else if let RenderNode::Element(tag) = child
@@ -145,17 +147,55 @@ fn nav_item(children: Vec<RenderNode>) -> RenderNode {
     {
         links = paragraphs.remove(index).into_iter().filter(|node| is_element(node, "a")).collect();
     }
-    badges.iter_mut().for_each(|badge| set_name(badge, "badge"));
     let root = RootBuilder::new("nav-item", "li");
     let description = description_element(paragraphs);
     if let Some(RenderNode::Element(link)) = links.first_mut() {
         link.children.extend(description);
-        return root.children(links).children(badges).build();
+        return root.children(links).children(label.into_iter().filter(is_badge)).build();
     }
     for list in &mut lists {
         for_each_item(list, &mut |item| set_field(item, "children"));
     }
-    root.children(slugs).children(description).children(badges).children(lists).build()
+    let (label, slug) = if has_rune { mixed_label(label) } else { (label, String::new()) };
+    let mut item = root.children(label).children(description).children(lists).build();
+    if !slug.is_empty() {
+        item.set_attr("data-slug", slug);
+    }
+    item
+}
+
+fn rune_name(node: &RenderNode) -> Option<&str> {
+    node.as_element()?.attr_str("data-rune")
+}
+
+fn is_badge(node: &RenderNode) -> bool {
+    rune_name(node) == Some("badge")
+}
+
+fn is_slug(node: &RenderNode) -> bool {
+    node.as_element().is_some_and(|tag| tag.is("span") && tag.attr_str("data-field") == Some("slug"))
+}
+
+/// Whether a node is an icon, a badge or a reference.
+fn is_inline_rune(node: &RenderNode) -> bool {
+    is_badge(node) || (is_element(node, "span") && !is_slug(node))
+}
+
+/// A label of text and runes, in the author's order, and its text as a slug. npm drops the runes, and text beside them.
+fn mixed_label(label: Vec<RenderNode>) -> (Vec<RenderNode>, String) {
+    let mut slug = String::new();
+    let mut nodes = Vec::with_capacity(label.len());
+    for node in label {
+        match node {
+            RenderNode::Element(tag) if tag.is("span") && tag.attr_str("data-field") == Some("slug") => {
+                slug.extend(tag.children.iter().map(text_of_node));
+                nodes.extend(tag.children);
+            }
+            node => nodes.push(node),
+        }
+    }
+    let words = slug.split(is_js_whitespace).filter(|word| !word.is_empty());
+    (nodes, words.collect::<Vec<_>>().join(" "))
 }
 
 /// The text below an item. The class is set here because the engine does not reach unnamed elements in a link. Without

@@ -6,7 +6,7 @@ use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::text::text_of;
 use crate::expand::{Arguments, RenderContext, RuneUse};
-use crate::js_value::format_js_number;
+use crate::js_value::{JsTrim, format_js_number};
 use crate::render_tree::RenderNode;
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
         _ => None,
     };
     let label = cx.render_nodes(rune_use.content.take("body"))?;
-    let label_text = text_of(&label).trim().to_owned();
+    let label_text = text_of(&label).js_trim().to_owned();
     let label = (!label.is_empty()).then(|| named_element("span", "label", label));
     let root = RootBuilder::new("progress", "div")
         .value_if("sentiment", rune_use.arguments.truthy("sentiment").cloned())
@@ -55,8 +55,8 @@ fn number_argument(arguments: &Arguments, name: &str) -> Option<f64> {
         Value::Null => return None,
         Value::Number(number) => number.as_f64()?,
         Value::Bool(value) => f64::from(u8::from(*value)),
-        Value::String(text) if text.trim().is_empty() => 0.0,
-        Value::String(text) => text.trim().parse().unwrap_or(f64::NAN),
+        Value::String(text) if text.js_trim().is_empty() => 0.0,
+        Value::String(text) => text.js_trim().parse().unwrap_or(f64::NAN),
         _ => f64::NAN,
     })
 }

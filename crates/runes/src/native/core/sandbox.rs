@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::RootBuilder;
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_js_string;
+use crate::js_value::{JsTrim, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -40,7 +40,10 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
     set_if_some("data-height", Some(&height(arguments.get("height")).into()));
     set_if_some("data-security-mode", Some(&"trusted".into()));
     set_if_some("data-allow-js", Some(&"true".into()));
-    if let Some(activation) = arguments.truthy("activation").filter(|when| when.as_str() != Some("eager")) {
+    // The script loads everything else at once, without a poster.
+    if let Some(activation) =
+        arguments.get("activation").filter(|when| *when == "visible" || *when == "click")
+    {
         set_if_some("data-activation", Some(activation));
         set_if_some("data-poster", arguments.truthy("poster"));
     }
@@ -60,7 +63,7 @@ fn height(value: Option<&Value>) -> String {
         Some(value) if !value.is_null() => to_js_string(value),
         _ => return "auto".into(),
     };
-    let is_number = text.trim().parse::<f64>().is_ok_and(f64::is_finite);
+    let is_number = text.js_trim().parse::<f64>().is_ok_and(f64::is_finite);
     if text == "fill" || is_number { text } else { "auto".into() }
 }
 
@@ -71,7 +74,7 @@ fn lines_between(source: &str, lines: &[u32]) -> String {
     };
     let (start, end) = (*first as usize + 1, (*last as usize).saturating_sub(1));
     let inner_lines = source.split('\n').skip(start).take(end.saturating_sub(start));
-    inner_lines.collect::<Vec<_>>().join("\n").trim().to_owned()
+    inner_lines.collect::<Vec<_>>().join("\n").js_trim().to_owned()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::content::node_ext;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::field_meta_element;
 use crate::expand::{RenderContext, RuneUse};
+use crate::js_value::JsTrim;
 use crate::render_tree::{Element, RenderNode};
 
 /// Tokens that a list may set.
@@ -40,7 +41,7 @@ fn parse_colours(nodes: &[MarkdocNode]) -> (ColourMap, ColourMap) {
     let mut is_dark = false;
     for node in nodes {
         match node.kind {
-            NodeType::Heading => match node_ext::joined_text(node, " ").trim().to_lowercase().as_str() {
+            NodeType::Heading => match node_ext::joined_text(node, " ").js_trim().to_lowercase().as_str() {
                 "dark" => is_dark = true,
                 "light" => is_dark = false,
                 _ => {}
@@ -58,7 +59,7 @@ fn parse_colours(nodes: &[MarkdocNode]) -> (ColourMap, ColourMap) {
 
 /// Parses `primary: #0af`; `None` for an unknown token.
 fn parse_colour(text: &str) -> Option<(String, String)> {
-    let (token, value) = text.trim().split_once(':')?;
-    let (token, value) = (token.trim().to_lowercase(), value.trim());
+    let (token, value) = text.js_trim().split_once(':')?;
+    let (token, value) = (token.js_trim().to_lowercase(), value.js_trim());
     (TOKENS.contains(&token.as_str()) && !value.is_empty()).then(|| (token, value.to_owned()))
 }

@@ -5,6 +5,7 @@
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::{RenderContext, RuneUse};
+use crate::js_value::JsTrim;
 use crate::render_tree::{Element, RenderNode};
 use serde_json::Value;
 
@@ -29,7 +30,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Re
 /// adding it, which lists all levels; so does this.
 fn max_level(depth: Option<&Value>) -> f64 {
     match depth {
-        Some(Value::String(text)) => format!("{text}1").trim().parse().unwrap_or(f64::NAN),
+        Some(Value::String(text)) => format!("{text}1").js_trim().parse().unwrap_or(f64::NAN),
         Some(depth) => depth.as_f64().unwrap_or(0.0) + 1.0,
         None => f64::NAN,
     }

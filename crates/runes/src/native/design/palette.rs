@@ -9,7 +9,7 @@ use super::tokens::{TokenLine, read_lines, styled_part, text_part, title_element
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{is_truthy, to_js_string};
+use crate::js_value::{JsTrim, is_truthy, to_js_string};
 use crate::render_tree::RenderNode;
 
 /// Minimum contrast of text against white, by grade.
@@ -57,7 +57,7 @@ fn read_groups(nodes: &[MarkdocNode]) -> Vec<ColourGroup> {
                 groups.push(std::mem::replace(&mut group, ColourGroup { title, colours: Vec::new() }));
             }
             TokenLine::Token(name, values) => {
-                let values = values.split(',').map(str::trim).filter(|value| !value.is_empty());
+                let values = values.split(',').map(str::js_trim).filter(|value| !value.is_empty());
                 group.colours.push(Colour { name, values: values.map(str::to_owned).collect() });
             }
         }
@@ -119,7 +119,7 @@ impl PaletteView {
     /// The number of columns.
     fn column_count(&self, count: usize) -> String {
         let requested = self.columns.as_ref().filter(|columns| match columns {
-            Value::String(text) => text.trim().parse::<f64>().is_ok_and(|columns| columns > 0.0),
+            Value::String(text) => text.js_trim().parse::<f64>().is_ok_and(|columns| columns > 0.0),
             columns => is_truthy(columns) && columns.as_f64().is_none_or(|columns| columns > 0.0),
         });
         requested.map_or_else(

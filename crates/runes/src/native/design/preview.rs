@@ -10,7 +10,7 @@ use crate::expand::render_context::Result;
 use crate::expand::root_builder::RootBuilder;
 use crate::expand::{RenderContext, RuneUse};
 use crate::html::{VOID_ELEMENTS, escape};
-use crate::js_value::{format_js_number, to_js_string};
+use crate::js_value::{JsTrim, format_js_number, to_js_string};
 use crate::limits::PREVIEW_MARKUP_BYTES_MAX;
 use crate::render_tree::{Element, RenderNode};
 
@@ -72,7 +72,7 @@ fn source_between_tags(rune_use: &RuneUse<'_>, cx: &RenderContext<'_>) -> Option
     let count = last.checked_sub(first + 2)?;
     let lines: Vec<&str> = cx.source.split('\n').skip(first + 1).take(count).collect();
     let text = lines.join("\n");
-    let text = text.trim();
+    let text = text.js_trim();
     (!text.is_empty()).then(|| ("markdoc".to_owned(), text.to_owned()))
 }
 
@@ -85,7 +85,7 @@ fn to_markup(nodes: &[RenderNode], depth: usize) -> String {
             RenderNode::Null => {}
             RenderNode::Number(number) => lines.push(format!("{indent}{}", format_js_number(*number))),
             RenderNode::Text(text) => {
-                let text = text.trim();
+                let text = text.js_trim();
                 if !text.is_empty() {
                     lines.push(format!("{indent}{}", escape(text)));
                 }

@@ -9,7 +9,7 @@ use super::tokens::{TokenLine, read_lines, styled_part, text_part, title_element
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::{format_js_number, parse_float};
+use crate::js_value::{JsTrim, format_js_number, parse_float};
 use crate::render_tree::RenderNode;
 
 /// Minimum width of a bar in percent, so that the smallest distance is visible.
@@ -102,7 +102,7 @@ impl Tokens {
             };
             match (kind, name.as_str()) {
                 (Some(TokenKind::Distance), "scale") => {
-                    tokens.scale = value.split(',').map(|value| value.trim().to_owned()).collect();
+                    tokens.scale = value.split(',').map(|value| value.js_trim().to_owned()).collect();
                 }
                 (Some(TokenKind::Distance), "unit") => tokens.unit = value,
                 (Some(TokenKind::Radius), _) => tokens.radii.push((name, value)),

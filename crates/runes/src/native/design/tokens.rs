@@ -5,6 +5,7 @@ use quad_markdoc::{Node as MarkdocNode, NodeType};
 use crate::content::node_ext;
 use crate::expand::RuneUse;
 use crate::expand::root_builder::named_element;
+use crate::js_value::JsTrim;
 use crate::render_tree::RenderNode;
 
 /// One line of a token rune.
@@ -34,7 +35,7 @@ pub(super) fn read_lines(nodes: &[MarkdocNode]) -> Vec<TokenLine> {
 
 fn parse_token(text: &str) -> Option<TokenLine> {
     let (name, value) = text.split_once(':')?;
-    Some(TokenLine::Token(name.trim().to_owned(), value.trim().to_owned()))
+    Some(TokenLine::Token(name.js_trim().to_owned(), value.js_trim().to_owned()))
 }
 
 /// The heading above the tokens, if any.

@@ -9,7 +9,7 @@ use super::tokens::{TokenLine, read_lines, text_part, title_element};
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, named_element};
 use crate::expand::{Arguments, RenderContext, RuneUse};
-use crate::js_value::{format_js_number, json_number, parse_int, to_js_string};
+use crate::js_value::{JsTrim, format_js_number, json_number, parse_int, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 /// Sizes of the samples in pixels. Above [`FULL_SAMPLE_MAX_PX`] the sentence is cut to one line.
@@ -53,8 +53,8 @@ fn read_fonts(nodes: &[MarkdocNode]) -> Vec<Font> {
     });
     let parse_font = |(role, text): (String, String)| match family_and_weights(&text) {
         Some((family, weights)) => {
-            let weights = weights.split(',').filter_map(|weight| parse_int(weight.trim())).collect();
-            Font { role, family: family.trim().to_owned(), weights }
+            let weights = weights.split(',').filter_map(|weight| parse_int(weight.js_trim())).collect();
+            Font { role, family: family.js_trim().to_owned(), weights }
         }
         None => Font { role, family: text, weights: vec![REGULAR_WEIGHT] },
     };
@@ -63,7 +63,7 @@ fn read_fonts(nodes: &[MarkdocNode]) -> Vec<Font> {
 
 /// The text before the last pair of parentheses, and the text in them.
 fn family_and_weights(text: &str) -> Option<(&str, &str)> {
-    let text = text.trim_end().strip_suffix(')')?;
+    let text = text.js_trim_end().strip_suffix(')')?;
     let search_start = text.rfind(')').map_or(1, |index| index + 1).max(1);
     let open_paren = text
         .char_indices()

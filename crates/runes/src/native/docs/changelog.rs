@@ -5,18 +5,19 @@
 use std::sync::LazyLock;
 
 use quad_markdoc::Node as MarkdocNode;
-use regex::Regex;
 
 use crate::content::{ContentFields, node_ext};
 use crate::expand::header::header_element;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
 use crate::expand::{RenderContext, RuneUse};
+use crate::js_regex::JsRegex;
+use crate::js_value::JsTrim;
 use crate::render_tree::RenderNode;
 
 /// A version, a dash, a date: `v2.1.0-rc.1 — 3 May`.
-static VERSION_AND_DATE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"^v?([0-9.]+(?:-[A-Za-z0-9_.]+)?)\s*[-–—]\s*(.+)$").ok());
+static VERSION_AND_DATE: LazyLock<Option<JsRegex>> =
+    LazyLock::new(|| JsRegex::new(r"^v?([0-9.]+(?:-[A-Za-z0-9_.]+)?)\s*[-–—]\s*(.+)$").ok());
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let head = cx.render_nodes(rune_use.content.take("header"))?;
@@ -41,7 +42,7 @@ fn version_and_date(heading: &str) -> (String, String) {
     let captures = VERSION_AND_DATE.as_ref().and_then(|pattern| pattern.captures(heading));
     let part = |group_index: usize| {
         let part = captures.as_ref().and_then(|found| found.get(group_index));
-        part.map(|part| part.as_str().trim().to_owned())
+        part.map(|part| part.as_str().js_trim().to_owned())
     };
     (part(1).unwrap_or_else(|| heading.to_owned()), part(2).unwrap_or_default())
 }

@@ -4,8 +4,9 @@ use quad_markdoc::{Node as MarkdocNode, NodeType};
 
 use crate::expand::render_context::{Override, Result};
 use crate::expand::root_builder::{for_each_descendant, new_element, set_name};
-use crate::expand::{RenderContext, markdown_nodes};
-use crate::render_tree::RenderNode;
+use crate::expand::rune::Modifiers;
+use crate::expand::{Arguments, RenderContext, markdown_nodes};
+use crate::render_tree::{Element, RenderNode};
 
 /// Renders lists and fences: each item is an action, each fence a command.
 pub(super) fn render(actions: Vec<MarkdocNode>, cx: &mut RenderContext<'_>) -> Result<Vec<RenderNode>> {
@@ -18,7 +19,11 @@ pub(super) fn render(actions: Vec<MarkdocNode>, cx: &mut RenderContext<'_>) -> R
 fn render_action(node: MarkdocNode, cx: &mut RenderContext<'_>) -> Result<Override> {
     Ok(match node.kind {
         NodeType::Item => {
-            Override::Rendered(vec![new_element("li", cx.render_nodes_with(render_label, node.children)?)])
+            let (body, modifiers) = Modifiers::take(node.children);
+            let label = cx.render_nodes_with(render_label, body)?;
+            let mut item = Element::new("li").with_children(label);
+            modifiers.append_to(&mut item, &Arguments::default(), cx)?;
+            Override::Rendered(vec![item.into()])
         }
         NodeType::Fence => {
             Override::Rendered(vec![new_element("div", [markdown_nodes::render_fence(&node)])])

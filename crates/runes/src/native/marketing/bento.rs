@@ -9,7 +9,7 @@ use crate::expand::arguments::to_markdoc_value;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{is_rune_root, named_element, set_field};
 use crate::expand::{Arguments, RenderContext, RootBuilder, RuneUse};
-use crate::js_value::{json_number, parse_int, to_js_string};
+use crate::js_value::{JsTrim, json_number, parse_int, to_js_string};
 use crate::render_tree::RenderNode;
 
 /// Attributes that tiles inherit from the grid.
@@ -99,7 +99,7 @@ fn parse_spans(levels: &str) -> Vec<CellSpan> {
             text.split_once(['x', 'X']).map_or((text, "1"), |(columns, rows)| (columns, rows));
         Some(CellSpan { columns: parse_integer(columns)?, rows: parse_integer(rows)? })
     };
-    levels.split(',').filter_map(|text| parse_span(text.trim())).collect()
+    levels.split(',').filter_map(|text| parse_span(text.js_trim())).collect()
 }
 
 /// The attributes that the grid passes to its tiles.

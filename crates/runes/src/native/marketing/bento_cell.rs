@@ -8,7 +8,7 @@ use crate::expand::media::unwrap_paragraphs;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{named_element, set_name};
 use crate::expand::{Arguments, RenderContext, RootBuilder, RuneUse};
-use crate::js_value::{json_number, to_js_string};
+use crate::js_value::{JsTrim, json_number, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 /// Level of every title: tiles are siblings, whatever heading they come from.
@@ -48,7 +48,7 @@ fn to_js_number(value: &Value) -> f64 {
         Value::Bool(value) => f64::from(u8::from(*value)),
         Value::Number(number) => number.as_f64().unwrap_or(f64::NAN),
         Value::String(text) => {
-            let text = text.trim();
+            let text = text.js_trim();
             let has_letters =
                 text.bytes().any(|byte| byte.is_ascii_alphabetic() && byte != b'e' && byte != b'E');
             match text {

@@ -10,7 +10,7 @@ use crate::expand::render_context::Result;
 use crate::expand::root_builder::{is_rune_root, named_element, set_field};
 use crate::expand::text::text_node;
 use crate::expand::{RenderContext, RootBuilder, RuneUse};
-use crate::js_value::to_js_string;
+use crate::js_value::{JsTrim, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 /// Level of the headings that start a column.
@@ -130,11 +130,11 @@ fn row_label(item: &MarkdocNode) -> Option<String> {
 /// The kind of an item: checked box, empty box, struck-out text, or text.
 fn row_kind(item: &MarkdocNode) -> &'static str {
     let text = node_ext::joined_text(item, "");
-    let text = text.trim_start();
+    let text = text.js_trim_start();
     if text.starts_with("[x]") || text.starts_with("[X]") {
         return "check";
     }
-    if text.strip_prefix('[').is_some_and(|rest| rest.trim_start().starts_with(']')) {
+    if text.strip_prefix('[').is_some_and(|rest| rest.js_trim_start().starts_with(']')) {
         return "cross";
     }
     if item.descendants().any(|node| node.kind == NodeType::Strikethrough) { "negative" } else { "text" }
@@ -168,7 +168,7 @@ fn row_description(item: MarkdocNode) -> Vec<MarkdocNode> {
 }
 
 fn without_separator(text: &str) -> &str {
-    text.trim_start().strip_prefix(['-', '–', '—', ':']).map_or(text, str::trim_start)
+    text.js_trim_start().strip_prefix(['-', '–', '—', ':']).map_or(text, str::js_trim_start)
 }
 
 /// Renders a column and its rows.

@@ -12,7 +12,7 @@ use crate::expand::root_builder::{
 };
 use crate::expand::text::text_node;
 use crate::expand::{RenderContext, RootBuilder, RuneUse};
-use crate::js_value::to_js_string;
+use crate::js_value::{JsTrim, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 /// Prefix of a price → currency code.
@@ -90,7 +90,7 @@ fn name_and_price(heading: &MarkdocNode) -> Option<[String; 2]> {
     let mut offers =
         dashes.filter_map(|(index, dash)| Some((text.get(..index)?, text.get(index + dash.len_utf8()..)?)));
     let (name, price) = offers.find(|(_, price)| !price.is_empty())?;
-    Some([name.trim().to_owned(), price.trim().to_owned()])
+    Some([name.js_trim().to_owned(), price.js_trim().to_owned()])
 }
 
 pub(super) fn transform_tier(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {

@@ -8,6 +8,7 @@ use crate::expand::render_context::Result;
 use crate::expand::root_builder::{meta_element, new_element, set_name, set_rdfa_property};
 use crate::expand::text::bare_text;
 use crate::expand::{RenderContext, RootBuilder, RuneUse};
+use crate::js_value::JsTrim;
 use crate::render_tree::{Element, RenderNode};
 
 /// The parts of a testimonial.
@@ -76,8 +77,8 @@ impl Author {
         let (_, rest) = nodes.split_at_checked(index + 1)?;
         let name = nodes.get(index)?.as_element().map(|tag| bare_text(&tag.children))?;
         let role = bare_text(rest);
-        let role = role.trim_start();
-        let role = role.strip_prefix(['-', '–', '—']).unwrap_or(role).trim().to_owned();
+        let role = role.js_trim_start();
+        let role = role.strip_prefix(['-', '–', '—']).unwrap_or(role).js_trim().to_owned();
         Some(Author { name, role })
     }
 

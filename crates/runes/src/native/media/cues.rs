@@ -5,6 +5,7 @@ use quad_markdoc::{Node as MarkdocNode, NodeType};
 use super::duration;
 use crate::content::node_ext;
 use crate::expand::root_builder::{named_element, new_element};
+use crate::js_value::JsTrim;
 use crate::render_tree::{Element, RenderNode};
 
 /// Longest lyrics line, in UTF-16 units.
@@ -33,11 +34,11 @@ impl Cue {
             nodes.iter().enumerate().filter(|(index, _)| Some(*index) != label_index).map(|(_, node)| node);
         let texts = others.filter(|node| node.kind == NodeType::Text);
         let text: String = texts.filter_map(|node| node.attributes.get_str("content")).collect();
-        let (time, text) = take_time(text.trim());
+        let (time, text) = take_time(text.js_trim());
         Cue {
             time,
             label: label.map(|(_, strong)| node_ext::joined_text(strong, "")),
-            text: text.trim().to_owned(),
+            text: text.js_trim().to_owned(),
         }
     }
 

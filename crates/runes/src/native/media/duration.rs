@@ -1,5 +1,7 @@
 //! Durations: `3:05` and `1:02:03` for people, `PT3M5S` for machines.
 
+use crate::js_value::JsTrim;
+
 /// Seconds of a duration in either form; 0 if it is none.
 pub(super) fn seconds(text: &str) -> u64 {
     match text.strip_prefix("PT") {
@@ -25,7 +27,7 @@ fn iso_seconds(text: &str) -> Option<u64> {
 fn clock_seconds(text: &str) -> Option<u64> {
     let mut total: u64 = 0;
     for part in text.split(':') {
-        total = total.saturating_mul(60).saturating_add(part.trim().parse().ok()?);
+        total = total.saturating_mul(60).saturating_add(part.js_trim().parse().ok()?);
     }
     Some(total)
 }

@@ -13,7 +13,7 @@ use crate::expand::root_builder::{
     meta_element, named_element, new_element, rdfa_meta_element, set_field, set_rdfa_property,
 };
 use crate::expand::{RenderContext, RootBuilder, RuneUse};
-use crate::js_value::to_js_string;
+use crate::js_value::{JsTrim, to_js_string};
 use crate::render_tree::{Element, RenderNode};
 
 pub(super) fn transform(rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
@@ -89,7 +89,7 @@ fn track_element(item: &ItemFields, artist: &str, cues: Option<RenderNode>) -> R
             Element::new("meta").with_attr("property", "duration").with_attr("content", seconds).into(),
         );
     }
-    let date = item_field(item, "date").unwrap_or_default().trim();
+    let date = item_field(item, "date").unwrap_or_default().js_trim();
     if !date.is_empty() {
         lines.push(named_span("track-meta", date, Some("datePublished")));
     }

@@ -6,18 +6,18 @@
 use std::sync::LazyLock;
 
 use quad_markdoc::{Node as MarkdocNode, NodeType};
-use regex::Regex;
 
 use crate::content::node_ext;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, is_rune_root, named_element, set_field};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_js_string;
+use crate::js_regex::JsRegex;
+use crate::js_value::{JsTrim, is_js_whitespace, to_js_string};
 use crate::render_tree::RenderNode;
 
 /// Latitude and longitude: `48.8566, 2.3522`.
-static COORDINATES: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(-?[0-9]+\.?[0-9]*)\s*,\s*(-?[0-9]+\.?[0-9]*)").ok());
+static COORDINATES: LazyLock<Option<JsRegex>> =
+    LazyLock::new(|| JsRegex::new(r"(-?[0-9]+\.?[0-9]*)\s*,\s*(-?[0-9]+\.?[0-9]*)").ok());
 
 pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -> Result<RenderNode> {
     let mut pins = cx.render_nodes(lists_to_pins(rune_use.content.take("children")))?;
@@ -90,13 +90,13 @@ impl Place {
             (place.latitude, place.longitude) = (part(1), part(2));
             remaining = remaining.replacen(&part(0), "", 1);
         }
-        let words = remaining.split(|c: char| c.is_whitespace() || matches!(c, '-' | '–' | '—'));
+        let words = remaining.split(|c: char| is_js_whitespace(c) || matches!(c, '-' | '–' | '—'));
         place.address = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
         if place.name.is_empty() {
             place.name = if !place.address.is_empty() {
                 place.address.clone()
             } else if place.latitude.is_empty() && place.longitude.is_empty() {
-                text.trim().to_owned()
+                text.js_trim().to_owned()
             } else {
                 format!("{}, {}", place.latitude, place.longitude)
             };

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::expand::render_context::Result;
 use crate::expand::root_builder::{RootBuilder, field_meta_element, named_element};
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_js_string;
+use crate::js_value::{JsTrim, to_js_string};
 use crate::render_tree::RenderNode;
 
 /// Marks the element that a site fills with counts.
@@ -29,7 +29,7 @@ pub(super) fn transform(rune_use: RuneUse<'_>, _: &mut RenderContext<'_>) -> Res
         sort: to_js_string(&rune_use.arguments.non_null_or("sort", "")),
         limit: to_js_string(&rune_use.arguments.non_null_or("limit", "")),
     };
-    let bars = types.split(',').filter_map(|entity| query.progress_bar(entity.trim()));
+    let bars = types.split(',').filter_map(|entity| query.progress_bar(entity.js_trim()));
     Ok(RootBuilder::new("plan-progress", "section").children(bars).build())
 }
 

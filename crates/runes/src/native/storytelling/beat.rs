@@ -9,7 +9,7 @@ use crate::expand::root_builder::{
     RootBuilder, is_rune_root, named_element, new_element, rdfa_meta_element, set_field, set_rdfa_property,
 };
 use crate::expand::{RenderContext, RuneUse};
-use crate::js_value::to_js_string;
+use crate::js_value::{JsTrim, is_js_whitespace, to_js_string};
 use crate::render_tree::RenderNode;
 
 /// One beat.
@@ -23,8 +23,8 @@ pub(super) fn transform(mut rune_use: RuneUse<'_>, cx: &mut RenderContext<'_>) -
         root = root.value(name, arguments.non_null_or(name, ""));
     }
     let description = to_js_string(&arguments.non_null_or("description", ""));
-    let is_separator = |c: char| c.is_whitespace() || matches!(c, '—' | '–' | '-');
-    let description = description.trim_start_matches(is_separator).trim();
+    let is_separator = |c: char| is_js_whitespace(c) || matches!(c, '—' | '–' | '-');
+    let description = description.trim_start_matches(is_separator).js_trim();
     let mut body = Vec::new();
     if !description.is_empty() {
         body.push(new_element("p", [description.into()]));
