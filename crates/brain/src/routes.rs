@@ -96,4 +96,15 @@ mod tests {
         }
         assert_eq!(ROUTES.resource(*router.route(ACTION_TYPES).unwrap().1).unwrap(), Resource::ActionTypes);
     }
+
+    #[test]
+    fn published_template_names_are_unique_and_in_sentence_case() {
+        let mut names = std::collections::BTreeSet::new();
+        for row in ROUTES.rows.iter().filter(|row| row.advertised) {
+            assert!(names.insert(row.name), "{} is published twice", row.name);
+            let mut chars = row.name.chars();
+            assert!(chars.next().is_some_and(char::is_uppercase), "{}", row.name);
+            assert!(chars.all(|c| c.is_lowercase() || c == ' '), "{}", row.name);
+        }
+    }
 }
