@@ -80,8 +80,8 @@ pub fn find(data_dir: &Path, tenant: &str) -> Option<RunningServer> {
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     paths.sort();
-    let running = paths.into_iter().rev().filter_map(|path| read_running(&path));
-    running.filter(|server| server.tenant == tenant).next()
+    let mut running = paths.into_iter().rev().filter_map(|path| read_running(&path));
+    running.find(|server| server.tenant == tenant)
 }
 
 /// The content of a file whose server is running.
@@ -148,7 +148,7 @@ mod tests {
         std::fs::write(folder.path().join(FOLDER).join("zzz.json"), text).unwrap();
         assert_eq!(files(folder.path()).len(), 2);
         assert_eq!(find(folder.path(), "local"), Some(server("local", 1)));
-        assert_eq!(files(folder.path()), [running.path.clone()]);
+        assert_eq!(files(folder.path()), std::slice::from_ref(&running.path));
     }
 
     #[test]

@@ -445,7 +445,11 @@ fn new_edge(value: &Value) -> Result<NewEdge> {
         (Some(_), None) => Target::Node(edge.node("target_id")?),
         (None, Some(position)) => Target::BatchIndex(usize::try_from(position).unwrap_or(usize::MAX)),
         (None, None) => {
-            return Err(invalid_argument("edges", "has a link without target_id and target_index", EDGE_HINT));
+            return Err(invalid_argument(
+                "edges",
+                "has a link without target_id and target_index",
+                EDGE_HINT,
+            ));
         }
         _ => {
             return Err(invalid_argument(

@@ -65,7 +65,7 @@ pub async fn call(name: &str, progress: &dyn Progress) -> Result<ToolOutput> {
         ],
         "test_error_handling" => {
             let blocks = vec![text("This tool intentionally returns an error for testing")];
-            return Ok(ToolOutput { structured: None, blocks, is_error: true });
+            return Ok(ToolOutput { structured: None, blocks, is_error: true, has_stored_text: false });
         }
         "test_tool_with_progress" => {
             for done in [0.0, 50.0, 100.0] {

@@ -76,7 +76,11 @@ fn bad_input_exits_with_code_and_hint() {
     };
     check(&["read", "bkend://nope"], 2, &["error: "]);
     check(&["read", "bkend://orgs/org_none"], 3, &["error: Resource not found"]);
-    check(&["call", "backend_org_lst"], 2, &["error: Unknown tool", "hint: Use backend_org_list, the nearest name"]);
+    check(
+        &["call", "backend_org_lst"],
+        2,
+        &["error: Unknown tool", "hint: Use backend_org_list, the nearest name"],
+    );
     check(&["call", "backend_org_get", "{"], 2, &["error: "]);
     check(&["call", "backend_org_get", "{}"], 2, &["error: ", "organizationId"]);
     check(
@@ -145,7 +149,8 @@ fn flag_overrides_variable_and_variable_overrides_file() {
     assert_eq!(output.status.code(), Some(2));
     let stderr = text(&output.stderr);
     assert!(
-        stderr.contains("tennant is not a setting") && stderr.contains("hint: Use tenant, the nearest setting"),
+        stderr.contains("tennant is not a setting")
+            && stderr.contains("hint: Use tenant, the nearest setting"),
         "{stderr}"
     );
     write_config("");

@@ -20,6 +20,7 @@ mod data_of_0_1;
 mod database;
 mod docs;
 mod era;
+mod export_script;
 mod freshness;
 mod helpers;
 mod http_transport;
