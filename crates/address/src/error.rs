@@ -12,7 +12,7 @@ use crate::limits::ECHO_CHARS_MAX;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AddressError {
     /// Longer than the limit, as sent or in canonical form.
-    #[error("the URI is {bytes} bytes long when percent-encoded, more than the {max} allowed")]
+    #[error("The URI is {bytes} bytes long when percent-encoded, more than the {max} allowed")]
     TooLong {
         /// The length.
         bytes: usize,
@@ -20,49 +20,49 @@ pub enum AddressError {
         max: usize,
     },
     /// Not of the form `scheme://path`.
-    #[error("the URI is malformed: {reason}")]
+    #[error("The URI is malformed: {reason}")]
     NotAUri {
         /// The syntax error.
         reason: UriSyntaxError,
     },
     /// A `%` without two hexadecimal digits.
-    #[error("the URI has a `%` without two hexadecimal digits at byte {offset}")]
+    #[error("The URI has a `%` without two hexadecimal digits at byte {offset}")]
     BadEscape {
         /// The offset of the `%`.
         offset: usize,
     },
     /// Escapes that do not decode to UTF-8.
-    #[error("the URI's percent escapes are not UTF-8 at byte {offset}")]
+    #[error("The URI's percent escapes are not UTF-8 at byte {offset}")]
     NotUtf8 {
         /// The offset of the invalid sequence.
         offset: usize,
     },
     /// A control character, raw or escaped.
-    #[error("the URI has a control character at byte {offset}")]
+    #[error("The URI has a control character at byte {offset}")]
     ControlCharacter {
         /// Its offset.
         offset: usize,
     },
     /// A `#`.
-    #[error("the URI has a fragment (`#`)")]
+    #[error("The URI has a fragment (`#`)")]
     Fragment,
     /// An `@` before the first slash.
-    #[error("the URI has user information (`@`) before its first slash")]
+    #[error("The URI has user information (`@`) before its first slash")]
     UserInfo,
     /// A doubled, leading or trailing slash.
-    #[error("the URI has an empty path segment at byte {offset}")]
+    #[error("The URI has an empty path segment at byte {offset}")]
     EmptySegment {
         /// The offset of the empty segment.
         offset: usize,
     },
     /// `.` or `..` as a path segment, escaped or not.
-    #[error("the URI has a `.` or `..` path segment at byte {offset}")]
+    #[error("The URI has a `.` or `..` path segment at byte {offset}")]
     DotSegment {
         /// The offset of the segment.
         offset: usize,
     },
     /// No template has this scheme.
-    #[error("the scheme `{}` is not served here", sanitize(scheme))]
+    #[error("The scheme `{}` is not served here", sanitize(scheme))]
     UnknownScheme {
         /// The scheme in lower case, truncated.
         scheme: String,
@@ -72,13 +72,15 @@ pub enum AddressError {
         schemes: Vec<String>,
     },
     /// The scheme is known, but no template matches the path.
-    #[error("the URI matches no template of its scheme")]
+    #[error("The URI matches no template of its scheme")]
     NoTemplate {
         /// Up to three similar templates.
         closest: Vec<String>,
+        /// Templates of the scheme, the nearest first.
+        templates: Vec<String>,
     },
     /// More query keys than the limit.
-    #[error("the URI has more than {max} query keys")]
+    #[error("The URI has more than {max} query keys")]
     TooManyKeys {
         /// The limit.
         max: usize,
@@ -94,7 +96,7 @@ pub enum AddressError {
         closest: Option<String>,
     },
     /// A query key given twice.
-    #[error("the query key `{}` is given more than once", sanitize(key))]
+    #[error("The query key `{}` is given more than once", sanitize(key))]
     DuplicateKey {
         /// The key, truncated.
         key: String,
@@ -143,37 +145,38 @@ impl AddressError {
         match self {
             AddressError::TooLong { .. } | AddressError::TooManyKeys { .. } => None,
             AddressError::NotAUri { reason } => Some(reason.hint().to_owned()),
-            AddressError::BadEscape { .. } => Some("write a percent sign itself as %25".to_owned()),
-            AddressError::NotUtf8 { .. } => Some("percent-encode the UTF-8 bytes of the text".to_owned()),
+            AddressError::BadEscape { .. } => Some("Write a percent sign itself as %25".to_owned()),
+            AddressError::NotUtf8 { .. } => Some("Percent-encode the UTF-8 bytes of the text".to_owned()),
             AddressError::ControlCharacter { .. } => {
-                Some("remove it; addresses have no control characters".to_owned())
+                Some("Remove it; addresses have no control characters".to_owned())
             }
             AddressError::Fragment => {
-                Some("remove the fragment, or write the character as %23 if it is part of a value".to_owned())
+                Some("Remove the fragment, or write the character as %23 if it is part of a value".to_owned())
             }
-            AddressError::UserInfo => Some("remove it; the credential identifies the caller".to_owned()),
+            AddressError::UserInfo => Some("Remove it; the credential identifies the caller".to_owned()),
             AddressError::EmptySegment { .. } => {
-                Some("remove the doubled or trailing slash, or fill in the missing value".to_owned())
+                Some("Remove the doubled or trailing slash, or fill in the missing value".to_owned())
             }
             AddressError::DotSegment { .. } => {
-                Some("write the path without `.` and `..` segments".to_owned())
+                Some("Write the path without `.` and `..` segments".to_owned())
             }
             AddressError::UnknownScheme { closest: Some(closest), .. } => Some(did_you_mean(closest)),
             AddressError::UnknownScheme { schemes, .. } => {
-                Some(format!("use one of the schemes {}", schemes.join(", ")))
+                Some(format!("Use one of the schemes {}", schemes.join(", ")))
             }
-            AddressError::NoTemplate { closest } => (!closest.is_empty()).then(|| {
-                let noun = if closest.len() == 1 { "template" } else { "templates" };
-                format!("nearest {noun}: {}", closest.join(", "))
-            }),
+            AddressError::NoTemplate { closest, templates } => match closest.as_slice() {
+                [] => Some(format!("Use one of the templates {}", templates.join(", "))),
+                [one] => Some(format!("Use {one}, the nearest template")),
+                several => Some(format!("Use one of the nearest templates {}", several.join(", "))),
+            },
             AddressError::UnknownKey { closest: Some(closest), .. } => Some(did_you_mean(closest)),
             AddressError::UnknownKey { declared, .. } if declared.is_empty() => {
-                Some("remove the query; this address has none".to_owned())
+                Some("Remove the query; this address has none".to_owned())
             }
             AddressError::UnknownKey { declared, .. } => {
-                Some(format!("use one of the query keys {}", declared.join(", ")))
+                Some(format!("Use one of the query keys {}", declared.join(", ")))
             }
-            AddressError::DuplicateKey { .. } => Some("give each query key once".to_owned()),
+            AddressError::DuplicateKey { .. } => Some("Give each query key once".to_owned()),
             AddressError::BadVariable { closest, .. } => closest.as_deref().map(did_you_mean),
         }
     }
@@ -182,18 +185,18 @@ impl AddressError {
 impl UriSyntaxError {
     fn hint(self) -> &'static str {
         match self {
-            UriSyntaxError::Empty | UriSyntaxError::NoScheme => "write the address as scheme://path",
+            UriSyntaxError::Empty | UriSyntaxError::NoScheme => "Write the address as scheme://path",
             UriSyntaxError::BadScheme => {
-                "start the scheme with a letter; letters, digits, +, - and . may follow"
+                "Start the scheme with a letter; letters, digits, +, - and . may follow"
             }
-            UriSyntaxError::Space { .. } => "write a space as %20",
-            UriSyntaxError::Brace { .. } => "replace each {name} of the template by a value",
+            UriSyntaxError::Space { .. } => "Write a space as %20",
+            UriSyntaxError::Brace { .. } => "Replace each {name} of the template by a value",
         }
     }
 }
 
 fn did_you_mean(word: &str) -> String {
-    format!("did you mean `{word}`?")
+    format!("Did you mean `{word}`?")
 }
 
 /// Text of the caller for use in an error: truncated, with invisible characters replaced.
@@ -226,7 +229,7 @@ mod tests {
         let error = AddressError::DuplicateKey { key: long };
         assert!(error.to_string().chars().count() < 130, "{error}");
         let hidden = AddressError::DuplicateKey { key: "a\n\u{202e}b".to_owned() };
-        assert_eq!(hidden.to_string(), "the query key `a\u{fffd}\u{fffd}b` is given more than once");
+        assert_eq!(hidden.to_string(), "The query key `a\u{fffd}\u{fffd}b` is given more than once");
     }
 
     #[test]

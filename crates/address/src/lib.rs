@@ -21,7 +21,7 @@
 //! assert_eq!(page.canonical(), "brain://wiki/monthly-summaries/2025-09");
 //!
 //! let error = router.route("amem://nodes/7").unwrap_err();
-//! assert_eq!(error.hint().as_deref(), Some("nearest template: amem://node/{id}"));
+//! assert_eq!(error.hint().as_deref(), Some("Use amem://node/{id}, the nearest template"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

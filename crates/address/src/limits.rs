@@ -29,6 +29,9 @@ pub const COMPARED_WORD_CHARS_MAX: usize = 64;
 /// Most suggestions in one hint. More would be a list, and lists have their own address.
 pub const SUGGESTIONS_MAX: usize = 3;
 
+/// Most templates in the hint for an address that resembles none: enough to choose from, few enough to read.
+pub const TEMPLATES_LISTED_MAX: usize = 8;
+
 /// Most characters of the caller's input that an error repeats, so that a caller cannot make an error
 /// long or put text of its own into it.
 pub const ECHO_CHARS_MAX: usize = 64;

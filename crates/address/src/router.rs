@@ -12,10 +12,10 @@
 use std::collections::HashMap;
 
 use crate::address::Address;
-use crate::closest::{closest, edit_distance};
+use crate::closest::{closest, edit_distance, nearest_first};
 use crate::error::{AddressError, sanitize};
 use crate::grammar::Grammar;
-use crate::limits::{CANONICAL_PASSES_MAX, SUGGESTIONS_MAX, URI_BYTES_MAX};
+use crate::limits::{CANONICAL_PASSES_MAX, SUGGESTIONS_MAX, TEMPLATES_LISTED_MAX, URI_BYTES_MAX};
 use crate::path::UriPath;
 use crate::raw_uri::RawUri;
 use crate::route::{Route, RouteError, RouteId, RouteSpec};
@@ -122,7 +122,10 @@ impl<T> Router<T> {
         let Some(route_id) = trie.walk(&path) else {
             return Err(match path.first_empty_offset {
                 Some(offset) => AddressError::EmptySegment { offset },
-                None => AddressError::NoTemplate { closest: self.closest_templates(&raw.scheme, &path) },
+                None => AddressError::NoTemplate {
+                    closest: self.closest_templates(&raw.scheme, &path),
+                    templates: self.templates_of(&raw.scheme, raw.path),
+                },
             });
         };
         let route = &self.routes[route_id.index()];
@@ -140,6 +143,14 @@ impl<T> Router<T> {
             variables,
             extra_query: extra,
         })
+    }
+
+    /// Templates of a scheme, those that resemble the path most first.
+    fn templates_of(&self, scheme: &str, path: &str) -> Vec<String> {
+        let templates = self.routes.iter().map(|route| &route.template);
+        let sources = templates.filter(|template| template.scheme() == scheme).map(Template::as_str);
+        let nearest = nearest_first(&format!("{scheme}://{path}"), sources);
+        nearest.into_iter().take(TEMPLATES_LISTED_MAX).map(str::to_owned).collect()
     }
 
     fn closest_templates(&self, scheme: &str, path: &UriPath<'_>) -> Vec<String> {
@@ -280,33 +291,39 @@ mod tests {
             let error = router.route(uri).expect_err(uri);
             assert_eq!((error.to_string().as_str(), error.hint().as_deref()), (message, hint), "{uri}");
         };
-        check("", "the URI is malformed: it is empty", Some("write the address as scheme://path"));
+        check("", "The URI is malformed: it is empty", Some("Write the address as scheme://path"));
         check(
             "amem://node/{id}",
-            "the URI is malformed: it has an unexpanded `{` or `}` at byte 12",
-            Some("replace each {name} of the template by a value"),
+            "The URI is malformed: it has an unexpanded `{` or `}` at byte 12",
+            Some("Replace each {name} of the template by a value"),
         );
-        check("ames://node/1", "the scheme `ames` is not served here", Some("did you mean `amem`?"));
+        check("ames://node/1", "The scheme `ames` is not served here", Some("Did you mean `amem`?"));
         check(
             "http://x",
-            "the scheme `http` is not served here",
-            Some("use one of the schemes amem, bkend, brain, link, refrakt"),
+            "The scheme `http` is not served here",
+            Some("Use one of the schemes amem, bkend, brain, link, refrakt"),
         );
-        let no_template = "the URI matches no template of its scheme";
-        check("amem://nodes/5", no_template, Some("nearest template: amem://node/{id}"));
+        let no_template = "The URI matches no template of its scheme";
+        check("amem://nodes/5", no_template, Some("Use amem://node/{id}, the nearest template"));
         check(
             "amem://graph/nope",
             no_template,
-            Some("nearest templates: amem://graph/recent, amem://graph/stats"),
+            Some("Use one of the nearest templates amem://graph/recent, amem://graph/stats"),
         );
         check(
             "bkend://orgs/o1/project",
             no_template,
-            Some("nearest template: bkend://orgs/{orgId}/projects"),
+            Some("Use bkend://orgs/{orgId}/projects, the nearest template"),
         );
-        check("brain://wki/a/b/c", no_template, Some("nearest template: brain://wiki/{+slug}"));
-        check("amem://Node/5", no_template, Some("nearest template: amem://node/{id}"));
-        check("refrakt://x/y/z/z/y", no_template, None);
+        check("brain://wki/a/b/c", no_template, Some("Use brain://wiki/{+slug}, the nearest template"));
+        check("amem://Node/5", no_template, Some("Use amem://node/{id}, the nearest template"));
+        check(
+            "refrakt://x/y/z/z/y",
+            no_template,
+            Some(
+                "Use one of the templates refrakt://plan/{type}/{id}, refrakt://file/v{n}.json, refrakt://rune/{name}{?site}",
+            ),
+        );
         check(
             "amem://node/abc",
             "`id` must be a whole number from 0 to 18446744073709551615, without leading zeros",
@@ -315,31 +332,31 @@ mod tests {
         check(
             "amem://types/facts",
             "`type` must be one of fact, decision, inference, correction, skill, episode",
-            Some("did you mean `fact`?"),
+            Some("Did you mean `fact`?"),
         );
         let id = "must be an id: 1 to 64 characters of A-Z, a-z, 0-9, _ and -";
         check("bkend://orgs/a%2Fb/projects", &format!("`orgId` {id}"), None);
         check("bkend://tables/a.b", &format!("`id` {id}"), None);
-        check("refrakt://plan/Work/W-1", "`type` must be one of work, spec", Some("did you mean `work`?"));
+        check("refrakt://plan/Work/W-1", "`type` must be one of work, spec", Some("Did you mean `work`?"));
         check(
             "amem://types/fact?limt=2",
             "`limt` is not a query key of this address",
-            Some("did you mean `limit`?"),
+            Some("Did you mean `limit`?"),
         );
         check(
             "amem://types/fact?colour=2",
             "`colour` is not a query key of this address",
-            Some("use one of the query keys limit, cursor"),
+            Some("Use one of the query keys limit, cursor"),
         );
         check(
             "bkend://orgs?x",
             "`x` is not a query key of this address",
-            Some("remove the query; this address has none"),
+            Some("Remove the query; this address has none"),
         );
         let duplicate = "is given more than once";
-        let hint = Some("give each query key once");
-        check("amem://search?q=1&%71=2", &format!("the query key `q` {duplicate}"), hint);
-        check("refrakt://rune/hint?a=1&b=2&a=1", &format!("the query key `a` {duplicate}"), hint);
+        let hint = Some("Give each query key once");
+        check("amem://search?q=1&%71=2", &format!("The query key `q` {duplicate}"), hint);
+        check("refrakt://rune/hint?a=1&b=2&a=1", &format!("The query key `a` {duplicate}"), hint);
         check(
             "refrakt://rune/hint?a%20b=1",
             "`a b` must be a query key that is a name: 1 to 128 characters of A-Z, a-z, 0-9, _, - and ., \

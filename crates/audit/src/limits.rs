@@ -9,7 +9,7 @@ pub const EVENTS_RETURNED_MAX: usize = 50;
 pub const CHECKPOINT_DUE_AGE: Duration = Duration::from_secs(1);
 
 /// The longest time that an event is without a checkpoint while a process serves: [`CHECKPOINT_DUE_AGE`], a
-/// [tick](CHECKPOINT_TICK), and the time to sign and commit.
+/// tick, and the time to sign and commit.
 pub const CHECKPOINT_LAG_MAX: Duration = Duration::from_secs(2);
 
 /// How often a serving process looks for old events of its own. It is notified of many events at once.

@@ -39,6 +39,7 @@ pub mod text;
 pub mod time;
 pub mod tool;
 pub mod tool_schema;
+mod tool_suggestion;
 pub mod tool_table;
 
 pub use arguments::entry_preparer;

@@ -9,9 +9,10 @@ use super::{MountedScheme, RegisteredTool, Resolver, ToolOwner, View, require_sc
 use crate::audit_log::ReadSets;
 use crate::event::truncate_for_audit;
 use crate::scheme::RequestTarget;
-use crate::tool::{AuditStatus, Progress, ToolCall};
+use crate::tool::{AuditStatus, Progress, Tool, ToolCall};
 use crate::{
-    Error, EventDraft, Kind, Principal, Result, ToolOutput, arguments, canonical, closest, resource_tools,
+    Error, EventDraft, Kind, Principal, Result, ToolOutput, arguments, canonical, resource_tools,
+    tool_suggestion,
 };
 
 impl Resolver {
@@ -109,15 +110,14 @@ impl Resolver {
                 Ok((Some(mounted), &mounted.tools[*tool_index]))
             }
             _ => {
-                let unknown = Error::new(
-                    Kind::BadInput,
-                    "UNKNOWN_TOOL",
-                    format!("Unknown tool: {}", truncate_for_audit(name)),
-                );
-                Err(match closest(name, self.tools.keys().copied()) {
-                    Some(suggestion) => unknown.hint(format!("Use {suggestion}, the nearest name")),
-                    None => unknown.hint("List the tools with tools/list"),
-                })
+                let builtin = self.builtin_tools.iter();
+                let schemes = self.schemes.iter().enumerate();
+                let visible = schemes.filter(|(index, _)| self.view_includes(view, *index));
+                let tools = builtin.chain(visible.flat_map(|(_, mounted)| &mounted.tools));
+                let tools: Vec<&Tool> = tools.map(|entry| entry.tool.as_ref()).collect();
+                let message = format!("Unknown tool: {}", truncate_for_audit(name));
+                Err(Error::new(Kind::BadInput, "UNKNOWN_TOOL", message)
+                    .hint(tool_suggestion::hint(name, &tools)))
             }
         }
     }

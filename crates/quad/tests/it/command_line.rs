@@ -82,7 +82,7 @@ fn bad_input_exits_with_code_and_hint() {
         &["error: Unknown tool", "hint: Use backend_org_list, the nearest name"],
     );
     check(&["call", "backend_org_get", "{"], 2, &["error: "]);
-    check(&["call", "backend_org_get", "{}"], 2, &["error: ", "organizationId"]);
+    check(&["call", "backend_data_get", "{}"], 2, &["error: Missing argument", "recordId", "hint: "]);
     check(
         &["call", "backend_org_get", r#"{"organizationId":"org_none"}"#],
         3,

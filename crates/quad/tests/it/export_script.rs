@@ -90,18 +90,21 @@ fn script_of_the_reference_rejects_changed_exports() {
         std::fs::write(&broken, [&lines[..at], with, &lines[at + 1..]].concat().concat()).unwrap();
     };
     let first_checkpoint = lines.iter().position(|line| line.starts_with("{\"checkpoint\"")).unwrap();
-    // A changed event, with its old hash and with a new one that no longer fits the next event.
-    let changed = lines[3].replacen("\"info\"", "\"none\"", 1);
-    replaced(3, &[&changed]);
-    check_fails(&[&broken], 4);
+    let events: Vec<usize> = (1..lines.len()).filter(|at| lines[*at].starts_with("{\"sequence\"")).collect();
+    // A changed event, with its old hash and with a new one that no longer fits the next line.
+    let (at, event) = (events[1], lines[events[1]]);
+    let changed = event.replacen("\"info\"", "\"none\"", 1);
+    assert_ne!(changed, event);
+    replaced(at, &[&changed]);
+    check_fails(&[&broken], at + 1);
     let record = changed.split_once("\"record\":").unwrap().1.trim_end().strip_suffix('}').unwrap();
-    let old_hash = &lines[3].split_once("\"event_hash\":\"").unwrap().1[..64];
+    let old_hash = &event.split_once("\"event_hash\":\"").unwrap().1[..64];
     let new_hash = quad_core::canonical::sha256_hex(record.as_bytes());
-    replaced(3, &[&changed.replacen(old_hash, &new_hash, 1)]);
-    check_fails(&[&broken], 5);
+    replaced(at, &[&changed.replacen(old_hash, &new_hash, 1)]);
+    check_fails(&[&broken], at + 2);
     // A missing event, a missing checkpoint, a repeated line, a space, a forged signature.
-    replaced(4, &[]);
-    check_fails(&[&broken], 5);
+    replaced(events[2], &[]);
+    check_fails(&[&broken], events[2] + 1);
     replaced(first_checkpoint, &[]);
     let second_checkpoint =
         lines.iter().skip(first_checkpoint + 1).position(|line| line.starts_with("{\"checkpoint\"")).unwrap();

@@ -85,8 +85,7 @@ fn plan_commands_read_and_change_plan() {
         .replace(" tags=\"guests,forms\"", " assignee=\"mara\"")
         .replace("[ ] The length", "[x] The length");
     assert_eq!(fixture.read_file("plan/work/WORK-001-request-form.md"), expect);
-    let (code, stderr) =
-        fixture.run_failing(&["plan", "update", "WORK-001", "--status", "open", "--if-hash", "0"]);
+    let (code, stderr) = fixture.run_failing(&["plan", "update", "WORK-001", "--status", "open"]);
     assert_eq!(code, Some(2), "{stderr}");
     let (code, stderr) =
         fixture.run_failing(&["plan", "update", "WORK-001", "--status", "ready", "--if-hash", "0"]);

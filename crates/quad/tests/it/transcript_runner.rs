@@ -369,10 +369,12 @@ fn check_published(tool: Option<&str>, reply: &Reply) -> Result<(), String> {
             published_tools::check_result(tool, result)?;
             let error = &result["structuredContent"]["error"];
             let text = |member: &str| error[member].as_str().unwrap_or_default().to_owned();
-            published_tools::check_mentions(&text("message"))
-                .and(published_tools::check_mentions(&text("hint")))
+            published_tools::check_mentions(&text("message"), Some(tool))
+                .and(published_tools::check_mentions(&text("hint"), Some(tool)))
         }
-        (Err(error), _) => published_tools::check_mentions(error["message"].as_str().unwrap_or_default()),
+        (Err(error), tool) => {
+            published_tools::check_mentions(error["message"].as_str().unwrap_or_default(), tool)
+        }
         (Ok(_), None) => Ok(()),
     }
 }
@@ -432,8 +434,11 @@ fn check_error_code(
     {
         return Err(format!("the kind is not {name}"));
     }
-    if error["data"]["message"] != error["message"] {
-        return Err("the message of the error and of its data differ".to_owned());
+    let message = error["message"].as_str().unwrap_or_default();
+    let has_both = message.starts_with(error["data"]["message"].as_str().unwrap_or("\0"))
+        && message.ends_with(error["data"]["hint"].as_str().unwrap_or_default());
+    if !has_both {
+        return Err("the message of the error is not the message and the hint of its data".to_owned());
     }
     if kind == ErrorKind::Scope && combination.transport == Transport::Http {
         let scope = error["data"]["scope"].as_str().unwrap_or_default();

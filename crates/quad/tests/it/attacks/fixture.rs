@@ -258,13 +258,13 @@ impl AttackFixture {
                 continue;
             }
             let name = tool["name"].as_str().unwrap();
-            if name.starts_with("plan.") {
+            if name.starts_with("plan_") {
                 arguments["id"] = ids.get(PLAN_ENTITY).into();
             }
-            if name == "plan.update" {
+            if name == "plan_update" {
                 arguments["status"] = "done".into();
             }
-            if name == "plan.create" {
+            if name == "plan_create" {
                 arguments["type"] = "work".into();
                 arguments["title"] = "mallory".into();
             }
@@ -279,12 +279,14 @@ impl AttackFixture {
                 "reason",
                 "new_content",
                 "edge_type",
+                "displayName",
+                "indexes",
             ];
             for name in other_arguments.into_iter().filter(|name| properties.contains_key(*name)) {
                 arguments[name] = sample_argument(name);
             }
             let has_only_ids = !other_arguments.iter().any(|name| properties.contains_key(*name))
-                && !name.starts_with("plan.");
+                && !name.starts_with("plan_");
             if has_only_ids && properties.contains_key("body") {
                 arguments["body"] = json!({"displayName": "Mallory"});
             }
@@ -429,6 +431,7 @@ fn sample_argument(name: &str) -> Value {
         "data" => json!({"name": "Mallory", "email": "mallory@example.org"}),
         "action" => "add".into(),
         "field" => json!({"name": "phone", "type": "string"}),
+        "indexes" => json!([{"fields": ["name"]}]),
         "index" => json!({"name": "by_name", "fields": {"name": 1}}),
         "versionId" => 1.into(),
         "edge_type" => "supports".into(),

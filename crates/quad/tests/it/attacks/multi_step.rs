@@ -30,7 +30,7 @@ pub fn call_every_lookup_tool(fixture: &AttackFixture) -> Responses {
 }
 
 /// Tools whose contract answers an absent id with an empty result instead of an error.
-const LOOKUP_TOOLS: [&str; 2] = ["ledger.account.get", "ledger.transactions.list"];
+const LOOKUP_TOOLS: [&str; 2] = ["ledger_account_get", "ledger_transactions_list"];
 
 fn call_tools(fixture: &AttackFixture, is_selected: impl Fn(&str) -> bool) -> Responses {
     let victim_calls = fixture.tools_with_id_arguments(&fixture.existing_ids);

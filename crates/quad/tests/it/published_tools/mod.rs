@@ -10,9 +10,11 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::era::add_era_fields;
 use crate::instance::QUAD;
+use crate::matrix::Revision;
 
 pub use default_profile::check_mentions;
 pub use output_schemas::check_result;
@@ -55,7 +57,11 @@ pub fn ask(arguments: &[&str], method: &str, params: &str) -> Value {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+    let params: Value = serde_json::from_str(params).unwrap();
+    // Without its fields a request counts as one of an older revision, which has no output schemas.
+    let params =
+        if method == "initialize" { Some(params) } else { add_era_fields(Revision::MODERN, Some(params)) };
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     child.stdin.take().unwrap().write_all(format!("{request}\n").as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     let reply: Value = serde_json::from_slice(&output.stdout).unwrap();

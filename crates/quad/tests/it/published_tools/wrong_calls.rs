@@ -58,7 +58,7 @@ fn record(instance: &TestInstance, reviewed: &str) -> String {
     for line in reviewed.lines().filter(|line| !line.starts_with(' ')) {
         writeln!(text, "{line}").unwrap();
         let Some((tool, arguments)) = parse_call(line) else { continue };
-        let reply = call(&mut client, tool, &arguments);
+        let reply = mask_new_ids(&call(&mut client, tool, &arguments));
         match next_step(&reply) {
             Some(next) => writeln!(text, "    {reply}\n    next: {next}").unwrap(),
             None => dead_ends.push(format!("{line}\n    {reply}")),
@@ -93,6 +93,21 @@ fn connect(instance: &TestInstance, project: &str) -> Client {
     client
 }
 
+/// The reply with `…` for the part of each id that differs from run to run.
+fn mask_new_ids(reply: &str) -> String {
+    const ULID_CHARS: usize = 26;
+    let mut masked = String::new();
+    for part in reply.split_inclusive('_') {
+        let is_ulid_char = |c: char| c.is_ascii_digit() || c.is_ascii_uppercase();
+        let rest = part.trim_start_matches(is_ulid_char);
+        match part.len() - rest.len() {
+            ULID_CHARS => masked.extend(["…", rest]),
+            _ => masked.push_str(part),
+        }
+    }
+    masked
+}
+
 const ANSWERED: &str = "answered";
 
 /// The reply to a call in one line: that it was answered, or the message that a model sees.
@@ -123,6 +138,14 @@ fn next_step(reply: &str) -> Option<String> {
         "Send ",
         "Leave out ",
         "Give ",
+        "Use ",
+        "Add ",
+        "Choose ",
+        "Pass ",
+        "Write ",
+        "Begin with ",
+        "Call the tool without ",
+        "Start again without ",
     ];
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let mut words = reply.split(|c| !is_word(c));
