@@ -35,14 +35,15 @@ async function* pages() {
     } while (cursor);
 }
 
-/** The error of a call that must fail: code, message and hint, the latter two also in the text. */
+/** The error of a call that must fail: code, message and hint, the latter two also in the text, which is JSON. */
 async function failure(name, args) {
     const result = await client.callTool({ name, arguments: args });
     expect(result.isError === true, `${name}: not an error: ${JSON.stringify(result.content)}`);
     const { error } = result.structuredContent;
     const text = result.content.map(block => block.text).join('\n');
     for (const part of [error.message, error.hint ?? '']) {
-        expect(typeof part === 'string' && text.includes(part), `${name}: "${part}" is not in the text: ${text}`);
+        const written = JSON.stringify(part).slice(1, -1);
+        expect(text.includes(written), `${name}: "${part}" is not in the text: ${text}`);
     }
     expect(error.message, `${name}: no message: ${text}`);
     return error;
@@ -51,7 +52,7 @@ async function failure(name, args) {
 const checks = {
     async connect() {
         const { name, version } = client.getServerVersion();
-        expect(name === 'quad', `the server is ${name}`);
+        expect(name === 'quadrivium', `the server is ${name}`);
         return version;
     },
 

@@ -165,8 +165,8 @@ pub trait Scheme: Send + Sync {
     /// The address patterns. An error is reported at start.
     fn routes(&self) -> Result<Vec<Route>>;
 
-    /// The part of the cache key that depends on the caller: what the contents of `address` depend on beyond
-    /// the tenant and the route's scope. Two callers share a cache entry only if this is equal for both.
+    /// What the contents of `address` depend on beyond the tenant and the change log: the caller, or the generation
+    /// of files. Two callers share a cache entry only if this is equal for both.
     fn cache_key_part(&self, caller: &Principal, address: &Address) -> String {
         let _ = (caller, address);
         String::new()

@@ -19,7 +19,7 @@
 //! let Err(InspectError::Invalid(invalid)) = inspect(&catalogue, "hint", &[("type".into(), "warnin".into())]) else {
 //!     panic!("the value is unknown");
 //! };
-//! assert_eq!(invalid.hint(), "did you mean warning? Use one of caution, check, note, warning");
+//! assert_eq!(invalid.hint(), "did you mean warning? Use one of warning, caution, check, note");
 //! # Ok::<(), quad_runes::inspect::InspectError>(())
 //! ```
 
