@@ -110,6 +110,8 @@ fn run_all_queries(sql: &mut dyn Sql) -> quad_core::Result<()> {
     nodes.docs_after(Some(0), 10)?;
     nodes.deleted_after(0, 10)?;
     nodes.get(&[0, 2])?;
+    nodes.get_visible(&[0, 2])?;
+    nodes.session_neighbors(&[0, 2])?;
     nodes.visible(&[0, 1, 2])?;
     completion::values(sql, completion::VariableKind::Node, "")?;
     completion::values(sql, completion::VariableKind::Session, "1")?;
