@@ -3,7 +3,7 @@
 //! One memory rarely has all words of a question: in a conversation the question is one node and its answer the next,
 //! and neither repeats the other's words. So a word of the question counts for a node if the node has it, and counts
 //! half if a node beside it in the same session has it. Nodes beside a hit are found even if they have no word of the
-//! question.
+//! question, unless it has one word only.
 //!
 //! The order is computed for a fixed number of hits, whatever the caller asks for. So a list of results begins with
 //! each shorter one.
@@ -53,7 +53,10 @@ pub(crate) fn rank_with_context(
     for doc in snapshot.get_visible(&candidates)? {
         if filter.matches(&doc.meta()) {
             let scores = scorer.score(&doc.content);
-            docs.insert(doc.id, (doc, scores));
+            // A question of one word asks for the nodes that have it.
+            if question.parts().len() > 1 || scores.has_any() {
+                docs.insert(doc.id, (doc, scores));
+            }
         }
     }
     // For each node beside a hit and each part, the best score of the hits beside it.
@@ -146,6 +149,10 @@ struct PartScores {
 }
 
 impl PartScores {
+    fn has_any(&self) -> bool {
+        self.parts.iter().any(|score| *score > 0.0)
+    }
+
     fn matched(&self, question: &Question) -> Vec<String> {
         let matched = question.parts().iter().zip(&self.parts).filter(|(_, score)| **score > 0.0);
         matched.map(|(part, _)| part.text.clone()).collect()

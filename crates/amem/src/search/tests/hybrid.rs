@@ -67,6 +67,12 @@ fn answer_beside_its_question_is_found() {
 }
 
 #[test]
+fn question_of_one_word_finds_nodes_that_have_it() {
+    let nodes = nodes_in_sessions(&[(1, "the gateway"), (1, "teams of twelve"), (1, "lunch"), (1, "a team")]);
+    assert_eq!(hybrid_ids(&nodes, "the team"), [3, 1]);
+}
+
+#[test]
 fn context_counts_less_than_own_words() {
     let nodes = nodes_in_sessions(&[
         (1, "The rate limit is set in the gateway"),
@@ -176,7 +182,7 @@ fn number_of_reads_does_not_depend_on_number_of_hits() {
     }
     let engine = engine(folder.path(), &nodes, 1_000);
     search(&engine, &nodes, "database");
-    for text in ["database", "7"] {
+    for text in ["database", "kind 7"] {
         let mut snapshot = CountingSnapshot { nodes: nodes.snapshot(), ..CountingSnapshot::default() };
         let hits = engine.search_hybrid(&tenant(), &mut snapshot, text, &Filter::default(), 3).unwrap();
         assert_eq!(hits.len(), 3);
