@@ -20,11 +20,12 @@ pub(crate) struct SnapshotDocs<'s> {
 const SELECT_DOCS: &str = "SELECT n.id, n.event_type, n.session_id, n.created_at, n.content, v.vector FROM amem_node n \
     LEFT JOIN amem_vector v ON v.tenant_id = n.tenant_id AND v.node_id = n.id WHERE n.tenant_id = $1";
 
-/// Two lookups in the index of sessions for each node.
+/// Two lookups in the index of sessions for each node. The nodes themselves must come from the primary key: without
+/// `created_at`, the index of sessions has all columns, and SQLite would read all of the tenant's entries in it.
 const SELECT_PLACES: &str = "SELECT n.id, \
     (SELECT MAX(p.id) FROM amem_node p WHERE p.tenant_id = n.tenant_id AND p.session_id = n.session_id AND p.id < n.id), \
-    (SELECT MIN(p.id) FROM amem_node p WHERE p.tenant_id = n.tenant_id AND p.session_id = n.session_id AND p.id > n.id) \
-    FROM amem_node n";
+    (SELECT MIN(p.id) FROM amem_node p WHERE p.tenant_id = n.tenant_id AND p.session_id = n.session_id AND p.id > n.id), \
+    n.created_at FROM amem_node n";
 
 /// The numbers of ids in one statement: few, since each connection keeps one statement for each.
 const STATEMENT_IDS: [usize; 3] = [64, 8, 1];
