@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quad_amem::search::{
-    Doc, DocPage, DocSnapshot, DocSource, Engine, Filter, Page, PageRequest, Query, SimilarityQuery, Vector,
-    embedder,
+    Doc, DocPage, DocSnapshot, DocSource, Engine, Filter, Page, PageRequest, Query, SessionPlace,
+    SimilarityQuery, Vector, embedder,
 };
 use quad_core::{Result, TenantId};
 
@@ -48,6 +48,16 @@ impl DocSnapshot for GeneratedDocs {
             vector: None,
         };
         Ok((first_id..self.count).take(limit).map(doc).collect())
+    }
+
+    fn session_neighbors(&mut self, ids: &[u64]) -> Result<Vec<SessionPlace>> {
+        let in_session = |id: &u64, other: u64| other < self.count && other / 100 == id / 100;
+        let place = |id: &u64| SessionPlace {
+            id: *id,
+            previous: id.checked_sub(1).filter(|previous| in_session(id, *previous)),
+            next: Some(id + 1).filter(|next| in_session(id, *next)),
+        };
+        Ok(ids.iter().map(place).collect())
     }
 
     fn deleted_after(&mut self, _: i64, _: usize) -> Result<Vec<(i64, u64)>> {
@@ -141,6 +151,12 @@ fn bench_size(nodes: u64, folder: &std::path::Path) -> Result<()> {
         .mul_f64(scale);
         let ratio = naive_time.as_secs_f64() / engine_time.as_secs_f64();
         println!("  {name:<20} {engine_time:>10.1?}  plain scan {naive_time:>10.1?}  {ratio:>8.1} times");
+    }
+    // The first eight words of a node, of any frequency.
+    let eight_words = content_for(nodes / 2).split(' ').take(8).collect::<Vec<_>>().join(" ");
+    for (name, text) in [("hybrid, 3 common words", &common), ("hybrid, 8 words", &eight_words)] {
+        let time = median(|| drop(engine.search_hybrid(&tenant, &mut docs, text, &no_filter, 10)));
+        println!("  {name:<22} {time:>8.1?}");
     }
     println!("  resident {} MiB before any vector", resident_mib());
     drop(texts);

@@ -50,6 +50,11 @@ async fn every_list_and_order_uses_an_index() {
                 plan.contains(step) && !(is_edge_query && matches!(*step, "TEMP B-TREE" | "Sort"))
             });
             assert!(uses_index && !has_scan_or_sort, "{query}\n{plan}");
+            if backend == Backend::Sqlite && query.contains("MAX(p.id)") {
+                let by_key = "amem_node_1 (tenant_id=? AND id=?)";
+                let by_session = "amem_node_session (tenant_id=? AND session_id=? AND id";
+                assert!(plan.contains(by_key) && plan.matches(by_session).count() == 2, "{query}\n{plan}");
+            }
             if backend == Backend::Sqlite
                 && query.contains("weight FROM amem_edge")
                 && query.contains("AND target_id")
@@ -110,6 +115,8 @@ fn run_all_queries(sql: &mut dyn Sql) -> quad_core::Result<()> {
     nodes.docs_after(Some(0), 10)?;
     nodes.deleted_after(0, 10)?;
     nodes.get(&[0, 2])?;
+    nodes.get_visible(&[0, 2])?;
+    nodes.session_neighbors(&[0, 2])?;
     nodes.visible(&[0, 1, 2])?;
     completion::values(sql, completion::VariableKind::Node, "")?;
     completion::values(sql, completion::VariableKind::Session, "1")?;

@@ -100,7 +100,7 @@ impl SearchRequest {
             engine.search_hybrid(&tenant, &mut self.docs(sql), &self.text, &self.filter, self.limit)?;
         let hits = found.into_iter().map(|hit| {
             let fields = json!({
-                "score": (hit.score * 1e6).round() / 1e6,
+                "score": round4(hit.score),
                 "text_score": hit.text_score.map(round4),
                 "similarity": hit.similarity.map(round4),
                 "matched_terms": hit.matched,
@@ -328,6 +328,73 @@ mod tests {
             let hub = evidence.iter().find(|entry| entry["node_id"] == 0).unwrap();
             let incoming = hub["incoming_edges"].as_array().unwrap();
             assert_eq!((incoming.len(), &incoming[0]["source_id"]), (limits::EVIDENCE_EDGES, &json!(1)));
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn search_finds_answer_beside_its_question_in_session() {
+        for env in test_envs().await {
+            let session = |texts: &[&str]| -> Value {
+                let nodes: Value =
+                    texts.iter().map(|text| json!({"event_type": "fact", "content": text})).collect();
+                json!({"nodes": nodes})
+            };
+            env.call("session_start", json!({})).await.unwrap();
+            env.call("memory_add_many", session(&["Which team did you sign with?"])).await.unwrap();
+            env.call("session_start", json!({})).await.unwrap();
+            env.call("memory_add_many", session(&["Lunch is at noon", "Dinner is at eight"])).await.unwrap();
+            env.call("session_start", json!({"session_id": 1})).await.unwrap();
+            env.call("memory_add_many", session(&["The Wolves!", "Well done", "Thanks", "Bye"]))
+                .await
+                .unwrap();
+            env.call("memory_correct", json!({"old_node_id": 4, "new_content": "Congratulations"}))
+                .await
+                .unwrap();
+            let search = async |limit: usize| {
+                let question = json!({"query": "the team that he signed with", "limit": limit});
+                env.call("memory_search", question).await.unwrap()["nodes"].as_array().unwrap().clone()
+            };
+            let nodes = search(2).await;
+            // Node 1 and 2 are of another session, and node 4 is superseded.
+            assert_eq!(nodes.iter().map(|node| &node["id"]).collect::<Vec<_>>(), [&json!(0), &json!(3)]);
+            assert_eq!(nodes[0]["matched_terms"], json!(["team", "signed"]));
+            assert_eq!((&nodes[1]["matched_terms"], &nodes[1]["text_score"]), (&json!([]), &Value::Null));
+            let longer = search(100).await;
+            assert_eq!(longer[..2], nodes);
+            assert!(longer.iter().all(|node| node["id"] != 4), "{longer:?}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn longer_search_begins_with_shorter_one() {
+        for env in test_envs().await {
+            let words = ["limit", "limits", "rate", "rated", "gateway", "team", "Ann:", "über"];
+            let node = |number: usize| {
+                let text: Vec<&str> =
+                    (0..5).map(|place| words[(number * 7 + place * number / 3) % 8]).collect();
+                json!({"event_type": "fact", "content": text.join(" ")})
+            };
+            for session in 0..6 {
+                env.call("session_start", json!({})).await.unwrap();
+                let nodes: Vec<Value> = (session * 60..session * 60 + 60).map(node).collect();
+                env.call("memory_add_many", json!({"nodes": nodes})).await.unwrap();
+            }
+            for question in ["Which rate limit did Ann set?", "teams", "\"rate limit\" gate*"] {
+                let search = async |limit: usize| {
+                    let found =
+                        env.call("memory_search", json!({"query": question, "limit": limit})).await.unwrap();
+                    found["nodes"].as_array().unwrap().clone()
+                };
+                let longest = search(1_000).await;
+                assert!(longest.len() > crate::search::limits::CONTEXT_HITS, "{}", longest.len());
+                for limit in [1, 5, 10, 20, 100, 150] {
+                    assert_eq!(
+                        search(limit).await,
+                        longest[..limit.min(longest.len())],
+                        "{question} {limit}"
+                    );
+                }
+            }
         }
     }
 }

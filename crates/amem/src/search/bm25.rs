@@ -68,3 +68,14 @@ pub(crate) fn score(idf: f32, term_freq: u32, doc_length: u32, average_doc_lengt
     let term_freq = term_freq as f32;
     idf * (1.0 + K1) * (term_freq / (term_freq + norm))
 }
+
+/// The influence of the length on the score of a hit beside others. Half, since a longer memory says more; BM25 was
+/// made for pages, which repeat themselves.
+const SHORT_TEXT_B: f32 = 0.5;
+
+/// The score of a node among the best hits, by the exact length of its text.
+pub(crate) fn score_short_text(idf: f32, term_freq: u32, doc_length: u32, average_doc_length: f32) -> f32 {
+    let norm = K1 * (1.0 - SHORT_TEXT_B + SHORT_TEXT_B * doc_length as f32 / average_doc_length);
+    let term_freq = term_freq as f32;
+    idf * (1.0 + K1) * (term_freq / (term_freq + norm))
+}

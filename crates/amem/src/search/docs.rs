@@ -29,6 +29,17 @@ impl Doc {
     }
 }
 
+/// The nodes beside a node in its session, by id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionPlace {
+    /// The node.
+    pub id: u64,
+    /// The node before it in the same session.
+    pub previous: Option<u64>,
+    /// The node after it in the same session.
+    pub next: Option<u64>,
+}
+
 /// A tenant's nodes in one snapshot of the database. Three properties hold across snapshots. Ids are assigned in
 /// commit order, so a node that appears later has a greater id than all nodes before it. A node's text never
 /// changes. A node that disappears is among the deleted ones.
@@ -37,7 +48,7 @@ pub trait DocSnapshot {
     /// that there are no more.
     fn docs_after(&mut self, id: Option<u64>, limit: usize) -> Result<Vec<Doc>>;
 
-    /// The nodes with these ids, in any order; missing ids are skipped.
+    /// The nodes with these ids, in any order; missing ids are skipped. Their vectors may be left out.
     fn get(&mut self, ids: &[u64]) -> Result<Vec<Doc>> {
         let mut docs = Vec::with_capacity(ids.len());
         for id in ids {
@@ -51,10 +62,20 @@ pub trait DocSnapshot {
     /// deletion has its own position; positions are assigned in commit order.
     fn deleted_after(&mut self, after_position: i64, limit: usize) -> Result<Vec<(i64, u64)>>;
 
+    /// The places of these nodes in their sessions, in any order; missing ids are skipped.
+    fn session_neighbors(&mut self, ids: &[u64]) -> Result<Vec<SessionPlace>>;
+
     /// For each id, whether the node exists and may be shown. The graph may hide nodes for its own reasons, such as
     /// a correction. Hidden hits do not count towards a page.
     fn visible(&mut self, ids: &[u64]) -> Result<Vec<bool>> {
         Ok(vec![true; ids.len()])
+    }
+
+    /// Those of the nodes with these ids that may be shown, in any order.
+    fn get_visible(&mut self, ids: &[u64]) -> Result<Vec<Doc>> {
+        let visible = self.visible(ids)?;
+        let shown = ids.iter().zip(visible).filter(|(_, is_visible)| *is_visible).map(|(id, _)| *id);
+        self.get(&shown.collect::<Vec<u64>>())
     }
 }
 
@@ -114,6 +135,11 @@ impl DocSnapshot for SnapshotPerCall<'_> {
     fn docs_after(&mut self, id: Option<u64>, limit: usize) -> Result<Vec<Doc>> {
         let request = PageRequest { after_id: id, max_docs: limit, after_position: i64::MAX, max_deleted: 0 };
         Ok(self.source.read_page(self.tenant, request)?.docs)
+    }
+
+    /// Indexing reads no sessions.
+    fn session_neighbors(&mut self, _: &[u64]) -> Result<Vec<SessionPlace>> {
+        Ok(Vec::new())
     }
 
     fn deleted_after(&mut self, after_position: i64, limit: usize) -> Result<Vec<(i64, u64)>> {

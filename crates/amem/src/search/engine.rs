@@ -3,7 +3,7 @@
 //! All calls block: they read the database and the index. The caller passes its read snapshot as a [`DocSnapshot`];
 //! results are complete for that snapshot and may be newer. A hit is an id; the caller loads the node.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -11,17 +11,19 @@ use quad_core::lock::MutexExt as _;
 use quad_core::{Error, Result, TenantId};
 
 use super::background_indexer::BackgroundIndexer;
+use super::context_ranking::rank_with_context;
 use super::docs::{DocSnapshot, DocSource};
 use super::embedder;
 use super::filter::Filter;
-use super::hits::{Evidence, FusedHit, Page, SimilarHit, TextHit, TextPage};
+use super::hits::{Evidence, FusedHit, Page, SimilarHit, TextPage};
 use super::index;
 use super::limits::{
-    CACHED_TENANTS, CACHED_VECTORS_PER_TENANT, CACHED_VECTORS_TOTAL, COMPARED_TEXT_BYTES,
-    EVIDENCE_CANDIDATES, EXACT_SIMILARITY_MAX_DOCS, FLUSH_BYTES, FLUSH_DOCS, FUSION_CANDIDATES, FUSION_DEPTH,
-    FUSION_K, MAX_OFFSET, PAGE_HITS, QUERY_CLAUSES,
+    CACHED_TENANTS, CACHED_VECTORS_PER_TENANT, CACHED_VECTORS_TOTAL, COMPARED_TEXT_BYTES, CONTEXT_HITS,
+    EVIDENCE_CANDIDATES, EXACT_SIMILARITY_MAX_DOCS, FLUSH_BYTES, FLUSH_DOCS, MAX_OFFSET, PAGE_HITS,
+    QUERY_CLAUSES,
 };
 use super::query::Query;
+use super::question::{ParsedQuestion, Question};
 use super::ranking::{Ranking, top_visible};
 use super::text_index::{FlushThreshold, MaintenanceTask, TextIndex, TextView};
 use super::vector::Vector;
@@ -42,7 +44,7 @@ pub enum SimilarityQuery<'a> {
 pub(crate) struct EngineConfig {
     pub flush_threshold: FlushThreshold,
     pub cached_vectors: usize,
-    /// Up to this number of nodes, hybrid search compares the query with all of them.
+    /// Up to this number of nodes, hybrid search adds the most similar ones to a short list.
     pub exact_similarity_max_docs: usize,
 }
 
@@ -151,8 +153,11 @@ impl Engine {
         Ok(hits.iter().map(|hit| SimilarHit { id: hit.id, similarity: hit.score.clamp(-1.0, 1.0) }).collect())
     }
 
-    /// Combines text search and similarity search by reciprocal rank fusion. A node that is in one list only scores
-    /// nothing for the other. In a large memory, similarity ranks only the best text hits instead of all nodes.
+    /// Answers a question: the nodes with its words in any form and the nodes beside them in their sessions, best
+    /// first. If these are too few, a small memory adds the nodes most similar to the question.
+    ///
+    /// Each list begins with every shorter list of the same search: how the first hits are ordered does not depend on
+    /// `limit`, and everything else comes after them.
     pub fn search_hybrid(
         &self,
         tenant: &TenantId,
@@ -161,26 +166,54 @@ impl Engine {
         filter: &Filter,
         limit: usize,
     ) -> Result<Vec<FusedHit>> {
-        let depth = limit.saturating_mul(FUSION_DEPTH).min(PAGE_HITS);
         check_limit(limit)?;
-        let query = Query::parse(text)?;
+        let parsed = ParsedQuestion::parse(text)?;
         let (text_index, view) = self.open_view(tenant, snapshot)?;
-        let max_docs = self.config.exact_similarity_max_docs as u64;
-        let is_small = view.doc_count().is_some_and(|docs| docs <= max_docs);
-        let candidates = if is_small { depth.max(1) } else { depth.max(FUSION_CANDIDATES) };
-        let page = Page { offset: 0, limit: candidates }.validated()?;
+        let is_small =
+            view.doc_count().is_some_and(|docs| docs <= self.config.exact_similarity_max_docs as u64);
         let vector = embed_query(&text_index, &view, text)?;
-        let mut by_text =
-            text_page(&mut Ranking::new(&text_index, view, snapshot, &query, filter)?, page)?.hits;
-        let similar = if is_small {
+        let (view, question) = expand(&text_index, view, snapshot, &parsed)?;
+        let mut ranking = Ranking::new(&text_index, view, snapshot, question.query(), filter)?;
+        let by_text = ranking.top_visible(limit.max(CONTEXT_HITS))?;
+        let (first, rest) = by_text.split_at(by_text.len().min(CONTEXT_HITS));
+        let matched_in_rest = ranking.matched_clauses(rest)?;
+        let stats = ranking.stats().clone();
+        let ids: Vec<u64> = first.iter().map(|hit| hit.id).collect();
+        let ranked = rank_with_context(snapshot, &question, &stats, filter, &ids)?;
+
+        let mut hits = HitList::new(limit);
+        for ranked in ranked {
+            let similarity = || embedder::embed(&ranked.doc.content).map(|embedded| vector.dot(&embedded));
+            hits.push(ranked.doc.id, || FusedHit {
+                id: ranked.doc.id,
+                score: f64::from(ranked.score),
+                text_score: ranked.own_score,
+                similarity: similarity().filter(|similarity| *similarity >= MIN_SIMILARITY),
+                matched: ranked.matched,
+            });
+        }
+        for (hit, matched) in rest.iter().zip(matched_in_rest) {
+            hits.push(hit.id, || FusedHit {
+                id: hit.id,
+                score: f64::from(hit.score),
+                text_score: Some(hit.score),
+                similarity: None,
+                matched: question.matched_parts(|clause| matched.get(clause).copied().unwrap_or_default()),
+            });
+        }
+        if is_small && !hits.is_full() {
             let target = (VectorSpace::BuiltIn, &vector);
-            self.most_similar(tenant, snapshot, target, filter, depth, MIN_SIMILARITY)?
-        } else {
-            let ids: Vec<u64> = by_text.iter().map(|hit| hit.id).collect();
-            rerank(snapshot, &vector, &ids, depth)?
-        };
-        by_text.truncate(depth);
-        Ok(fuse(by_text, similar, limit))
+            for hit in self.most_similar(tenant, snapshot, target, filter, limit, MIN_SIMILARITY)? {
+                hits.push(hit.id, || FusedHit {
+                    id: hit.id,
+                    score: f64::from(hit.similarity),
+                    text_score: None,
+                    similarity: Some(hit.similarity),
+                    matched: Vec::new(),
+                });
+            }
+        }
+        Ok(hits.hits)
     }
 
     /// Finds the nodes that contain most of a claim's words, highest coverage first.
@@ -391,43 +424,54 @@ fn text_page(ranking: &mut Ranking<'_>, page: Page) -> Result<TextPage> {
     Ok(TextPage { hits: ranking.with_matched_terms(&hits)?, next_offset })
 }
 
-/// Those of the given nodes that are similar to a vector, most similar first.
-fn rerank(
+/// The forms of a question's words, and the view in which they were found.
+fn expand(
+    text_index: &TextIndex,
+    view: TextView,
     snapshot: &mut dyn DocSnapshot,
-    vector: &Vector,
-    ids: &[u64],
-    limit: usize,
-) -> Result<Vec<SimilarHit>> {
-    let mut similar = Vec::new();
-    for doc in snapshot.get(ids)? {
-        let similarity = embedder::embed(&doc.content).map_or(0.0, |embedded| vector.dot(&embedded));
-        if similarity >= MIN_SIMILARITY {
-            similar.push(SimilarHit { id: doc.id, similarity: similarity.clamp(-1.0, 1.0) });
+    question: &ParsedQuestion,
+) -> Result<(TextView, Question)> {
+    let mut view = view;
+    loop {
+        match question.expand(&view, snapshot)? {
+            Ok(expanded) => return Ok((view, expanded)),
+            Err(damage) => {
+                // At most once: the next view has no index.
+                text_index.disable_index(&view, &damage);
+                view = text_index.view_without_index(snapshot)?;
+            }
         }
     }
-    similar.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then(a.id.cmp(&b.id)));
-    similar.truncate(limit);
-    Ok(similar)
 }
 
-/// Reciprocal rank fusion of both lists; the best `limit` nodes.
-fn fuse(by_text: Vec<TextHit>, similar: Vec<SimilarHit>, limit: usize) -> Vec<FusedHit> {
-    let mut fused: HashMap<u64, FusedHit> = HashMap::new();
-    for (rank, hit) in by_text.into_iter().enumerate() {
-        let entry = fused.entry(hit.id).or_insert_with(|| FusedHit::new(hit.id));
-        entry.score += 1.0 / (FUSION_K + rank as f64 + 1.0);
-        entry.text_score = Some(hit.score);
-        entry.matched = hit.matched;
+/// Hits in their final order, each node once.
+struct HitList {
+    limit: usize,
+    hits: Vec<FusedHit>,
+    ids: HashSet<u64>,
+}
+
+impl HitList {
+    fn new(limit: usize) -> HitList {
+        HitList { limit, hits: Vec::new(), ids: HashSet::new() }
     }
-    for (rank, hit) in similar.into_iter().enumerate() {
-        let entry = fused.entry(hit.id).or_insert_with(|| FusedHit::new(hit.id));
-        entry.score += 1.0 / (FUSION_K + rank as f64 + 1.0);
-        entry.similarity = Some(hit.similarity);
+
+    fn is_full(&self) -> bool {
+        self.hits.len() >= self.limit
     }
-    let mut fused: Vec<FusedHit> = fused.into_values().collect();
-    fused.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
-    fused.truncate(limit);
-    fused
+
+    /// Adds a hit unless the list is full or has the node. No score is higher than the one before it: hits of another
+    /// kind follow the better ones, and their scores have another scale.
+    fn push(&mut self, id: u64, hit: impl FnOnce() -> FusedHit) {
+        if self.is_full() || !self.ids.insert(id) {
+            return;
+        }
+        let mut hit = hit();
+        if let Some(previous) = self.hits.last() {
+            hit.score = hit.score.min(previous.score);
+        }
+        self.hits.push(hit);
+    }
 }
 
 /// The name of a tenant's folder: its id, or a hash if the id is not a safe file name.

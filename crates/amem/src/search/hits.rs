@@ -64,20 +64,14 @@ pub struct SimilarHit {
 pub struct FusedHit {
     /// The node.
     pub id: u64,
-    /// The sum of 1 / (60 + rank) over the lists that contain it.
+    /// Its score with the nodes beside it; never more than the score of the hit before.
     pub score: f64,
-    /// The BM25 score, if it contains any of the words.
+    /// The BM25 score by its own words, if it contains any of the question's.
     pub text_score: Option<f32>,
-    /// The cosine, if it is among the most similar.
+    /// The cosine, if the text is similar to the question.
     pub similarity: Option<f32>,
-    /// The words of the query that the node contains.
+    /// The words of the question that the node contains, in any form.
     pub matched: Vec<String>,
-}
-
-impl FusedHit {
-    pub(crate) fn new(id: u64) -> FusedHit {
-        FusedHit { id, score: 0.0, text_score: None, similarity: None, matched: Vec::new() }
-    }
 }
 
 /// A node that contains some of a claim's words.

@@ -307,6 +307,26 @@ impl IndexSearcher {
         })
     }
 
+    /// Calls `on_word` for each word of the dictionary that begins with one of the prefixes.
+    pub fn words_with_prefixes(&self, prefixes: &[String], on_word: &mut dyn FnMut(&str)) -> IndexResult<()> {
+        catch_panic(|| {
+            for segment in self.searcher.segment_readers() {
+                let inverted_index = segment.inverted_index(self.fields.content)?;
+                for prefix in prefixes {
+                    // The last code point of Unicode is no letter, so this bound is above all words with the prefix.
+                    let range = inverted_index.terms().range().ge(prefix).lt(format!("{prefix}\u{10ffff}"));
+                    let mut words = range.into_stream().map_err(|error| IndexError(error.to_string()))?;
+                    while words.advance() {
+                        if let Ok(word) = std::str::from_utf8(words.key()) {
+                            on_word(word);
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// The best nodes, scored with the statistics of all nodes.
     pub fn search(
         &self,

@@ -77,18 +77,25 @@ pub const MAX_OFFSET: usize = 10_000;
 /// not tens of thousands of them.
 pub const MAX_RANKED_HITS: usize = 40_000;
 
-/// The constant of reciprocal rank fusion: a larger value makes the first ranks count less.
-pub const FUSION_K: f64 = 60.0;
+/// The hits by words that a hybrid search orders together with the nodes beside them. A fixed number, so that the first
+/// results do not depend on how many are asked for. With twice as many the first ten hardly change.
+pub const CONTEXT_HITS: usize = 100;
 
-/// Each list contributes this many times the wanted hits to the fusion.
-pub const FUSION_DEPTH: usize = 3;
+/// Nodes before and after a hit in its session that belong to it: a question and its answer, with one node between.
+pub const CONTEXT_DISTANCE: usize = 2;
 
-/// Up to this number of nodes, hybrid search compares the query with all of them. Their vectors take 10 MiB and a
-/// quarter of a second to compute, once per process. Above it, similarity ranks the text hits.
+/// Bytes of a text in which a label such as `Name: ` may end. Later colons belong to sentences.
+pub const LABEL_BYTES: usize = 64;
+
+/// Forms of one word of a question, such as its plural. Most words of most languages have fewer.
+pub const FORMS_PER_WORD: usize = 12;
+
+/// Forms of all words of a question together: each reads its postings.
+pub const QUESTION_CLAUSES: usize = 256;
+
+/// Up to this number of nodes, a hybrid search that finds too few nodes by words adds the most similar of all nodes.
+/// Their vectors take 10 MiB and a quarter of a second to compute, once per process.
 pub const EXACT_SIMILARITY_MAX_DOCS: usize = 20_000;
-
-/// Text hits whose similarity a hybrid search computes in a larger memory.
-pub const FUSION_CANDIDATES: usize = 200;
 
 /// Candidates by BM25 among which the evidence for a claim is selected by coverage.
 pub const EVIDENCE_CANDIDATES: usize = 64;

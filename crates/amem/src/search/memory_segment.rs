@@ -48,6 +48,19 @@ enum ResolvedClause {
     Prefix(Vec<bool>),
 }
 
+/// For each word number of a segment, a position in a list of words; [`UNTRACKED`] if it is not in the list.
+struct NumberByToken(Vec<u32>);
+
+impl NumberByToken {
+    fn get(&self, token: u32) -> Option<usize> {
+        self.0
+            .get(token as usize)
+            .copied()
+            .filter(|number| *number != UNTRACKED)
+            .map(|number| number as usize)
+    }
+}
+
 impl MemorySegment {
     pub fn len(&self) -> usize {
         self.docs.len()
@@ -112,17 +125,30 @@ impl MemorySegment {
         }
     }
 
+    /// Calls `on_word` for each word that begins with one of the prefixes.
+    pub fn words_with_prefixes(&self, prefixes: &[String], on_word: &mut dyn FnMut(&str)) {
+        for word in self.vocabulary.keys() {
+            if prefixes.iter().any(|prefix| word.starts_with(prefix.as_str())) {
+                on_word(word);
+            }
+        }
+    }
+
     /// This segment's part of the statistics for these words.
     pub fn stats(&self, terms: &[String]) -> TermStats {
-        let token_ids = terms.iter().map(|term| self.vocabulary.get(term.as_str()).copied());
-        let doc_freq = token_ids
-            .map(|token_id| match token_id {
-                None => 0,
-                Some(token_id) => {
-                    self.docs.iter().filter(|doc| doc.tokens.contains(&token_id)).count() as u64
+        let term_of = self.numbers_by_token(terms.iter().map(|term| self.token_id(term)));
+        let mut doc_freq = vec![0; terms.len()];
+        // The last node in which each term was counted.
+        let mut counted_in = vec![usize::MAX; terms.len()];
+        for (position, doc) in self.docs.iter().enumerate() {
+            for term in doc.tokens.iter().filter_map(|token| term_of.get(*token)) {
+                if let (Some(last), Some(count)) = (counted_in.get_mut(term), doc_freq.get_mut(term))
+                    && std::mem::replace(last, position) != position
+                {
+                    *count += 1;
                 }
-            })
-            .collect();
+            }
+        }
         TermStats { docs: self.docs.len() as u64, total_tokens: self.total_tokens, doc_freq }
     }
 
@@ -135,11 +161,25 @@ impl MemorySegment {
         }
         let average = stats.average_doc_length();
         let idfs: Vec<f32> = query.clauses().iter().map(|clause| clause_idf(clause, stats)).collect();
+        let clause_of = self.numbers_by_token(resolved.clauses.iter().map(|clause| match clause {
+            ResolvedClause::Word(token) => Some(*token),
+            _ => None,
+        }));
+        let mut counts = vec![0_u32; resolved.clauses.len()];
         for doc in self.docs.iter().filter(|doc| filter.matches(&doc.meta)) {
+            counts.fill(0);
+            for clause in doc.tokens.iter().filter_map(|token| clause_of.get(*token)) {
+                if let Some(count) = counts.get_mut(clause) {
+                    *count += 1;
+                }
+            }
             let mut sum = 0.0;
             let mut any = false;
-            for (clause, idf) in resolved.clauses.iter().zip(&idfs) {
-                let occurrences = clause.count_occurrences(&doc.tokens);
+            for ((clause, idf), word_count) in resolved.clauses.iter().zip(&idfs).zip(&counts) {
+                let occurrences = match clause {
+                    ResolvedClause::Word(_) => *word_count,
+                    _ => clause.count_occurrences(&doc.tokens),
+                };
                 if occurrences == 0 {
                     continue;
                 }
@@ -155,6 +195,22 @@ impl MemorySegment {
                 on_hit(doc.id, bm25::round_score(sum));
             }
         }
+    }
+
+    fn token_id(&self, word: &str) -> Option<u32> {
+        self.vocabulary.get(word).copied()
+    }
+
+    /// The position in a list for each word number in it. Looked up for each word of each node, so that the time does
+    /// not grow with the length of the list.
+    fn numbers_by_token(&self, tokens: impl Iterator<Item = Option<u32>>) -> NumberByToken {
+        let mut numbers = vec![UNTRACKED; self.vocabulary.len()];
+        for (token, number) in tokens.zip(0..) {
+            if let Some(slot) = token.and_then(|token| numbers.get_mut(token as usize)) {
+                *slot = number;
+            }
+        }
+        NumberByToken(numbers)
     }
 
     /// For those of the nodes that are in this segment, which clauses of the query they match.
@@ -179,8 +235,7 @@ impl MemorySegment {
     }
 
     fn resolve(&self, query: &Query) -> ResolvedQuery {
-        let terms: Vec<Option<u32>> =
-            query.terms().iter().map(|term| self.vocabulary.get(term.as_str()).copied()).collect();
+        let terms: Vec<Option<u32>> = query.terms().iter().map(|term| self.token_id(term)).collect();
         let mut resolved = ResolvedQuery { clauses: Vec::with_capacity(query.clauses().len()), terms };
         for clause in query.clauses() {
             let clause = match clause {

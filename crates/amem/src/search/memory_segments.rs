@@ -50,6 +50,11 @@ impl MemorySegments {
         }
     }
 
+    /// Calls `on_word` for each word that begins with one of the prefixes.
+    pub fn words_with_prefixes(&self, prefixes: &[String], on_word: &mut dyn FnMut(&str)) {
+        self.segments.iter().for_each(|segment| segment.words_with_prefixes(prefixes, on_word));
+    }
+
     /// The segments' part of the statistics for these words.
     pub fn stats(&self, terms: &[String]) -> TermStats {
         let mut stats = TermStats { doc_freq: vec![0; terms.len()], ..TermStats::default() };

@@ -16,12 +16,16 @@ pub mod vector;
 
 mod background_indexer;
 mod bm25;
+mod context_ranking;
 mod index;
 mod index_stat;
+mod language;
 mod matrix;
 mod memory_segment;
 mod memory_segments;
+mod question;
 mod ranking;
+mod spelling;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -32,7 +36,7 @@ mod top_k;
 mod vector_cache;
 mod words;
 
-pub use docs::{Doc, DocPage, DocSnapshot, DocSource, PageRequest};
+pub use docs::{Doc, DocPage, DocSnapshot, DocSource, PageRequest, SessionPlace};
 pub use engine::{Engine, SimilarityQuery};
 pub use filter::{DocMeta, Filter};
 pub use hits::{Evidence, FusedHit, Grounding, Page, SimilarHit, TextHit, TextPage};

@@ -3,8 +3,11 @@
 //! Everything else separates words; there are no operators and no syntax errors. An unpaired quote is a separator
 //! too.
 
+use std::ops::Range;
+
 use quad_core::{Error, Result};
 
+use super::bm25::TermStats;
 use super::limits::{COMPARED_TEXT_BYTES, PHRASE_WORDS, QUERY_BYTES, QUERY_CLAUSES};
 use super::words::{self, WordScanner};
 
@@ -17,10 +20,12 @@ pub(crate) enum Clause {
 }
 
 /// A parsed query with at least one clause.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
     clauses: Vec<Clause>,
     terms: Vec<String>,
+    /// Groups of terms that are forms of one word: each is as rare as all of them together.
+    forms: Vec<Vec<usize>>,
 }
 
 impl Query {
@@ -33,7 +38,7 @@ impl Query {
             ))
             .hint("Search for a few words of it"));
         }
-        let mut query = Query { clauses: Vec::new(), terms: Vec::new() };
+        let mut query = Query::default();
         let mut stop_words = Vec::new();
         let mut rest = text;
         while let Some((unquoted, quoted, tail)) = split_at_quotes(rest) {
@@ -59,7 +64,7 @@ impl Query {
             ))
             .hint("Shorten the text"));
         }
-        let mut query = Query { clauses: Vec::new(), terms: Vec::new() };
+        let mut query = Query::default();
         let all = words::collect_words(claim);
         let significant = all.iter().filter(|word| !words::is_stop_word(word));
         for word in significant {
@@ -143,6 +148,41 @@ impl Query {
             None => {
                 self.terms.push(word.to_owned());
                 self.terms.len() - 1
+            }
+        }
+    }
+
+    /// Adds a clause for each form of one word. Returns the clauses, by their position.
+    pub(crate) fn add_forms(&mut self, forms: &[String]) -> Range<usize> {
+        let first = self.clauses.len();
+        let terms: Vec<usize> = forms.iter().map(|form| self.term_index(form)).collect();
+        self.clauses.extend(terms.iter().map(|term| Clause::Word(*term)));
+        self.forms.push(terms);
+        first..self.clauses.len()
+    }
+
+    /// Adds a clause of another query. Returns its position.
+    pub(crate) fn add_clause_of(&mut self, other: &Query, clause: &Clause) -> usize {
+        let mut own_term = |term: &usize| self.term_index(other.terms.get(*term).map_or("", String::as_str));
+        let clause = match clause {
+            Clause::Word(term) => Clause::Word(own_term(term)),
+            Clause::Phrase(terms) => Clause::Phrase(terms.iter().map(own_term).collect()),
+            Clause::Prefix(prefix) => Clause::Prefix(prefix.clone()),
+        };
+        self.clauses.push(clause);
+        self.clauses.len() - 1
+    }
+
+    /// Replaces the frequency of each form of a word by the frequency of the word: the sum over its forms.
+    pub(crate) fn merge_forms(&self, stats: &mut TermStats) {
+        let doc_freq = stats.doc_freq.clone();
+        let of = |term: &usize| doc_freq.get(*term).copied().unwrap_or_default();
+        for forms in &self.forms {
+            let sum = forms.iter().map(of).sum::<u64>().min(stats.docs);
+            for term in forms {
+                if let Some(slot) = stats.doc_freq.get_mut(*term) {
+                    *slot = sum;
+                }
             }
         }
     }

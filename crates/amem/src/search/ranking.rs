@@ -68,7 +68,8 @@ impl<'a> Ranking<'a> {
     fn load_stats(&mut self) -> Result<()> {
         loop {
             match self.view.stats(self.snapshot, self.query.terms())? {
-                Ok(stats) => {
+                Ok(mut stats) => {
+                    self.query.merge_forms(&mut stats);
                     self.stats = stats;
                     return Ok(());
                 }
@@ -105,6 +106,11 @@ impl<'a> Ranking<'a> {
                 }
             }
         }
+    }
+
+    /// The statistics of the query's terms.
+    pub fn stats(&self) -> &TermStats {
+        &self.stats
     }
 
     /// For each hit, which clauses it matches.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use quad_core::{Result, TenantId};
 
-use super::docs::{Doc, DocPage, DocSnapshot, DocSource, PageRequest};
+use super::docs::{Doc, DocPage, DocSnapshot, DocSource, PageRequest, SessionPlace};
 
 /// The nodes of one snapshot.
 #[derive(Clone, Default)]
@@ -62,6 +62,17 @@ impl DocSnapshot for TestDocs {
             .take(limit)
             .copied()
             .collect())
+    }
+
+    fn session_neighbors(&mut self, ids: &[u64]) -> Result<Vec<SessionPlace>> {
+        let place = |id: &u64| {
+            let session = self.docs.get(id)?.session_id;
+            let in_session = |(_, doc): &(&u64, &Doc)| doc.session_id == session;
+            let previous = self.docs.range(..id).rev().find(in_session).map(|(id, _)| *id);
+            let next = self.docs.range(id + 1..).find(in_session).map(|(id, _)| *id);
+            Some(SessionPlace { id: *id, previous, next })
+        };
+        Ok(ids.iter().filter_map(place).collect())
     }
 
     /// Reports deleted nodes as visible, unlike the real graph: the engine must filter them itself.

@@ -324,6 +324,23 @@ impl TextView {
         self.scan_after.is_none().then_some(indexed_docs + self.state.memory.len() as u64)
     }
 
+    /// Calls `on_word` for each word of any node that begins with one of the prefixes; more than once for some.
+    pub fn words_with_prefixes(
+        &self,
+        snapshot: &mut dyn DocSnapshot,
+        prefixes: &[String],
+        on_word: &mut dyn FnMut(&str),
+    ) -> Result<std::result::Result<(), IndexError>> {
+        if let Some(searcher) = &self.state.searcher
+            && let Err(damage) = searcher.words_with_prefixes(prefixes, on_word)
+        {
+            return Ok(Err(damage));
+        }
+        self.state.memory.words_with_prefixes(prefixes, on_word);
+        self.for_each_database_page(snapshot, &mut |segment| segment.words_with_prefixes(prefixes, on_word))?;
+        Ok(Ok(()))
+    }
+
     /// The statistics of all nodes for these terms.
     pub fn stats(
         &self,

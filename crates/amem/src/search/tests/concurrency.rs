@@ -107,6 +107,10 @@ impl DocSnapshot for InterruptedSnapshot<'_> {
         page
     }
 
+    fn session_neighbors(&mut self, ids: &[u64]) -> quad_core::Result<Vec<SessionPlace>> {
+        self.nodes.session_neighbors(ids)
+    }
+
     fn deleted_after(&mut self, after_position: i64, limit: usize) -> quad_core::Result<Vec<(i64, u64)>> {
         let page = self.nodes.deleted_after(after_position, limit);
         self.maybe_interrupt();

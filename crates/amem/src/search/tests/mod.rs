@@ -1,6 +1,7 @@
 //! The engine as a whole.
 
 mod concurrency;
+mod hybrid;
 mod model;
 mod recovery;
 mod results;

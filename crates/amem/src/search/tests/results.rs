@@ -1,4 +1,4 @@
-//! Pages, hidden nodes, hybrid search and evidence.
+//! Pages, hidden nodes and evidence.
 
 use super::*;
 
@@ -69,67 +69,6 @@ fn superseded_hits_do_not_shrink_page() {
 }
 
 #[test]
-fn hybrid_search_fuses_by_rank() {
-    let folder = tempfile::tempdir().unwrap();
-    let nodes = SharedTestDocs::default();
-    for text in [
-        "Use PostgreSQL for the main database",
-        "The cat sleeps",
-        "Postgres connection pooling with pgbouncer",
-        "databases: nightly",
-    ] {
-        nodes.update(|nodes| nodes.add(text));
-    }
-    let engine = engine(folder.path(), &nodes, 100);
-    let hits = engine
-        .search_hybrid(&tenant(), &mut nodes.snapshot(), "postgresql database", &Filter::default(), 3)
-        .unwrap();
-    assert_eq!(hits[0].id, 0);
-    assert_eq!(hits[0].matched, ["postgresql", "database"]);
-    assert!((hits[0].score - 2.0 / 61.0).abs() < 1e-9);
-    // Found by similarity alone: no word is the same.
-    let similarity_only: Vec<u64> =
-        hits.iter().filter(|hit| hit.text_score.is_none()).map(|hit| hit.id).collect();
-    assert!(!similarity_only.is_empty() && !similarity_only.contains(&1), "{hits:?}");
-}
-
-#[test]
-fn hybrid_reranks_text_hits_above_size_limit() {
-    let folder = tempfile::tempdir().unwrap();
-    let nodes = SharedTestDocs::default();
-    for n in 0..60 {
-        nodes.update(|nodes| {
-            nodes.add(&format!(
-                "database of kind {n} with very many other words around it, so that they differ"
-            ))
-        });
-    }
-    for text in ["databases: nightly", "postgres database", "postgresql database"] {
-        nodes.update(|nodes| nodes.add(text));
-    }
-    let flush_threshold = FlushThreshold { docs: 10, bytes: 1 << 20 };
-    let run_hybrid = |exact_similarity_max_docs: usize| {
-        let config = EngineConfig { flush_threshold, cached_vectors: 50, exact_similarity_max_docs };
-        let engine = Engine::with_config(folder.path(), Arc::new(nodes.clone()), config);
-        search(&engine, &nodes, "database");
-        engine.wait_idle();
-        engine
-            .search_hybrid(&tenant(), &mut nodes.snapshot(), "postgresql database", &Filter::default(), 5)
-            .unwrap()
-    };
-    let (exact, reranked) = (run_hybrid(1_000), run_hybrid(10));
-    for hits in [&exact, &reranked] {
-        assert_eq!((hits[0].id, hits[1].id), (62, 61), "{hits:?}");
-        assert!(hits[0].similarity.is_some_and(|similarity| similarity > 0.9));
-    }
-    // Only the comparison with all nodes finds one that shares no word.
-    assert!(
-        exact.iter().any(|hit| hit.id == 60) && !reranked.iter().any(|hit| hit.id == 60),
-        "{exact:?} {reranked:?}"
-    );
-}
-
-#[test]
 fn evidence_is_sorted_by_coverage() {
     let folder = tempfile::tempdir().unwrap();
     let nodes = SharedTestDocs::default();
@@ -157,49 +96,4 @@ fn evidence_is_sorted_by_coverage() {
     assert!(Grounding::from_coverage(0.0, 0.0) == Grounding::Ungrounded);
     let claim = "é".repeat(30_000);
     assert!(find_evidence(&claim).is_empty());
-}
-
-/// Counts the reads of a snapshot.
-#[derive(Default)]
-struct CountingSnapshot {
-    nodes: TestDocs,
-    pages: usize,
-    single_docs: usize,
-    deletions: usize,
-}
-
-impl DocSnapshot for CountingSnapshot {
-    fn docs_after(&mut self, id: Option<u64>, limit: usize) -> quad_core::Result<Vec<Doc>> {
-        self.pages += 1;
-        self.nodes.docs_after(id, limit)
-    }
-
-    fn get(&mut self, ids: &[u64]) -> quad_core::Result<Vec<Doc>> {
-        self.single_docs += 1;
-        self.nodes.get(ids)
-    }
-
-    fn deleted_after(&mut self, after_position: i64, limit: usize) -> quad_core::Result<Vec<(i64, u64)>> {
-        self.deletions += 1;
-        self.nodes.deleted_after(after_position, limit)
-    }
-}
-
-#[test]
-fn hybrid_search_opens_one_view_and_loads_candidates_together() {
-    let folder = tempfile::tempdir().unwrap();
-    let nodes = SharedTestDocs::default();
-    for n in 0..30 {
-        nodes.update(|nodes| nodes.add(&format!("database of kind {n}")));
-    }
-    let flush_threshold = FlushThreshold { docs: 1_000, bytes: 1 << 20 };
-    let config = EngineConfig { flush_threshold, cached_vectors: 50, exact_similarity_max_docs: 10 };
-    let engine = Engine::with_config(folder.path(), Arc::new(nodes.clone()), config);
-    let mut snapshot = CountingSnapshot { nodes: nodes.snapshot(), ..CountingSnapshot::default() };
-    for _ in 0..2 {
-        (snapshot.pages, snapshot.single_docs, snapshot.deletions) = (0, 0, 0);
-        let hits = engine.search_hybrid(&tenant(), &mut snapshot, "database", &Filter::default(), 5).unwrap();
-        assert_eq!(hits.len(), 5);
-        assert_eq!((snapshot.pages, snapshot.single_docs, snapshot.deletions), (1, 1, 1));
-    }
 }
