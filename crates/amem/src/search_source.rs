@@ -6,9 +6,9 @@ use quad_core::{Result, TenantId};
 use quad_store::{Row, Sql, Store, Value as Cell, batch, params};
 use tokio::runtime::Handle;
 
-use crate::conversation;
 use crate::search::docs::{DocPage, PageRequest};
 use crate::search::{Doc, DocSnapshot, DocSource};
+use crate::{conversation, vectors};
 
 /// The nodes of one snapshot.
 pub(crate) struct SnapshotDocs<'s> {
@@ -22,7 +22,7 @@ const SELECT_DOCS: &str = "SELECT n.id, n.event_type, n.session_id, n.created_at
 
 fn doc_from_row(row: &Row) -> Result<Doc> {
     let vector = match row.value(5) {
-        Cell::Blob(bytes) => Some(decode_vector(bytes)),
+        Cell::Blob(bytes) => Some(vectors::decode(bytes)),
         _ => None,
     };
     Ok(Doc {
@@ -87,11 +87,6 @@ impl DocSnapshot for SnapshotDocs<'_> {
         }
         Ok(ids.iter().map(|id| visible.contains(id)).collect())
     }
-}
-
-/// The numbers of a stored vector.
-pub(crate) fn decode_vector(bytes: &[u8]) -> Vec<f32> {
-    bytes.chunks_exact(4).map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])).collect()
 }
 
 /// The store, for the engine's background thread.

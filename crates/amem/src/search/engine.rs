@@ -24,8 +24,9 @@ use super::limits::{
 use super::query::Query;
 use super::ranking::{Ranking, top_visible};
 use super::text_index::{FlushThreshold, MaintenanceTask, TextIndex, TextView};
+use super::user_vectors::UserVector;
 use super::vector::Vector;
-use super::vector_cache::{VectorCache, VectorSpace};
+use super::vector_cache::{QueryVector, VectorCache};
 use super::words;
 
 /// The query of a similarity search.
@@ -121,29 +122,39 @@ impl Engine {
         min_similarity: f32,
     ) -> Result<Vec<SimilarHit>> {
         check_limit(limit)?;
-        let (space, vector) = match query {
-            SimilarityQuery::Vector(numbers) => (VectorSpace::User, Vector::from_user(numbers)?),
+        match query {
+            SimilarityQuery::Vector(numbers) => {
+                let vector = UserVector::new(numbers)?;
+                self.most_similar(tenant, snapshot, QueryVector::User(&vector), filter, limit, min_similarity)
+            }
             SimilarityQuery::Text(text) => {
                 check_comparable(text)?;
                 let (text_index, view) = self.open_view(tenant, snapshot)?;
-                (VectorSpace::BuiltIn, embed_query(&text_index, &view, text)?)
+                let vector = embed_query(&text_index, &view, text)?;
+                self.most_similar(
+                    tenant,
+                    snapshot,
+                    QueryVector::BuiltIn(&vector),
+                    filter,
+                    limit,
+                    min_similarity,
+                )
             }
-        };
-        self.most_similar(tenant, snapshot, (space, &vector), filter, limit, min_similarity)
+        }
     }
 
     fn most_similar(
         &self,
         tenant: &TenantId,
         snapshot: &mut dyn DocSnapshot,
-        (space, vector): (VectorSpace, &Vector),
+        query: QueryVector<'_>,
         filter: &Filter,
         limit: usize,
         min_similarity: f32,
     ) -> Result<Vec<SimilarHit>> {
         let vector_cache = self.vector_cache(tenant);
         let hits = top_visible(snapshot, limit, |snapshot, depth| {
-            let mut ranked = vector_cache.search(snapshot, space, vector, filter, depth)?;
+            let mut ranked = vector_cache.search(snapshot, query, filter, depth)?;
             ranked.retain(|hit| hit.score >= min_similarity);
             Ok(ranked)
         })?;
@@ -173,7 +184,7 @@ impl Engine {
         let mut by_text =
             text_page(&mut Ranking::new(&text_index, view, snapshot, &query, filter)?, page)?.hits;
         let similar = if is_small {
-            let target = (VectorSpace::BuiltIn, &vector);
+            let target = QueryVector::BuiltIn(&vector);
             self.most_similar(tenant, snapshot, target, filter, depth, MIN_SIMILARITY)?
         } else {
             let ids: Vec<u64> = by_text.iter().map(|hit| hit.id).collect();
