@@ -24,14 +24,24 @@ pub(crate) fn encode_turn(user: Option<&str>, agent: Option<&str>, topic: Option
     format!("{PREFIX}{}", Value::Object(meta))
 }
 
-/// The text to index: the content, or the texts of a conversation turn. Indexing the JSON would join words across
-/// escaped line breaks, and field names would match every turn.
-pub(crate) fn searchable_text(content: &str) -> String {
-    let turn =
-        content.strip_prefix(PREFIX).and_then(|meta| serde_json::from_str::<Map<String, Value>>(meta).ok());
-    let Some(turn) = turn else { return content.to_owned() };
+/// The text to index and to read: the content, or the texts of a conversation turn. Indexing the JSON would join words
+/// across escaped line breaks, and field names would match every turn.
+pub fn searchable_text(content: &str) -> String {
+    let Some(turn) = decode_turn(content) else { return content.to_owned() };
     let parts: Vec<&str> = SEARCHABLE_FIELDS.iter().filter_map(|name| turn.get(*name)?.as_str()).collect();
     parts.join("\n")
+}
+
+/// The same text, with the topic as a heading of the rest: what was said is about it.
+pub(crate) fn text_below_topic(content: &str) -> String {
+    match decode_turn(content).as_ref().and_then(|turn| turn.get("topic")?.as_str()) {
+        Some(topic) => searchable_text(content).replacen(topic, &format!("{topic}:"), 1),
+        None => searchable_text(content),
+    }
+}
+
+fn decode_turn(content: &str) -> Option<Map<String, Value>> {
+    content.strip_prefix(PREFIX).and_then(|meta| serde_json::from_str(meta).ok())
 }
 
 #[cfg(test)]

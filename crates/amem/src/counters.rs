@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use crate::edge::EdgeType;
 use crate::event_type::EventType;
-use crate::limits;
-use crate::micros;
+use crate::{limits, micros, vectors};
 
 /// The counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +51,12 @@ pub(crate) fn read(sql: &mut dyn Sql) -> Result<Counters> {
     let query = format!("SELECT {COLUMNS} FROM amem_stats WHERE tenant_id = $1");
     let row = sql.query_opt(&query, params![tenant.as_str()])?;
     row.as_ref().map_or_else(|| Ok(Counters::empty()), Counters::from_row)
+}
+
+/// The document of `amem://graph/stats`.
+pub(crate) fn stats(sql: &mut dyn Sql) -> Result<Value> {
+    let dimension = vectors::dimension(sql)?.unwrap_or(limits::DIMENSION);
+    Ok(read(sql)?.to_json(dimension))
 }
 
 /// Locks the graph for this transaction and reads the counters. Call it first, and [`Counters::save`] last.
@@ -146,7 +151,7 @@ impl Counters {
     }
 
     /// The document of `amem://graph/stats`.
-    pub(crate) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self, dimension: usize) -> Value {
         let type_counts: serde_json::Map<String, Value> = EventType::ALL
             .iter()
             .map(|event_type| (event_type.as_str().to_owned(), self.node_count_of_type(*event_type).into()))
@@ -154,7 +159,7 @@ impl Counters {
         json!({
             "node_count": self.node_count(),
             "edge_count": self.edges,
-            "dimension": limits::DIMENSION,
+            "dimension": dimension,
             "session_count": self.sessions_with_nodes,
             "type_counts": type_counts,
         })

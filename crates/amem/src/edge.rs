@@ -94,6 +94,10 @@ impl EdgeTypeSet {
         EdgeTypeSet(self.0 | 1 << edge_type as u8)
     }
 
+    pub(crate) fn without(self, edge_type: EdgeType) -> EdgeTypeSet {
+        EdgeTypeSet(self.0 & !EdgeTypeSet::single(edge_type).0)
+    }
+
     pub(crate) fn contains(self, edge_type: EdgeType) -> bool {
         self.0 & (1 << edge_type as u8) != 0
     }

@@ -26,6 +26,8 @@ pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
     if let Some(missing) = node::first_missing(tx, &[edge.source, edge.target])? {
         return Err(errors::node_not_found(missing));
     }
+    // An earlier correction of the target that the new edge replaces.
+    let mut replaced = None;
     let is_new = edge::find(tx, edge.source, edge.target, edge.edge_type)?.is_none();
     if is_new {
         if edge.edge_type != EdgeType::TemporalNext
@@ -43,7 +45,10 @@ pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
         }
         if edge.edge_type == EdgeType::Supersedes {
             supersede::check_cycle(tx, edge.source, edge.target)?;
-            supersede::set_superseded_by(tx, edge.target, Some(edge.source))?;
+            replaced = supersede::replaced_correction(tx, edge.source, edge.target)?;
+            for target in [Some(edge.target), replaced.map(|edge| edge.target)].into_iter().flatten() {
+                supersede::set_superseded_by(tx, target, Some(edge.source))?;
+            }
             tx.invalidate(tags::nodes());
         }
         counters.count_edges(edge.edge_type, 1);
@@ -51,8 +56,14 @@ pub(crate) fn link(tx: &mut Tx<'_>, edge: Edge) -> Result<EdgeChange> {
     }
     let at = counters.next_timestamp();
     edge::upsert(tx, &edge, at)?;
+    let mut changed_nodes = BTreeSet::from([edge.source, edge.target]);
+    if let Some(replaced) = replaced {
+        edge::upsert(tx, &replaced, at)?;
+        counters.count_edges(replaced.edge_type, 1);
+        changed_nodes.insert(replaced.target);
+    }
     counters.save(tx)?;
-    tags::invalidate_nodes(tx, &BTreeSet::from([edge.source, edge.target]));
+    tags::invalidate_nodes(tx, &changed_nodes);
     Ok(if is_new { EdgeChange::Created } else { EdgeChange::Updated })
 }
 

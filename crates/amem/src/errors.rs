@@ -78,6 +78,15 @@ pub(crate) fn unknown_value(kind: &str, value: &str, allowed: &[&'static str]) -
         .with_detail("field", kind)
 }
 
+/// A vector that cannot be compared with those of the memory.
+pub(crate) fn other_dimension(argument: &str, numbers: usize, dimension: usize) -> Error {
+    invalid_argument(
+        argument,
+        format!("has {numbers} numbers, but the vectors of this memory have {dimension}"),
+        format!("Give a vector of {dimension} numbers, from the model that made the others"),
+    )
+}
+
 /// An edge from a node to itself.
 pub(crate) fn self_edge() -> Error {
     invalid_argument("target_id", "names the memory itself, which cannot be linked to itself", FIND_NODES)

@@ -15,7 +15,7 @@ use crate::files::{
     EdgeItem, FileFormat, Item, JsonlWriter, NodeItem, ServerMemoryWriter, SessionItem, write_amem,
 };
 use crate::session::{self, SessionId};
-use crate::{Amem, counters, limits, micros, search_source};
+use crate::{Amem, counters, limits, micros, vectors};
 
 /// The actor in the audit log.
 const ACTOR: &str = "quad memory export";
@@ -187,7 +187,7 @@ fn node_item(row: &Row) -> Result<NodeItem> {
         created_by: Some(row.text(7)?.to_owned()),
         content: row.text(8)?.to_owned(),
         vector: match row.value(9) {
-            Cell::Blob(bytes) => Some(search_source::decode_vector(bytes)),
+            Cell::Blob(bytes) => Some(vectors::decode(bytes)),
             _ => None,
         },
     })

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use quad_core::Result;
-use quad_store::{Sql, Tx, Value as Cell, batch};
+use quad_store::Tx;
 
 use crate::edge::{Edge, EdgeType};
 use crate::event_type::EventType;
 use crate::insert_buffer::{BufferedInsert, InsertBuffer};
 use crate::node::{self, Node, NodeId};
 use crate::session::SessionId;
-use crate::{errors, limits, supersede, tags};
+use crate::{errors, limits, supersede, tags, vectors};
 
 /// A node to insert.
 #[derive(Clone, Debug)]
@@ -75,6 +75,9 @@ impl NewNode {
 
 /// Rejects a content that no node may have.
 pub(crate) fn check_content(name: &str, content: &str) -> Result<()> {
+    if content.trim().is_empty() {
+        return Err(errors::invalid_argument(name, "is empty", "Give what to remember, as a sentence"));
+    }
     if content.len() > limits::CONTENT_BYTES {
         return Err(errors::limit_exceeded(
             "CONTENT_TOO_LARGE",
@@ -116,8 +119,7 @@ pub(crate) fn insert_nodes(
         new_nodes.iter().zip(&ids).map(|(new, id)| new.to_node(*id, session, at)).collect();
     let vectors: Vec<(NodeId, &[f32])> =
         ids.iter().zip(new_nodes).filter_map(|(id, new)| Some((*id, new.vector.as_deref()?))).collect();
-    let edge_count = edges.len();
-    buffer_rows(tx, &mut buffer, nodes, edges, &vectors, chain_tail, at)?;
+    let edge_count = buffer_rows(tx, &mut buffer, nodes, edges, &vectors, chain_tail, at)?;
     if append_to_chain {
         buffer.caller_state.last_node = Some(last);
     }
@@ -164,16 +166,16 @@ fn collect_edges(new_nodes: &[NewNode], ids: &[NodeId], chain: Vec<Edge>) -> Res
 }
 
 /// Buffers nodes and edges for the next flush, and counts them. Each edge has at least one new end, so none exists
-/// yet; `chain_tail` is known to exist.
+/// yet; `chain_tail` is known to exist. Returns the number of edges, with those to earlier corrections.
 fn buffer_rows(
     tx: &mut Tx<'_>,
     buffer: &mut InsertBuffer,
     mut nodes: Vec<Node>,
-    edges: Vec<Edge>,
+    mut edges: Vec<Edge>,
     vectors: &[(NodeId, &[f32])],
     chain_tail: Option<NodeId>,
     at: i64,
-) -> Result<()> {
+) -> Result<usize> {
     let rows = nodes.len() + edges.len() + vectors.len();
     if rows > limits::ROWS_PER_WRITE {
         return Err(errors::limit_exceeded(
@@ -185,8 +187,8 @@ fn buffer_rows(
         )
         .hint("Split it into several calls"));
     }
-    let Some(first) = nodes.first().map(|node| node.id) else { return Ok(()) };
-    let existing_ends: BTreeSet<NodeId> =
+    let Some(first) = nodes.first().map(|node| node.id) else { return Ok(0) };
+    let mut existing_ends: BTreeSet<NodeId> =
         edges.iter().flat_map(|edge| [edge.source, edge.target]).filter(|id| *id < first).collect();
     let last_new = nodes.last().map_or(first, |node| node.id);
     if let Some(out_of_range) = edges.iter().map(|edge| edge.target).find(|target| *target > last_new) {
@@ -200,14 +202,21 @@ fn buffer_rows(
     if let Some(missing) = node::first_missing(tx, &to_check)? {
         return Err(errors::node_not_found(missing));
     }
-    let superseded = superseded_nodes(&edges, first)?;
+    let mut superseded = superseded_nodes(&edges, first)?;
+    for edge in supersede::replaced_by_new(tx, &edges, first, &superseded)? {
+        let by = superseded.entry(edge.target).or_insert(edge.source);
+        *by = (*by).max(edge.source);
+        existing_ends.insert(edge.target);
+        edges.push(edge);
+    }
     for (target, by) in &superseded {
         match usize::try_from(target.0 - first.0).ok().and_then(|position| nodes.get_mut(position)) {
             Some(node) => node.superseded_by = Some(*by),
             None => supersede::set_superseded_by(tx, *target, Some(*by))?,
         }
     }
-    insert_vectors(tx, vectors)?;
+    vectors::check_dimension(tx, vectors)?;
+    vectors::insert(tx, vectors)?;
     let counters = &mut buffer.counters;
     for node in &nodes {
         counters.count_nodes(node.event_type, 1);
@@ -223,8 +232,9 @@ fn buffer_rows(
         }
     }
     tags::invalidate_nodes(tx, &existing_ends);
+    let edge_count = edges.len();
     buffer.inserts.push(Arc::new(BufferedInsert { nodes, edges, at }));
-    Ok(())
+    Ok(edge_count)
 }
 
 /// The nodes that these edges supersede, each with its newest superseding node. Existing nodes do not supersede new
@@ -266,22 +276,4 @@ fn superseded_nodes(edges: &[Edge], first: NodeId) -> Result<BTreeMap<NodeId, No
         }
     }
     Ok(superseded)
-}
-
-/// Inserts the vectors of nodes.
-pub(crate) fn insert_vectors(tx: &mut Tx<'_>, vectors: &[(NodeId, &[f32])]) -> Result<()> {
-    let tenant = tx.tenant().clone();
-    for chunk in batch::chunks(vectors) {
-        let placeholders = batch::values_placeholders(chunk.len(), 2, 2, "$1");
-        let mut cells = vec![Cell::from(tenant.as_str())];
-        for (id, vector) in chunk {
-            let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
-            cells.extend([Cell::Int(id.0), Cell::Blob(bytes)]);
-        }
-        tx.execute(
-            &format!("INSERT INTO amem_vector (tenant_id, node_id, vector) VALUES {placeholders}"),
-            &cells,
-        )?;
-    }
-    Ok(())
 }

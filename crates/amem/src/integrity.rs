@@ -16,7 +16,7 @@ use crate::event_type::EventType;
 use crate::node::NodeId;
 use crate::search::Engine;
 use crate::search_source::SnapshotDocs;
-use crate::{Amem, decay, limits};
+use crate::{Amem, decay, limits, vectors};
 
 /// The result of an integrity check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -300,6 +300,7 @@ fn check_vectors_positions_deletions(
     violations: &mut Violations,
 ) -> Result<()> {
     let tenant = sql.tenant().clone();
+    let dimension = vectors::dimension(sql)?.unwrap_or_default();
     let mut after = -1;
     loop {
         let rows = sql.query(
@@ -309,7 +310,7 @@ fn check_vectors_positions_deletions(
         )?;
         for row in &rows {
             after = row.int(0)?;
-            let is_wrong = !scan.contains_node(after) || row.int(1)? != 4 * limits::DIMENSION as i64;
+            let is_wrong = !scan.contains_node(after) || row.int(1)? != 4 * dimension as i64;
             violations
                 .add_if(is_wrong, "vectors of a missing node or of another dimension", || after.to_string());
         }

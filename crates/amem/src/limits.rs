@@ -3,8 +3,11 @@
 /// Bytes of a node's content: a memory, not a document. The `.amem` format of `agentic-memory` has the same limit.
 pub const CONTENT_BYTES: usize = 65_536;
 
-/// Numbers in a feature vector.
+/// Numbers in a vector of a memory without vectors, for `graph/stats` and exports: those of the built-in embedding.
 pub const DIMENSION: usize = crate::search::limits::DIMENSIONS;
+
+/// Numbers in a vector of a caller: the largest common models have 3,072 to 4,096. A vector is read with its node.
+pub const MAX_DIMENSION: usize = 4_096;
 
 /// Outgoing edges of one node, without the temporal chain. Incoming edges are not limited.
 pub const MAX_OUTGOING_EDGES: usize = 4_096;
@@ -136,6 +139,9 @@ pub const EVIDENCE_EDGES: usize = 100;
 /// Candidate memories for a claim.
 pub const GROUND_CANDIDATES: usize = 30;
 
+/// Different words of a claim that are compared: a paragraph. A longer claim is at most partly backed.
+pub const CLAIM_WORDS: usize = 256;
+
 /// Memories shown as evidence for a claim.
 pub const GROUND_EVIDENCE: usize = 10;
 
@@ -154,6 +160,22 @@ pub const IMPORT_SESSION_MAX: u32 = u32::MAX / 2;
 
 /// Bytes of the author's name of an imported node or session.
 pub const AUTHOR_BYTES: usize = 256;
+
+/// Calls of `memory_add` that search for similar memories at the same time. Agents add one memory after the other; of
+/// many calls at once the others do not search, so that a bulk load is not slowed down.
+pub const SIMILAR_SEARCHES: usize = 2;
+
+/// Words of a new memory by which similar ones are searched: the longest, which are mostly the rarest.
+pub const SIMILAR_WORDS: usize = 8;
+
+/// Memories that a new one is compared with.
+pub const SIMILAR_CANDIDATES: usize = 16;
+
+/// Similar memories that `memory_add` reports.
+pub const SIMILAR_REPORTED: usize = 3;
+
+/// Characters of a similar memory's content that `memory_add` shows: enough to recognise it.
+pub const SIMILAR_CHARS: usize = 200;
 
 /// Nodes that an export reads per query.
 pub const EXPORT_NODES: usize = 500;

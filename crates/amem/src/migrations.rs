@@ -7,7 +7,7 @@ use quad_store::Component;
 
 /// The tables of this scheme.
 pub const COMPONENT: Component =
-    Component { name: "amem", migrations: &[GRAPH, IMPORT, NEWEST, OUTGOING, INCOMING] };
+    Component { name: "amem", migrations: &[GRAPH, IMPORT, NEWEST, OUTGOING, INCOMING, NEWEST_CORRECTION] };
 
 const GRAPH: &str = r#"
 -- tier (the score class) and effective_access give the order by importance: see decay.rs.
@@ -131,4 +131,38 @@ const INCOMING: &str = r#"
 -- With the weight, the index covers the incoming edges of a node: one range, without a lookup per edge.
 DROP INDEX amem_edge_target;
 CREATE INDEX amem_edge_target ON amem_edge (tenant_id, target_id, source_id, edge_type, weight);
+"#;
+
+const NEWEST_CORRECTION: &str = r#"
+-- Of several corrections of one node, all but the newest held until now. The newest node of each chain supersedes the
+-- others: see supersede.rs. A source has a greater id than its target, so the new edges close no cycle.
+CREATE TABLE amem_replaced AS
+WITH RECURSIVE chain (tenant_id, id, latest) AS (
+    SELECT tenant_id, id, superseded_by FROM amem_node WHERE superseded_by IS NOT NULL
+    UNION
+    SELECT c.tenant_id, c.id, n.superseded_by FROM chain c
+    JOIN amem_node n ON n.tenant_id = c.tenant_id AND n.id = c.latest
+    WHERE n.superseded_by IS NOT NULL
+)
+SELECT DISTINCT l.tenant_id AS tenant_id, l.id AS source_id, o.id AS target_id, l.created_at AS created_at
+FROM chain c
+JOIN amem_node l ON l.tenant_id = c.tenant_id AND l.id = c.latest AND l.superseded_by IS NULL
+JOIN amem_edge e ON e.tenant_id = c.tenant_id AND e.target_id = c.id AND e.edge_type = 3
+JOIN amem_node o ON o.tenant_id = e.tenant_id AND o.id = e.source_id AND o.id < l.id
+    AND o.event_type = 3 AND o.superseded_by IS NULL;
+INSERT INTO amem_edge (tenant_id, source_id, target_id, edge_type, weight, created_at)
+SELECT tenant_id, source_id, target_id, 3, 1.0, created_at FROM amem_replaced;
+UPDATE amem_node SET superseded_by = (
+    SELECT r.source_id FROM amem_replaced r
+    WHERE r.tenant_id = amem_node.tenant_id AND r.target_id = amem_node.id
+    ORDER BY r.created_at DESC, r.source_id DESC LIMIT 1
+) WHERE (tenant_id, id) IN (SELECT tenant_id, target_id FROM amem_replaced);
+-- Null: the table has the edges.
+UPDATE amem_node SET outgoing = NULL
+WHERE (tenant_id, id) IN (SELECT tenant_id, source_id FROM amem_replaced);
+UPDATE amem_stats SET
+    edges = edges + (SELECT COUNT(*) FROM amem_replaced r WHERE r.tenant_id = amem_stats.tenant_id),
+    edges_supersedes = edges_supersedes
+        + (SELECT COUNT(*) FROM amem_replaced r WHERE r.tenant_id = amem_stats.tenant_id);
+DROP TABLE amem_replaced;
 "#;

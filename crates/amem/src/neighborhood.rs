@@ -54,9 +54,22 @@ pub(crate) async fn read_with_links(
     let graph_cache = amem.graph_cache.clone();
     let load = move |sql: &mut Snapshot<'_>| read(sql, &graph_cache, id, depth, offset);
     let (mut document, read_set) = amem.store.read_inline(&caller.tenant, load).await?;
-    let (Some(link_index), 0) = (&amem.link_index, offset) else {
+    if offset > 0 {
         return Ok((document, read_set));
-    };
+    }
+    let read_set = add_links(amem, caller, id, &mut document, read_set).await?;
+    Ok((document, read_set))
+}
+
+/// Adds the links of a node that the caller may see to its document. Returns what the document then depends on.
+pub(crate) async fn add_links(
+    amem: &Amem,
+    caller: &Principal,
+    id: NodeId,
+    document: &mut JsonObjectWriter,
+    read_set: ReadSet,
+) -> Result<ReadSet> {
+    let Some(link_index) = &amem.link_index else { return Ok(read_set) };
     let visible = link_index.links_of(caller, &id.uri()).await?;
     if !visible.links.is_empty() {
         document.put("links", visible.links);
@@ -66,7 +79,7 @@ pub(crate) async fn read_with_links(
     }
     let mut read_set = read_set.merge(&visible.read_set);
     read_set.visible_hash = visible.read_set.visible_hash;
-    Ok((document, read_set))
+    Ok(read_set)
 }
 
 /// A node, the nodes around it, and the edges between them.
@@ -226,6 +239,10 @@ mod tests {
             );
             let without_links = env.read("amem://node/1/neighborhood").await.unwrap();
             assert_eq!(read(&env.caller, "amem://node/1/neighborhood").await, without_links);
+            // A node shows them too, and the read still counts as an access.
+            let node = read(&env.caller, "amem://node/0").await;
+            assert_eq!((&node["links"], &node["access_count"]), (&json!([link()]), &json!(1)));
+            assert_eq!(read(&env.caller, "amem://node/0").await["access_count"], 2);
             let other = Principal { subject: "agent_2".into(), ..env.caller.clone() };
             assert!(read(&other, "amem://node/0/neighborhood").await.get("links").is_none());
             let arguments = json!({"node_id": 0}).as_object().unwrap().clone();

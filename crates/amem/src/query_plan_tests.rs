@@ -104,7 +104,7 @@ fn run_all_queries(sql: &mut dyn Sql) -> quad_core::Result<()> {
     let graph_cache = GraphCache::default();
     let mut graph = GraphReader::new(sql, &graph_cache)?;
     neighborhood::Neighborhood::load(&mut graph, NodeId(0), 2, 0)?;
-    traversal::shortest_path(&mut graph, NodeId(3), NodeId(2), EdgeFilter::ALL, 5)?;
+    traversal::meaningful_path(&mut graph, NodeId(3), NodeId(2), EdgeFilter::ALL, 5)?;
     supersede::resolve(sql, NodeId(0))?;
     let window = Range::Window { start: 0, end: i64::MAX };
     range_diff::diff(sql, &window, &Range::Sessions(vec![SessionId(1)]), None, now)?;

@@ -1,6 +1,8 @@
 //! Reads: the document of each resource, and what it depends on.
 
-use quad_core::{Content, JsonObjectWriter, JsonText, ReadOutput, ReadSet, Result, cursor};
+use quad_core::{
+    Content, JsonObjectWriter, JsonText, Principal, ReadOutput, ReadSet, Result, SideEffect, cursor,
+};
 use quad_store::Sql;
 use serde_json::{Value, json};
 
@@ -10,7 +12,7 @@ use crate::node::{self, NodeField, NodeId, StaticField};
 use crate::resource::{Resource, SESSIONS_CURSOR_SCOPE};
 use crate::search::Engine;
 use crate::session::{self, SessionId};
-use crate::{adjacency, counters, limits, list, micros, neighborhood, tags};
+use crate::{Amem, adjacency, counters, limits, list, micros, neighborhood, tags};
 
 /// Reads a resource.
 pub(crate) fn read_resource(
@@ -22,14 +24,14 @@ pub(crate) fn read_resource(
     let now = micros::now();
     let read_set = ReadSet::at_version(sql.version());
     let (document, read_set): (JsonText, ReadSet) = match resource {
-        Resource::Stats => (counters::read(sql)?.to_json().into(), read_set.with_tag(tags::counters())),
+        Resource::Stats => (counters::stats(sql)?.into(), read_set.with_tag(tags::counters())),
         Resource::Recent => (list::recent(sql)?.into(), read_set.with_tag(tags::nodes())),
         Resource::Important => {
             let read_set = read_set.with_tag(tags::nodes());
             let content = Content::from_json_text(list::important(sql, now)?.into());
             return Ok(ReadOutput { cacheable: false, ..ReadOutput::new(content, read_set) });
         }
-        Resource::Node(id) => return read_node(sql, *id, now, read_set),
+        Resource::Node(id) => return Ok(load_node(sql, *id)?.into_output()),
         Resource::Neighborhood { id, depth } => {
             let (document, read_set) = neighborhood::read(sql, graph_cache, *id, *depth, 0)?;
             (document.into(), read_set)
@@ -73,9 +75,30 @@ pub(crate) fn check_exists(
     }
 }
 
+/// The document of a node, what it depends on, and the access that the read is.
+pub(crate) struct NodeRead {
+    document: JsonObjectWriter,
+    read_set: ReadSet,
+    side_effect: SideEffect,
+}
+
+impl NodeRead {
+    fn into_output(self) -> ReadOutput {
+        let output = ReadOutput::new(Content::from_json_text(self.document.into()), self.read_set);
+        ReadOutput { cacheable: false, side_effect: Some(self.side_effect), ..output }
+    }
+}
+
+/// `amem://node/{id}` with the links of the node to and from resources of all schemes.
+pub(crate) async fn read_node_with_links(amem: &Amem, caller: &Principal, id: NodeId) -> Result<ReadOutput> {
+    let mut node = amem.store.read_inline(&caller.tenant, move |sql| load_node(sql, id)).await?;
+    node.read_set = neighborhood::add_links(amem, caller, id, &mut node.document, node.read_set).await?;
+    Ok(node.into_output())
+}
+
 /// `amem://node/{id}`. Reading it is an access. The document already counts it, and a side effect of the read's
 /// audit event stores it.
-fn read_node(sql: &mut dyn Sql, id: NodeId, now: i64, read_set: ReadSet) -> Result<ReadOutput> {
+fn load_node(sql: &mut dyn Sql, id: NodeId) -> Result<NodeRead> {
     const FIELDS: [NodeField; 10] = [
         NodeField::Static(StaticField::Id),
         NodeField::Static(StaticField::EventType),
@@ -89,6 +112,7 @@ fn read_node(sql: &mut dyn Sql, id: NodeId, now: i64, read_set: ReadSet) -> Resu
         NodeField::Static(StaticField::SupersededBy),
     ];
     const EDGES: usize = limits::NODE_EDGES + 1;
+    let now = micros::now();
     let (mut node, outgoing) = adjacency::node_with_outgoing(sql, id, EDGES)?;
     let incoming = edge::for_node(sql, id, Direction::Incoming, EdgeTypeSet::ALL, EDGES)?;
     let access_update = node.touch(now);
@@ -107,9 +131,8 @@ fn read_node(sql: &mut dyn Sql, id: NodeId, now: i64, read_set: ReadSet) -> Resu
     }
     let side_effect =
         quad_store::fast_path::side_effect(id.0, move |tx| node::save_access(tx, &access_update, now));
-    let read_set = read_set.with_tag(tags::node(id)).with_tag(tags::any_node());
-    let output = ReadOutput::new(Content::from_json_text(document.into()), read_set);
-    Ok(ReadOutput { cacheable: false, side_effect: Some(side_effect), ..output })
+    let read_set = ReadSet::at_version(sql.version()).with_tag(tags::node(id)).with_tag(tags::any_node());
+    Ok(NodeRead { document, read_set, side_effect })
 }
 
 /// `amem://sessions`, by descending id.

@@ -228,7 +228,7 @@ async fn prompts_and_reads_accept_any_text_and_write_nothing() {
             "日本語".repeat(500),
             "é".repeat(79),
             "\u{1f600}".repeat(81),
-            " \n\t".to_owned(),
+            " \n\t.".to_owned(),
             "a\u{301}".repeat(90),
         ] {
             add(&env, &text).await;
@@ -398,5 +398,88 @@ async fn searches_accept_any_text() {
                 }
             }
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn empty_content_is_rejected() {
+    for env in test_envs_with_data().await {
+        for (tool, arguments) in [
+            ("memory_add", json!({"event_type": "fact", "content": ""})),
+            ("memory_add", json!({"event_type": "fact", "content": " \n\t"})),
+            ("memory_add_many", json!({"nodes": [{"event_type": "fact", "content": ""}]})),
+            ("memory_correct", json!({"old_node_id": 0, "new_content": " "})),
+        ] {
+            let error = env.call(tool, arguments).await.unwrap_err();
+            assert_eq!(error.code(), "VALIDATION_ERROR", "{tool}");
+            assert!(error.message().contains("is empty"), "{}", error.message());
+        }
+        assert_eq!(env.read("amem://graph/stats").await.unwrap()["node_count"], 4);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn path_prefers_meaning_over_time() {
+    for env in test_envs().await {
+        for content in ["zero", "one", "two", "three"] {
+            add(&env, content).await;
+        }
+        // In time 0 and 3 are three links apart, and 0 and 1 one.
+        for (source, target) in [(1, 3), (3, 2), (2, 0)] {
+            let link = json!({"source_id": source, "target_id": target, "edge_type": "caused_by"});
+            env.call("memory_link", link).await.unwrap();
+        }
+        let path = async |arguments: Value| env.call("memory_path", arguments).await.unwrap();
+        let edge_types = |path: &Value| -> Vec<String> {
+            let edges = path["edges"].as_array().unwrap();
+            edges.iter().map(|edge| edge["edge_type"].as_str().unwrap().to_owned()).collect()
+        };
+        let causal = path(json!({"from_id": 0, "to_id": 1})).await;
+        assert_eq!(edge_types(&causal), ["caused_by"; 3]);
+        let in_time = path(json!({"from_id": 0, "to_id": 1, "edge_types": ["temporal_next"]})).await;
+        assert_eq!(edge_types(&in_time), ["temporal_next"]);
+        // Only the chain leads to a new memory; the rest of the way is causal where it is as short.
+        add(&env, "four").await;
+        let mixed = path(json!({"from_id": 2, "to_id": 4})).await;
+        assert_eq!(edge_types(&mixed), ["caused_by", "temporal_next"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vectors_have_one_dimension_per_memory() {
+    for env in test_envs().await {
+        let dimension = async || env.read("amem://graph/stats").await.unwrap()["dimension"].clone();
+        let add = async |vector: Vec<f64>| {
+            let content = format!("a vector {vector:?}");
+            env.call("memory_add", json!({"event_type": "fact", "content": content, "feature_vec": vector}))
+                .await
+        };
+        assert_eq!(dimension().await, 128, "of an empty memory");
+        add(vec![1.0, 0.0, 0.0]).await.unwrap();
+        add(vec![0.0, 1.0, 0.5]).await.unwrap();
+        assert_eq!(dimension().await, 3);
+        let error = add(vec![1.0; 128]).await.unwrap_err();
+        assert!(
+            error.message().contains("128 numbers") && error.message().contains("have 3"),
+            "{}",
+            error.message()
+        );
+        let nodes = json!([{"event_type": "fact", "content": "a", "feature_vec": [1, 2]}]);
+        assert!(env.call("memory_add_many", json!({"nodes": nodes})).await.is_err());
+        for invalid in [vec![0.0, 0.0, 0.0], vec![1.0; limits::MAX_DIMENSION + 1]] {
+            assert!(add(invalid).await.is_err());
+        }
+        let found = env.call("memory_similar", json!({"query_vec": [0, 2, 1]})).await.unwrap();
+        assert_eq!((&found["count"], &found["matches"][0]["node_id"]), (&json!(1), &json!(1)), "{found}");
+        let error = env.call("memory_similar", json!({"query_vec": [1, 2]})).await.unwrap_err();
+        assert!(error.message().contains("2 numbers"), "{}", error.message());
+        assert_eq!(env.violations().await, Vec::<String>::new());
+        // When the last vector is gone, another model may begin.
+        for id in 0..2 {
+            env.call("memory_forget", json!({"node_id": id, "reason": "a test"})).await.unwrap();
+        }
+        assert_eq!(dimension().await, 128);
+        add(vec![1.0; 384]).await.unwrap();
+        assert_eq!(dimension().await, 384);
     }
 }

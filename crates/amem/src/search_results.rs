@@ -1,19 +1,19 @@
-//! Search results as documents: hits with their nodes, and evidence for a claim.
+//! Search results as documents: hits with their nodes.
 
 use std::collections::BTreeMap;
 
-use quad_core::{Result, TenantId, cursor};
+use quad_core::{Result, cursor};
 use quad_store::Sql;
 use serde_json::{Map, Value, json};
 
 use crate::edge::{self, Direction, Edge, EdgeTypeSet};
 use crate::node::{self, Node, NodeField, NodeId, StaticField};
-use crate::search::{Engine, Evidence, Filter, Grounding, Page, Query, SimilarityQuery};
+use crate::search::{Engine, Filter, Page, Query, SimilarityQuery};
 use crate::search_source::SnapshotDocs;
-use crate::{limits, list, supersede};
+use crate::{limits, list};
 
 /// The fields of a node in search results.
-const HIT_FIELDS: [StaticField; 7] = [
+pub(crate) const HIT_FIELDS: [StaticField; 7] = [
     StaticField::Id,
     StaticField::EventType,
     StaticField::Content,
@@ -56,7 +56,7 @@ impl Hit {
 }
 
 /// Rounds to four places, for output.
-fn round4(number: impl Into<f64>) -> f64 {
+pub(crate) fn round4(number: impl Into<f64>) -> f64 {
     (number.into() * 1e4).round() / 1e4
 }
 
@@ -191,90 +191,9 @@ impl SearchRequest {
     }
 }
 
-/// Whether the memory supports a claim. A superseded node supports nothing: if only such nodes match, the result
-/// names the node that replaced the best one.
-pub(crate) fn ground_claim(
-    engine: &Engine,
-    sql: &mut dyn Sql,
-    claim: &str,
-    threshold: f32,
-) -> Result<SearchResult> {
-    let tenant: TenantId = sql.tenant().clone();
-    let filter = Filter::default();
-    let mut docs = SnapshotDocs { sql, include_superseded: true };
-    let found = engine.find_evidence(&tenant, &mut docs, claim, &filter, limits::GROUND_CANDIDATES)?;
-    let found: Vec<Evidence> = found
-        .into_iter()
-        .filter(|evidence| evidence.coverage >= threshold && evidence.coverage > 0.0)
-        .collect();
-    let nodes = load_nodes(sql, found.iter().map(|evidence| NodeId::from_u64_saturating(evidence.id)))?;
-    let is_superseded = |evidence: &&Evidence| {
-        nodes.get(&NodeId::from_u64_saturating(evidence.id)).is_some_and(|node| node.superseded_by.is_some())
-    };
-    let current: Vec<&Evidence> = found.iter().filter(|evidence| !is_superseded(evidence)).collect();
-    let coverage_of = |evidence: Option<&&Evidence>| evidence.map_or(0.0, |evidence| evidence.coverage);
-    let superseded = found.iter().find(is_superseded);
-    let mut shown = Vec::new();
-    let mut document =
-        Map::from_iter([("status".to_owned(), Value::Null), ("claim".to_owned(), claim.into())]);
-    let status = match superseded {
-        Some(superseded) if superseded.coverage > coverage_of(current.first()) => {
-            let latest = supersede::resolve(sql, NodeId::from_u64_saturating(superseded.id))?;
-            shown.push(latest.id);
-            document.insert("confidence".into(), json!(round4(latest.confidence)));
-            document.insert("superseded".into(), evidence_to_json(&[superseded], &nodes).0.into());
-            document.insert("latest".into(), Value::Object(latest.as_static().to_json(&HIT_FIELDS)));
-            "superseded"
-        }
-        _ => match Grounding::from_coverage(coverage_of(current.first()), threshold) {
-            Grounding::Ungrounded => "ungrounded",
-            Grounding::Partial => "partial",
-            Grounding::Verified => "verified",
-        },
-    };
-    document.insert("status".into(), status.into());
-    if let (Some(best), "verified" | "partial") = (current.first(), status) {
-        let confidence = nodes.get(&NodeId::from_u64_saturating(best.id)).map_or(0.0, |node| node.confidence);
-        document.insert("confidence".into(), json!(round4(f64::from(best.coverage) * confidence)));
-    }
-    if status == "ungrounded" {
-        document.insert("reason".into(), "No memory says this".into());
-        document.insert("suggestions".into(), json!([]));
-    } else {
-        let evidence: Vec<&Evidence> = current.into_iter().take(limits::GROUND_EVIDENCE).collect();
-        let (entries, ids) = evidence_to_json(&evidence, &nodes);
-        document.insert("evidence_count".into(), evidence.len().into());
-        document.insert("evidence".into(), entries.into());
-        shown.extend(ids);
-    }
-    Ok(SearchResult { document: Value::Object(document), nodes: shown })
-}
+pub(crate) type NodesById = BTreeMap<NodeId, Node>;
 
-type NodesById = BTreeMap<NodeId, Node>;
-
-fn evidence_to_json(evidence: &[&Evidence], nodes: &NodesById) -> (Vec<Value>, Vec<NodeId>) {
-    const FIELDS: [StaticField; 6] = [
-        StaticField::EventType,
-        StaticField::Content,
-        StaticField::Confidence,
-        StaticField::Session,
-        StaticField::Created,
-        StaticField::SupersededBy,
-    ];
-    let entries = evidence.iter().filter_map(|item| {
-        let node = nodes.get(&NodeId::from_u64_saturating(item.id))?;
-        let mut entry = Map::from_iter([("node_id".to_owned(), Value::from(node.id.0))]);
-        entry.extend(node.as_static().to_json(&FIELDS));
-        entry.insert("score".into(), json!(round4(item.score)));
-        entry.insert("coverage".into(), json!(round4(item.coverage)));
-        entry.insert("matched_terms".into(), json!(item.matched));
-        entry.insert("missing_terms".into(), json!(item.missing));
-        Some((Value::Object(entry), node.id))
-    });
-    entries.unzip()
-}
-
-fn load_nodes(sql: &mut dyn Sql, ids: impl Iterator<Item = NodeId>) -> Result<NodesById> {
+pub(crate) fn load_nodes(sql: &mut dyn Sql, ids: impl Iterator<Item = NodeId>) -> Result<NodesById> {
     node::find_many(sql, &ids.collect::<Vec<_>>())
 }
 

@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use crate::conversation;
 use crate::search::docs::{DocPage, PageRequest, SessionPlace};
 use crate::search::{Doc, DocSnapshot, DocSource};
+use crate::vectors;
 
 /// The nodes of one snapshot.
 pub(crate) struct SnapshotDocs<'s> {
@@ -43,7 +44,7 @@ fn doc_from_row(row: &Row) -> Result<Doc> {
 
 fn doc_with_vector_from_row(row: &Row) -> Result<Doc> {
     let vector = match row.value(5) {
-        Cell::Blob(bytes) => Some(decode_vector(bytes)),
+        Cell::Blob(bytes) => Some(vectors::decode(bytes)),
         _ => None,
     };
     Ok(Doc { vector, ..doc_from_row(row)? })
@@ -142,11 +143,6 @@ impl DocSnapshot for SnapshotDocs<'_> {
         })?;
         Ok(ids.iter().map(|id| visible.contains(id)).collect())
     }
-}
-
-/// The numbers of a stored vector.
-pub(crate) fn decode_vector(bytes: &[u8]) -> Vec<f32> {
-    bytes.chunks_exact(4).map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])).collect()
 }
 
 /// The store, for the engine's background thread.

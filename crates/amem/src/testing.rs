@@ -4,8 +4,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use quad_core::{Resolver, Result, Scheme};
-use quad_store::Store;
 use quad_store::testing::{TestEnv, TestStore, stores};
+use quad_store::{Component, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -34,7 +34,12 @@ impl DerefMut for MemoryEnv {
 
 /// An empty memory on each backend.
 pub(crate) async fn test_envs() -> Vec<MemoryEnv> {
-    stores(&[COMPONENT]).await.unwrap().into_iter().map(MemoryEnv::new).collect()
+    test_envs_of(COMPONENT).await
+}
+
+/// An empty memory with the tables of another version on each backend.
+pub(crate) async fn test_envs_of(component: Component) -> Vec<MemoryEnv> {
+    stores(&[component]).await.unwrap().into_iter().map(MemoryEnv::new).collect()
 }
 
 /// A memory with four nodes on each backend: a fact, a decision, an inference and a correction of the fact.

@@ -37,6 +37,11 @@ impl EdgeFilter {
         }
     }
 
+    /// The same edges without those of one type.
+    fn without(self, edge_type: EdgeType) -> EdgeFilter {
+        EdgeFilter { outgoing: self.outgoing.without(edge_type), incoming: self.incoming.without(edge_type) }
+    }
+
     /// The same edges in the opposite direction.
     pub(crate) fn reversed(self) -> EdgeFilter {
         EdgeFilter { outgoing: self.incoming, incoming: self.outgoing }
@@ -311,7 +316,7 @@ impl Frontier {
         let mut meeting_nodes = BTreeSet::new();
         for chunk in self.level.chunks(limits::EXPANSION_CHUNK_NODES) {
             for (from, edges) in expand(graph, chunk, self.edge_filter)? {
-                for (to, edge) in edges {
+                for (to, edge) in by_meaning(edges) {
                     if self.parents.contains_key(&to) {
                         continue;
                     }
@@ -342,8 +347,37 @@ impl Frontier {
     }
 }
 
+/// A node's edges, those that say most first: of two edges to one node, a path has the first.
+fn by_meaning(mut edges: NextEdges) -> NextEdges {
+    edges.sort_by_key(|(_, edge)| match edge.edge_type {
+        EdgeType::CausedBy | EdgeType::Supports | EdgeType::Contradicts | EdgeType::Supersedes => 0,
+        EdgeType::RelatedTo | EdgeType::PartOf => 1,
+        EdgeType::TemporalNext => 2,
+    });
+    edges
+}
+
+/// A shortest path without `temporal_next`, or if there is none a shortest path with it. The chain in time connects all
+/// memories of a session, whether or not they have to do with each other.
+pub(crate) fn meaningful_path(
+    graph: &mut GraphReader<'_>,
+    from: NodeId,
+    to: NodeId,
+    edge_filter: EdgeFilter,
+    max_length: usize,
+) -> Result<PathResult> {
+    let timeless = edge_filter.without(EdgeType::TemporalNext);
+    if timeless != edge_filter {
+        let path = shortest_path(graph, from, to, timeless, max_length)?;
+        if matches!(path, PathResult::Found { .. }) {
+            return Ok(path);
+        }
+    }
+    shortest_path(graph, from, to, edge_filter, max_length)
+}
+
 /// Searches from both ends at once; where the two sides first meet, the path is shortest.
-pub(crate) fn shortest_path(
+fn shortest_path(
     graph: &mut GraphReader<'_>,
     from: NodeId,
     to: NodeId,

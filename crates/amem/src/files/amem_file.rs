@@ -11,17 +11,18 @@
 //! text    an LZ4 block after its uncompressed size (u32); vector: dimension × f32
 //! ```
 //! All numbers are little-endian. After the vectors the file may have indexes; these are neither read nor written.
-//! The format has no place for the author of a node, nor for sessions. Vectors of another dimension than ours and
+//! The format has no place for the author of a node, nor for sessions. Vectors that are too long and
 //! all-zero vectors are left out.
 
 use std::io::{Read, Seek, SeekFrom};
 
 use quad_core::Result;
 
-use super::item::{self, EDGE_TYPES, EVENT_TYPES, EdgeItem, Item, NodeItem};
-use super::limits::{CONTENT_BYTES, DIMENSION};
+use super::item::{EDGE_TYPES, EVENT_TYPES, EdgeItem, Item, NodeItem};
+use super::limits::{CONTENT_BYTES, MAX_DIMENSION};
 use super::parse_error;
 use super::region_reader::{RecordView, RegionReader};
+use crate::vectors;
 
 pub(crate) const HEADER_BYTES: u64 = 64;
 pub(crate) const NODE_BYTES: u64 = 72;
@@ -112,7 +113,7 @@ impl<R: Read + Seek> AmemReader<R> {
         self.header.edge_count
     }
 
-    /// The number of vectors left out so far: of another dimension, or with numbers that are not finite. All-zero
+    /// The number of vectors left out so far: too long, or with numbers that are not finite. All-zero
     /// vectors, which `agentic-memory` writes for nodes without one, do not count.
     pub fn vectors_left_out(&self) -> u64 {
         self.vectors_left_out
@@ -211,12 +212,13 @@ impl<R: Read + Seek> AmemReader<R> {
     }
 
     fn read_vector(&mut self) -> Result<Option<Vec<f32>>> {
-        if self.header.dimension != DIMENSION as u64 {
-            // Counted if the file has vectors at all; a vector of another dimension is not read.
-            self.vectors_left_out += u64::from(self.header.dimension > 0);
+        let dimension = usize::try_from(self.header.dimension).unwrap_or(usize::MAX);
+        if !(1..=MAX_DIMENSION).contains(&dimension) {
+            // Counted if the file has vectors at all; a vector that is too long is not read.
+            self.vectors_left_out += u64::from(dimension > 0);
             return Ok(None);
         }
-        let length = DIMENSION * 4;
+        let length = dimension * 4;
         let offset = self.header.vectors_offset + self.next_node * length as u64;
         let bytes = self.vector_region.read_range(&mut self.file, self.file_bytes, offset, length)?;
         let (numbers, _) = bytes.as_chunks::<4>();
@@ -224,7 +226,7 @@ impl<R: Read + Seek> AmemReader<R> {
         if vector.iter().all(|number| *number == 0.0) {
             return Ok(None);
         }
-        if !item::is_valid_vector(&vector) {
+        if !vectors::is_valid(&vector) {
             self.vectors_left_out += 1;
             return Ok(None);
         }

@@ -5,9 +5,10 @@ use std::io::{Seek, SeekFrom, Write};
 use quad_core::Result;
 
 use super::amem_file::{EDGE_BYTES, HEADER_BYTES, MAGIC, NODE_BYTES, VERSION};
-use super::item::{self, EdgeItem, NodeItem};
+use super::item::{EdgeItem, NodeItem};
 use super::limits::DIMENSION;
 use super::parse_error;
+use crate::vectors;
 
 /// Writes a file. `nodes` and `edges` return a new iterator on each call, one call for each part of the file: items
 /// are read again instead of kept in memory. Each call must return the same items: nodes by id, edges by source and
@@ -24,11 +25,13 @@ where
     E: Iterator<Item = Result<EdgeItem>>,
 {
     let mut out_degrees = OutDegrees::new(edges()?);
-    let (mut node_count, mut edge_count) = (0_u64, 0_u64);
+    let (mut node_count, mut edge_count, mut dimension) = (0_u64, 0_u64, None);
     for node in nodes()? {
-        node?;
+        dimension =
+            dimension.or(node?.vector.filter(|vector| vectors::is_valid(vector)).map(|vector| vector.len()));
         node_count += 1;
     }
+    let dimension = dimension.unwrap_or(DIMENSION);
     for edge in edges()? {
         edge?;
         edge_count += 1;
@@ -62,8 +65,8 @@ where
         out.write_all(&compressed).map_err(parse_error::io_error)?;
     }
     for node in nodes()? {
-        let mut bytes = [0_u8; DIMENSION * 4];
-        if let Some(vector) = node?.vector.filter(|vector| item::is_valid_vector(vector)) {
+        let mut bytes = vec![0_u8; dimension * 4];
+        if let Some(vector) = node?.vector.filter(|vector| vectors::is_valid(vector)) {
             for (slot, number) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(vector) {
                 *slot = number.to_le_bytes();
             }
@@ -73,7 +76,7 @@ where
     let mut header = [0_u8; HEADER_BYTES as usize];
     put(&mut header, 0, *MAGIC);
     put(&mut header, 4, VERSION.to_le_bytes());
-    put(&mut header, 8, (DIMENSION as u32).to_le_bytes());
+    put(&mut header, 8, (dimension as u32).to_le_bytes());
     put(&mut header, 16, node_count.to_le_bytes());
     put(&mut header, 24, edge_count.to_le_bytes());
     put(&mut header, 32, HEADER_BYTES.to_le_bytes());

@@ -40,7 +40,7 @@ pub struct NodeItem {
     pub created_by: Option<String>,
     /// The text.
     pub content: String,
-    /// The vector that the author supplied, if any: 128 finite numbers, not all zero.
+    /// The vector that the author supplied, if any: finite numbers, not all zero.
     pub vector: Option<Vec<f32>>,
 }
 
@@ -80,11 +80,4 @@ pub struct SessionItem {
     /// Free data of the author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
-}
-
-/// Whether a vector can be stored: the graph's dimension, finite numbers, not all zero.
-pub(crate) fn is_valid_vector(vector: &[f32]) -> bool {
-    vector.len() == super::limits::DIMENSION
-        && vector.iter().all(|number| number.is_finite())
-        && vector.iter().any(|number| *number != 0.0)
 }

@@ -16,10 +16,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::bad_lines::BadLines;
-use super::item::{self, EDGE_TYPES, EVENT_TYPES, EdgeItem, Item, NodeItem, SessionItem};
-use super::limits::CONTENT_BYTES;
+use super::item::{EDGE_TYPES, EVENT_TYPES, EdgeItem, Item, NodeItem, SessionItem};
+use super::limits::{CONTENT_BYTES, MAX_DIMENSION};
 use super::line_reader::{Line, LineReader};
 use super::parse_error;
+use crate::vectors;
 
 const FORMAT: &str = "quadrivium-memory";
 const VERSION: u32 = 1;
@@ -258,8 +259,8 @@ fn parse_node(line: NodeLine<Box<RawValue>>) -> Result<Item, String> {
     if line.content.len() > CONTENT_BYTES {
         return Err(format!("a text has {} bytes; the maximum is {CONTENT_BYTES}", line.content.len()));
     }
-    if line.vector.as_deref().is_some_and(|vector| !item::is_valid_vector(vector)) {
-        return Err("the vector must have 128 finite numbers, not all zero".to_owned());
+    if line.vector.as_deref().is_some_and(|vector| !vectors::is_valid(vector)) {
+        return Err(format!("the vector must have 1 to {MAX_DIMENSION} finite numbers, not all zero"));
     }
     Ok(Item::Node(NodeItem {
         id: line.id,

@@ -1,6 +1,6 @@
 //! The limits of the file formats, with the reason for each.
 
-pub use crate::limits::{CONTENT_BYTES, DIMENSION};
+pub use crate::limits::{CONTENT_BYTES, DIMENSION, MAX_DIMENSION};
 
 /// Bytes per read of one region of a file: enough to make the cost of the system call negligible.
 pub const READ_BUFFER_BYTES: usize = 256 * 1024;

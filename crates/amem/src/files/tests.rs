@@ -7,7 +7,7 @@ use quad_core::Result;
 use quad_store::testing::TestRng;
 
 use super::amem_file::{EDGE_BYTES, HEADER_BYTES, NODE_BYTES};
-use super::limits::{CONTENT_BYTES, LINE_BYTES};
+use super::limits::{CONTENT_BYTES, LINE_BYTES, MAX_DIMENSION};
 use super::*;
 
 const NOW: i64 = 1_740_700_000_000_000;
@@ -77,7 +77,7 @@ fn graphs(exact: bool) -> impl Strategy<Value = (Vec<NodeItem>, Vec<EdgeItem>)> 
                         last_accessed,
                         created_by: created_by.filter(|_| exact),
                         content,
-                        vector: vector.filter(|vector| item::is_valid_vector(vector)),
+                        vector: vector.filter(|vector| crate::vectors::is_valid(vector)),
                     }
                 },
             )
@@ -186,13 +186,15 @@ fn amem_layout_matches_original_format() {
 }
 
 #[test]
-fn trailing_indexes_and_other_dimensions_are_ignored() {
+fn trailing_indexes_and_too_long_vectors_are_ignored() {
     let (nodes, edges) = small_graph();
     let mut bytes = write_amem_bytes(&nodes, &edges);
     bytes.extend([1, 4, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9]);
     assert_eq!(read_amem(&bytes).unwrap(), items(nodes.clone(), edges));
-    // Vectors of 64 numbers: half of the stored block.
-    bytes[8] = 64;
+    // A dimension above the limit, and enough bytes for the vectors.
+    let dimension = MAX_DIMENSION as u32 + 1;
+    bytes[8..12].copy_from_slice(&dimension.to_le_bytes());
+    bytes.extend(vec![0; 3 * 4 * dimension as usize]);
     let mut reader = AmemReader::open(Cursor::new(&bytes)).unwrap();
     let items_read: Vec<Item> = reader.by_ref().collect::<Result<_>>().unwrap();
     assert_eq!(reader.vectors_left_out(), 3);
@@ -343,7 +345,7 @@ fn jsonl_errors_name_line() {
         (valid_line.replace("0.5", "\"0.5\""), "confidence"),
         (valid_line.replace("\"id\":1", "\"id\":18446744073709551615"), "too large"),
         (valid_line.replace("\"x\"", &format!("\"{}\"", "x".repeat(CONTENT_BYTES + 1))), "bytes"),
-        (valid_line.replace("\"x\"", "\"x\",\"vector\":[1.0]"), "vector"),
+        (valid_line.replace("\"x\"", "\"x\",\"vector\":[0.0]"), "vector"),
         (valid_line.replace("\"x\"", "\"x\",\"more\":1"), "more"),
         (valid_line.replace("node", "blob"), "not node, edge or session"),
         ("x".repeat(LINE_BYTES + 5), "longer"),

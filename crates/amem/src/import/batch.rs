@@ -14,7 +14,7 @@ use crate::event_type::EventType;
 use crate::files::{EdgeItem, FileFormat, Item, MemoryFile, NodeItem, SessionItem};
 use crate::node::{self, Node, NodeId};
 use crate::session::{self, SessionId};
-use crate::{decay, insert, limits, supersede, tags};
+use crate::{decay, limits, supersede, tags, vectors};
 
 /// Identifies a node of a file.
 type NodeDigest = [u8; 16];
@@ -74,6 +74,8 @@ pub(super) struct BatchResult {
     pub sessions: u64,
     pub existing: u64,
     pub edges_left_out: u64,
+    /// Vectors of another dimension than those of the graph.
+    pub vectors_left_out: u64,
     /// The last node inserted.
     pub newest_id: Option<u64>,
 }
@@ -269,6 +271,7 @@ impl ImportBatch {
         let now = counters.next_timestamp();
         let mut nodes: Vec<(Node, &str)> = Vec::with_capacity(plan.new_nodes.len());
         let mut vectors: Vec<(NodeId, &[f32])> = Vec::new();
+        let mut dimension = vectors::dimension(tx)?;
         let mut digests: BTreeMap<NodeDigest, NodeId> = BTreeMap::new();
         let mut session_node_counts: BTreeMap<SessionId, i64> = BTreeMap::new();
         for (index, digest) in &plan.new_nodes {
@@ -298,7 +301,12 @@ impl ImportBatch {
             };
             counters.count_nodes(node.event_type, 1);
             *session_node_counts.entry(session).or_default() += 1;
-            vectors.extend(item.vector.as_deref().map(|vector| (id, vector)));
+            if let Some(vector) = item.vector.as_deref() {
+                match *dimension.get_or_insert(vector.len()) == vector.len() {
+                    true => vectors.push((id, vector)),
+                    false => result.vectors_left_out += 1,
+                }
+            }
             digests.insert(*digest, id);
             result.id_map_delta.nodes.push((item.id, id));
             result.newest_id = u64::try_from(id.0).ok();
@@ -310,7 +318,7 @@ impl ImportBatch {
             // The edges are inserted later and packed then.
             node::insert(tx, made_by, &group_nodes, &EdgesBySource::default())?;
         }
-        insert::insert_vectors(tx, &vectors)?;
+        vectors::insert(tx, &vectors)?;
         insert_digests(tx, &digests)?;
         for (session, count) in session_node_counts {
             session::count_nodes(tx, counters, session, count)?;
@@ -450,14 +458,19 @@ fn write_edges(
             Err(_) => result.edges_left_out += 1,
         }
     }
+    for target in &superseded_nodes {
+        supersede::recompute_superseded_by(tx, *target)?;
+    }
+    result.edges += added.len() as u64;
     for target in superseded_nodes {
-        supersede::recompute_superseded_by(tx, target)?;
+        let replaced = supersede::replace_earlier_corrections(tx, target)?;
+        edge::insert(tx, &replaced.iter().map(|edge| (*edge, now)).collect::<Vec<_>>())?;
+        added.extend(replaced);
     }
     for edge in &added {
         counters.count_edges(edge.edge_type, 1);
         changed_nodes.extend([edge.source, edge.target]);
     }
-    result.edges += added.len() as u64;
     Ok(())
 }
 

@@ -56,7 +56,7 @@ pub struct ImportResult {
     pub existing: u64,
     /// Edges left out: one of their ends was deleted, or they would close a cycle of corrections.
     pub edges_left_out: u64,
-    /// Vectors left out: see [`AmemReader::vectors_left_out`](crate::files::AmemReader::vectors_left_out).
+    /// Vectors left out: of another dimension than those of the graph, or invalid.
     pub vectors_left_out: u64,
     /// Lines rejected.
     pub bad_lines: BadLines,
@@ -87,7 +87,7 @@ impl Amem {
             on_progress(ImportProgress { done, total, nodes: result.nodes, edges: result.edges });
         }
         result.bad_lines = file.bad_lines();
-        result.vectors_left_out = file.vectors_left_out();
+        result.vectors_left_out += file.vectors_left_out();
         Ok((format, result))
     }
 
@@ -127,6 +127,7 @@ impl Amem {
         result.sessions += batch_result.sessions;
         result.existing += batch_result.existing;
         result.edges_left_out += batch_result.edges_left_out;
+        result.vectors_left_out += batch_result.vectors_left_out;
         if let Some(newest_id) = batch_result.newest_id {
             // Starts indexing while the import runs instead of at the next search.
             self.engine.notify_added(tenant, newest_id);

@@ -296,3 +296,42 @@ async fn hostile_files_keep_graph_consistent() {
         assert_eq!(version(&env).await, version_before);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn earlier_corrections_of_a_file_are_superseded() {
+    for env in test_envs().await {
+        let nodes = [
+            NodeItem { event_type: 0, ..node(0, "old") },
+            NodeItem { event_type: 3, ..node(1, "newer") },
+            NodeItem { event_type: 3, ..node(2, "newest") },
+        ];
+        let edges = [edge(1, 0, 3), EdgeItem { created_at: 1_740_700_000_000_001, ..edge(2, 0, 3) }];
+        let file = jsonl(&nodes, &edges);
+        let result = import(&env, file.path()).await;
+        assert_eq!((result.nodes, result.edges, result.edges_left_out), (3, 2, 0));
+        assert_eq!(env.read("amem://node/1").await.unwrap()["superseded_by"], 2);
+        assert_eq!(env.violations().await, Vec::<String>::new());
+        let again = import(&env, file.path()).await;
+        assert_eq!((again.nodes, again.edges, again.existing), (0, 0, 5));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vectors_of_another_dimension_are_left_out() {
+    for env in test_envs().await {
+        let with_vector = |id: u64, vector: Vec<f32>| NodeItem { vector: Some(vector), ..node(id, "text") };
+        let nodes =
+            [with_vector(0, vec![1.0; 384]), with_vector(1, vec![0.5; 384]), with_vector(2, vec![1.0; 3])];
+        let result = import(&env, jsonl(&nodes, &[]).path()).await;
+        assert_eq!((result.nodes, result.vectors_left_out), (3, 1));
+        assert_eq!(env.read("amem://graph/stats").await.unwrap()["dimension"], 384);
+        assert_eq!(env.violations().await, Vec::<String>::new());
+        // The binary format has one dimension for the whole file.
+        let exported = export_to_file(&env, FileFormat::Amem).await;
+        let vectors = items(exported.path()).into_iter().filter_map(|item| match item {
+            Item::Node(node) => node.vector,
+            _ => None,
+        });
+        assert_eq!(vectors.map(|vector| vector.len()).collect::<Vec<_>>(), [384, 384]);
+    }
+}

@@ -1,5 +1,7 @@
 //! Random operations, run on the model and on the real graph.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use quad_store::testing::agent;
 use serde_json::{Value, json};
@@ -98,6 +100,37 @@ impl NodeSpec {
             model.link(id, target, EdgeType::ALL[edge.1], edge.2);
         }
     }
+
+    /// A node that supersedes an existing one also supersedes its correction of before the call, unless a node of the
+    /// call supersedes it in turn.
+    fn replace_corrections(
+        &self,
+        model: &mut Model,
+        id: i64,
+        existing_ids: &[i64],
+        position: Option<usize>,
+        latest: &BTreeMap<i64, i64>,
+    ) {
+        if model.superseded_by(id).is_some() {
+            return;
+        }
+        for edge in self.edges.iter().filter(|edge| EdgeType::ALL[edge.1] == EdgeType::Supersedes) {
+            let Target::Id(target) = target(edge.0, existing_ids, position) else { continue };
+            let replaced = latest[&target];
+            if replaced != target && model.nodes[&replaced].event_type == EventType::Correction {
+                let created_order = model.edges[&(id, target, EdgeType::Supersedes)].created_order;
+                model.link(id, replaced, EdgeType::Supersedes, 1.0);
+                // The edges of one call have one time; the greater source then counts as newer.
+                let edge = model.edges.get_mut(&(id, replaced, EdgeType::Supersedes)).unwrap();
+                edge.created_order = edge.created_order.min(created_order);
+            }
+        }
+    }
+}
+
+/// The latest correction of each node.
+fn latest_by_id(model: &Model, ids: &[i64]) -> BTreeMap<i64, i64> {
+    ids.iter().map(|id| (*id, model.resolve(*id))).collect()
 }
 
 enum Target {
@@ -155,7 +188,9 @@ impl Run<'_> {
         let added = env.call_as(&principal(tenant, subject), "memory_add", arguments).await.unwrap();
         let before = model.edges.len();
         let id = model.add(subject, EventType::ALL[node.event_type], &content, node.confidence, true);
+        let latest = latest_by_id(model, &ids);
         node.apply(model, id, &ids, None, id);
+        node.replace_corrections(model, id, &ids, None, &latest);
         assert_eq!(added["node_id"], id);
         assert_eq!(added["edges_created"], model.edges.len() - before);
     }
@@ -176,8 +211,12 @@ impl Run<'_> {
         for (position, node) in nodes.iter().enumerate() {
             model.add(subject, EventType::ALL[node.event_type], &content(position), node.confidence, chain);
         }
+        let latest = latest_by_id(model, &ids);
         for (position, node) in nodes.iter().enumerate() {
             node.apply(model, first + position as i64, &ids, Some(position), first);
+        }
+        for (position, node) in nodes.iter().enumerate() {
+            node.replace_corrections(model, first + position as i64, &ids, Some(position), &latest);
         }
         assert_eq!(added["count"], nodes.len());
         assert_eq!(added["node_ids"][0], first);
@@ -191,8 +230,10 @@ impl Run<'_> {
         let content = format!("node {}", model.next_id);
         let arguments = json!({"old_node_id": old, "new_content": content, "confidence": 0.6});
         let result = env.call_as(&principal(tenant, subject), "memory_correct", arguments).await.unwrap();
+        let latest = model.resolve(old);
         let id = model.add(subject, EventType::Correction, &content, 0.6, false);
         model.link(id, old, EdgeType::Supersedes, 1.0);
+        model.link(id, latest, EdgeType::Supersedes, 1.0);
         assert_eq!(result["new_node_id"], id);
     }
 
@@ -210,7 +251,16 @@ impl Run<'_> {
             assert_eq!(result.unwrap_err().code(), code);
         } else {
             assert_eq!(result.unwrap()["result"], if exists { "updated" } else { "created" });
+            let latest = model.resolve(target);
+            let is_replaced = edge_type == EdgeType::Supersedes
+                && !exists
+                && ![source, target].contains(&latest)
+                && model.nodes[&latest].event_type == EventType::Correction
+                && model.superseded_by(source).is_none();
             model.link(source, target, edge_type, weight);
+            if is_replaced {
+                model.link(source, latest, EdgeType::Supersedes, 1.0);
+            }
         }
     }
 

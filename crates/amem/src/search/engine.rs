@@ -26,8 +26,9 @@ use super::query::Query;
 use super::question::{ParsedQuestion, Question};
 use super::ranking::{Ranking, top_visible};
 use super::text_index::{FlushThreshold, MaintenanceTask, TextIndex, TextView};
+use super::user_vectors::UserVector;
 use super::vector::Vector;
-use super::vector_cache::{VectorCache, VectorSpace};
+use super::vector_cache::{QueryVector, VectorCache};
 use super::words;
 
 /// The query of a similarity search.
@@ -123,29 +124,39 @@ impl Engine {
         min_similarity: f32,
     ) -> Result<Vec<SimilarHit>> {
         check_limit(limit)?;
-        let (space, vector) = match query {
-            SimilarityQuery::Vector(numbers) => (VectorSpace::User, Vector::from_user(numbers)?),
+        match query {
+            SimilarityQuery::Vector(numbers) => {
+                let vector = UserVector::new(numbers)?;
+                self.most_similar(tenant, snapshot, QueryVector::User(&vector), filter, limit, min_similarity)
+            }
             SimilarityQuery::Text(text) => {
                 check_comparable(text)?;
                 let (text_index, view) = self.open_view(tenant, snapshot)?;
-                (VectorSpace::BuiltIn, embed_query(&text_index, &view, text)?)
+                let vector = embed_query(&text_index, &view, text)?;
+                self.most_similar(
+                    tenant,
+                    snapshot,
+                    QueryVector::BuiltIn(&vector),
+                    filter,
+                    limit,
+                    min_similarity,
+                )
             }
-        };
-        self.most_similar(tenant, snapshot, (space, &vector), filter, limit, min_similarity)
+        }
     }
 
     fn most_similar(
         &self,
         tenant: &TenantId,
         snapshot: &mut dyn DocSnapshot,
-        (space, vector): (VectorSpace, &Vector),
+        query: QueryVector<'_>,
         filter: &Filter,
         limit: usize,
         min_similarity: f32,
     ) -> Result<Vec<SimilarHit>> {
         let vector_cache = self.vector_cache(tenant);
         let hits = top_visible(snapshot, limit, |snapshot, depth| {
-            let mut ranked = vector_cache.search(snapshot, space, vector, filter, depth)?;
+            let mut ranked = vector_cache.search(snapshot, query, filter, depth)?;
             ranked.retain(|hit| hit.score >= min_similarity);
             Ok(ranked)
         })?;
@@ -202,7 +213,7 @@ impl Engine {
             });
         }
         if is_small && !hits.is_full() {
-            let target = (VectorSpace::BuiltIn, &vector);
+            let target = QueryVector::BuiltIn(&vector);
             for hit in self.most_similar(tenant, snapshot, target, filter, limit, MIN_SIMILARITY)? {
                 hits.push(hit.id, || FusedHit {
                     id: hit.id,

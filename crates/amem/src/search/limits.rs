@@ -1,10 +1,11 @@
 //! The limits of the search engine, with the reason for each.
 
-/// Numbers in a vector: the dimension of the built-in embedding and of vectors that callers supply.
+/// Numbers in a vector of the built-in embedding.
 pub const DIMENSIONS: usize = 128;
 
 /// Vectors cached for one tenant and kind: 100 MiB, which an exact scan reads in a few milliseconds. Nodes beyond
-/// it are read from the database on every search, which is correct but slower.
+/// it are read from the database on every search, which is correct but slower. A longer vector of a caller counts as
+/// several.
 pub const CACHED_VECTORS_PER_TENANT: usize = 200_000;
 
 /// Vectors cached for all tenants together; the least recently used tenant is evicted first.

@@ -33,6 +33,7 @@ mod tests;
 mod text_index;
 mod tokenizer;
 mod top_k;
+mod user_vectors;
 mod vector_cache;
 mod words;
 

@@ -19,15 +19,16 @@ use super::filter::Filter;
 use super::limits::{PAGE_DELETIONS, PAGE_DOCS, SCAN_THREADS};
 use super::matrix::Matrix;
 use super::top_k::{ScoredDoc, TopK};
+use super::user_vectors::{UserVector, UserVectors};
 use super::vector::Vector;
 
-/// The kind of vectors to compare with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum VectorSpace {
+/// The vector to compare with, and the kind of vectors that it is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum QueryVector<'a> {
     /// The built-in embeddings of the texts.
-    BuiltIn,
+    BuiltIn(&'a Vector),
     /// The vectors that callers supplied.
-    User,
+    User(&'a UserVector),
 }
 
 /// A tenant's vectors, shared by all searches.
@@ -41,7 +42,7 @@ pub(crate) struct VectorCache {
 #[derive(Default)]
 struct CacheState {
     built_in: Matrix,
-    user: Matrix,
+    user: UserVectors,
     /// The last node that was read.
     last_read_id: Option<u64>,
     /// The position of the last deletion that was applied.
@@ -56,18 +57,17 @@ impl VectorCache {
         VectorCache { fill_lock: Mutex::default(), state: RwLock::default(), max_rows_per_space }
     }
 
-    /// The number of rows in memory.
+    /// The number of rows in memory; a long vector counts as several.
     pub fn row_count(&self) -> usize {
         let state = self.state.read_unpoisoned();
-        state.built_in.len() + state.user.len()
+        state.built_in.len() + state.user.weight()
     }
 
     /// The best `limit` rows by cosine among those that pass the filter.
     pub fn search(
         &self,
         snapshot: &mut dyn DocSnapshot,
-        space: VectorSpace,
-        query: &Vector,
+        query: QueryVector<'_>,
         filter: &Filter,
         limit: usize,
     ) -> Result<Vec<ScoredDoc>> {
@@ -75,15 +75,14 @@ impl VectorCache {
         let mut best = TopK::new(limit);
         let scan_after = {
             let state = self.state.read_unpoisoned();
-            let matrix = match space {
-                VectorSpace::BuiltIn => &state.built_in,
-                VectorSpace::User => &state.user,
-            };
-            matrix.scan(query, filter, &mut best);
+            match query {
+                QueryVector::BuiltIn(vector) => state.built_in.scan(vector, filter, &mut best),
+                QueryVector::User(vector) => state.user.scan(vector, filter, &mut best),
+            }
             (!all_cached).then_some(state.last_read_id)
         };
         if let Some(after_id) = scan_after {
-            scan_uncached(snapshot, after_id, VectorComparison { space, query, filter }, &mut best)?;
+            scan_uncached(snapshot, after_id, VectorComparison { query, filter }, &mut best)?;
         }
         Ok(best.into_sorted())
     }
@@ -104,7 +103,7 @@ impl VectorCache {
                 let docs = snapshot.docs_after(last_read_id, page_size)?;
                 let is_last_page = docs.len() < page_size;
                 // Embedding takes the time, so it happens before the write lock is taken.
-                let rows: Vec<(Doc, Option<Vector>, Option<Vector>)> =
+                let rows: Vec<(Doc, Option<Vector>, Option<UserVector>)> =
                     docs.into_iter().map(to_rows).collect();
                 self.state.write_unpoisoned().append(rows);
                 if is_last_page {
@@ -126,7 +125,7 @@ impl VectorCache {
 
     fn max_rows(&self) -> usize {
         let state = self.state.read_unpoisoned();
-        state.built_in.len().max(state.user.len())
+        state.built_in.len().max(state.user.weight())
     }
 
     fn read_position(&self) -> (Option<u64>, Option<i64>, bool) {
@@ -137,10 +136,10 @@ impl VectorCache {
 
 impl CacheState {
     fn is_full(&self, limit: usize) -> bool {
-        self.built_in.len() >= limit || self.user.len() >= limit
+        self.built_in.len() >= limit || self.user.weight() >= limit
     }
 
-    fn append(&mut self, rows: Vec<(Doc, Option<Vector>, Option<Vector>)>) {
+    fn append(&mut self, rows: Vec<(Doc, Option<Vector>, Option<UserVector>)>) {
         for (doc, built_in, user) in rows {
             if self.last_read_id.is_some_and(|read_to| doc.id <= read_to) {
                 continue;
@@ -173,7 +172,7 @@ impl CacheState {
     }
 }
 
-fn to_rows(mut doc: Doc) -> (Doc, Option<Vector>, Option<Vector>) {
+fn to_rows(mut doc: Doc) -> (Doc, Option<Vector>, Option<UserVector>) {
     let built_in = embedder::embed(&doc.content);
     let user = user_vector(&doc);
     // A queued row does not need its text.
@@ -182,9 +181,9 @@ fn to_rows(mut doc: Doc) -> (Doc, Option<Vector>, Option<Vector>) {
     (doc, built_in, user)
 }
 
-fn user_vector(doc: &Doc) -> Option<Vector> {
+fn user_vector(doc: &Doc) -> Option<UserVector> {
     let numbers = doc.vector.as_deref()?;
-    match Vector::from_user(numbers) {
+    match UserVector::new(numbers) {
         Ok(vector) => Some(vector),
         Err(error) => {
             tracing::warn!(node = doc.id, %error, "a stored vector is not used");
@@ -196,20 +195,19 @@ fn user_vector(doc: &Doc) -> Option<Vector> {
 /// A query for the nodes that are not cached.
 #[derive(Clone, Copy)]
 struct VectorComparison<'a> {
-    space: VectorSpace,
-    query: &'a Vector,
+    query: QueryVector<'a>,
     filter: &'a Filter,
 }
 
 impl VectorComparison<'_> {
     fn push_scores(self, docs: &[Doc], best: &mut TopK) {
         for doc in docs.iter().filter(|doc| self.filter.matches(&doc.meta())) {
-            let vector = match self.space {
-                VectorSpace::BuiltIn => embedder::embed(&doc.content),
-                VectorSpace::User => user_vector(doc),
+            let score = match self.query {
+                QueryVector::BuiltIn(query) => embedder::embed(&doc.content).map(|vector| query.dot(&vector)),
+                QueryVector::User(query) => user_vector(doc).and_then(|vector| query.dot(&vector)),
             };
-            if let Some(vector) = vector {
-                best.push(doc.id, self.query.dot(&vector), ());
+            if let Some(score) = score {
+                best.push(doc.id, score, ());
             }
         }
     }
@@ -291,7 +289,7 @@ mod tests {
         let vectors = VectorCache::new(100);
         let query = embedder::embed("second").unwrap();
         let search = |nodes: &mut TestDocs| {
-            ids_of(&vectors.search(nodes, VectorSpace::BuiltIn, &query, &Filter::default(), 10).unwrap())
+            ids_of(&vectors.search(nodes, QueryVector::BuiltIn(&query), &Filter::default(), 10).unwrap())
         };
         assert_eq!(search(&mut nodes), [0]);
         assert_eq!(search(&mut old), [0]);
@@ -302,15 +300,15 @@ mod tests {
         let mut nodes = TestDocs::default();
         nodes.add("text only");
         nodes.add_with_vector("text and vector", vec![1.0; 128]);
-        nodes.add_with_vector("a vector of the wrong length", vec![1.0; 3]);
+        nodes.add_with_vector("a vector of another dimension", vec![1.0; 3]);
         let vectors = VectorCache::new(100);
-        let query = Vector::from_user(&[2.0; 128]).unwrap();
-        let hits = vectors.search(&mut nodes, VectorSpace::User, &query, &Filter::default(), 10).unwrap();
+        let query = UserVector::new(&[2.0; 128]).unwrap();
+        let hits = vectors.search(&mut nodes, QueryVector::User(&query), &Filter::default(), 10).unwrap();
         assert_eq!(ids_of(&hits), [1]);
         assert!((hits[0].score - 1.0).abs() < 1e-6);
         let text_query = embedder::embed("vector").unwrap();
         let hits =
-            vectors.search(&mut nodes, VectorSpace::BuiltIn, &text_query, &Filter::default(), 10).unwrap();
+            vectors.search(&mut nodes, QueryVector::BuiltIn(&text_query), &Filter::default(), 10).unwrap();
         assert_eq!(hits.len(), 3);
     }
 
@@ -328,7 +326,7 @@ mod tests {
         for max_cached in [0, 1, PAGE_DOCS, 3 * PAGE_DOCS + 1] {
             let vectors = VectorCache::new(max_cached);
             let hits =
-                vectors.search(&mut nodes, VectorSpace::BuiltIn, &query, &Filter::default(), 600).unwrap();
+                vectors.search(&mut nodes, QueryVector::BuiltIn(&query), &Filter::default(), 600).unwrap();
             let actual: Vec<(u64, f32)> = hits.iter().map(|hit| (hit.id, hit.score)).collect();
             assert_eq!(actual, expected[..600], "{max_cached} cached");
         }
@@ -353,7 +351,7 @@ mod tests {
                     2 => nodes.delete(number as u64),
                     _ => {
                         let hits =
-                            vectors.search(&mut nodes, VectorSpace::BuiltIn, &query, &Filter::default(), 7).unwrap();
+                            vectors.search(&mut nodes, QueryVector::BuiltIn(&query), &Filter::default(), 7).unwrap();
                         let mut expected: Vec<(u64, f32)> = nodes
                             .docs()
                             .map(|doc| (doc.id, query.dot(&embedder::embed(&doc.content).unwrap())))

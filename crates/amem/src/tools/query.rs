@@ -386,7 +386,7 @@ fn memory_path() -> ToolEntry<Amem> {
     let tool = tool(
         "memory_path",
         "Path between memories",
-        "Finds a shortest chain of links from one memory to another.",
+        "Finds a shortest chain of links from one memory to another; over temporal_next only if there is no other.",
         object(
             &[
                 ("from_id", schema::node_arg("From")),
@@ -436,7 +436,7 @@ fn path(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> {
         (arguments.edge_filter("both")?, arguments.usize_or("max_depth", PATH_LENGTH));
     let read_set = ReadSet::at_version(sql.version()).with_tag(tags::counters()).with_tag(tags::nodes());
     let mut graph = GraphReader::new(sql, &call.graph_cache)?;
-    let path = traversal::shortest_path(&mut graph, from, to, edge_filter, max_depth)?;
+    let path = traversal::meaningful_path(&mut graph, from, to, edge_filter, max_depth)?;
     let mut result = JsonObjectWriter::default();
     result.put("from_id", from.0);
     result.put("to_id", to.0);
@@ -484,7 +484,7 @@ fn memory_stats() -> ToolEntry<Amem> {
 }
 
 fn stats(sql: &mut dyn Sql, call: &ReadCall) -> Result<(ToolOutput, ReadSet)> {
-    let mut document = counters::read(sql)?.to_json();
+    let mut document = counters::stats(sql)?;
     let current = caller_state::current_session(sql, &call.subject)?;
     if let Some(document) = document.as_object_mut() {
         document.insert("current_session".into(), json!(current.map(|id| id.0)));

@@ -78,6 +78,7 @@ fn write_calls(vector: &[f64]) -> Vec<(&'static str, Value)> {
         ("memory_stats", json!({})),
         ("session_start", json!({"metadata": {"project": "api"}})),
         ("memory_add", json!({"event_type": "fact", "content": "PostgreSQL listens on port 5432"})),
+        ("memory_ground", json!({"claim": "PostgreSQL does not listen on port 5432"})),
         (
             "memory_add",
             json!({"event_type": "inference", "content": "The port is open", "feature_vec": vector,
@@ -98,6 +99,7 @@ fn write_calls(vector: &[f64]) -> Vec<(&'static str, Value)> {
         ("memory_link", json!({"source_id": 6, "target_id": 7, "edge_type": "contradicts", "remove": true})),
         ("memory_link", json!({"source_id": 5, "target_id": 1, "edge_type": "contradicts"})),
         ("conversation_log", json!({"user_message": "Which port?", "agent_response": "5434"})),
+        ("memory_add", json!({"event_type": "skill", "content": "Deploy with make release"})),
     ]
 }
 

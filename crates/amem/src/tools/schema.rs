@@ -126,6 +126,8 @@ fn field(name: &str) -> Value {
         "text_score" => json!({"type": ["number", "null"], "description": "Rank by words"}),
         "similarity" => json!({"type": ["number", "null"], "description": "Cosine, -1 to 1"}),
         "coverage" => ratio("Share of the words of the claim"),
+        "stance" => string_enum(&crate::grounding::STANCES, "Whether it says the same as the claim"),
+        "sentence" => string("Its sentence that is closest to the claim"),
         "matched_terms" | "missing_terms" => array(json!({"type": "string"}), "Words"),
         "source" => string("Where it comes from, such as session:1"),
         "outgoing_edges" => array(half_edge("target_id"), "Links to other memories"),

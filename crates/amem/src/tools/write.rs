@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use quad_core::tool::{ToolCall, ToolEffect, ToolResult};
-use quad_core::tool_schema::{object, ratio, result, string, string_enum};
+use quad_core::tool_schema::{array, object, ratio, result, string, string_enum};
 use quad_core::{JsonObjectWriter, Result, Tool, ToolEntry};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use crate::errors::invalid_argument;
 use crate::event_type::EventType;
 use crate::insert::{self, InsertResult, NewEdge, NewNode, Target};
 use crate::node::NodeId;
-use crate::{Amem, conversation, delete, limits, routes, supersede};
+use crate::{Amem, conversation, delete, limits, near_duplicates, routes, supersede, vectors};
 
 /// The confidence of a memory unless given.
 const DEFAULT_CONFIDENCE: f64 = 0.9;
@@ -61,7 +61,7 @@ fn node_schema(edge: Value) -> [(&'static str, Value); 5] {
     let mut confidence = ratio("How sure you are");
     confidence["default"] = DEFAULT_CONFIDENCE.into();
     let mut vector = schema::vector("Your own embedding");
-    (vector["minItems"], vector["maxItems"]) = (limits::DIMENSION.into(), limits::DIMENSION.into());
+    (vector["minItems"], vector["maxItems"]) = (1.into(), limits::MAX_DIMENSION.into());
     [
         ("event_type", schema::event_type()),
         ("content", string("What to remember")),
@@ -76,11 +76,12 @@ fn node_schema(edge: Value) -> [(&'static str, Value); 5] {
 }
 
 fn memory_add() -> ToolEntry<Amem> {
+    let similar = schema::record(&["node_id", "event_type", "content", "similarity"], &[]);
     let edge = edge_schema(&[("target_id", schema::node_arg("A memory"))], &["target_id", "edge_type"]);
     let tool = tool(
         "memory_add",
         "Add a memory",
-        "Stores one memory, with links to others. It follows your last one in time.",
+        "Stores one memory, with links to others, and names those that say nearly the same.",
         object(&node_schema(edge), &["event_type", "content"]),
         ToolEffect::Creates,
     )
@@ -89,9 +90,12 @@ fn memory_add() -> ToolEntry<Amem> {
             ("node_id", schema::node_id("The new memory")),
             ("event_type", schema::event_type()),
             ("edges_created", schema::count("Links, with the one in time")),
+            ("similar", array(similar, "Only if there are any: memories that say nearly the same")),
+            ("message", string("What to do about them")),
         ],
         &["node_id", "event_type", "edges_created"],
     ))
+    .with_stored_text()
     .example(json!({"event_type": "decision", "content": "Use PostgreSQL for the main database",
         "edges": [{"target_id": 0, "edge_type": "caused_by"}]}))
     .aliases(&[
@@ -107,6 +111,7 @@ async fn add(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments(&call.arguments);
     let subject = call.caller.subject.clone();
     let new_nodes = vec![new_node(arguments)?];
+    let similar = near_duplicates::find(amem, &call.caller.tenant, &new_nodes).await;
     run_write(amem, call, move |tx| {
         let inserted = insert::insert_nodes(tx, &subject, &new_nodes, true)?;
         let (id, event_type) = first_node(&inserted, &new_nodes);
@@ -115,6 +120,10 @@ async fn add(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
         result.put("node_id", id.0);
         result.put("event_type", event_type.as_str());
         result.put("edges_created", inserted.edges);
+        if !similar.is_empty() {
+            result.put("similar", &similar);
+            result.put("message", near_duplicates::MESSAGE);
+        }
         Ok(structured(result).with_link(id.uri(), format!("Node {id}")))
     })
     .await
@@ -466,22 +475,22 @@ fn new_edge(value: &Value) -> Result<NewEdge> {
     })
 }
 
-/// A vector that can be compared: of the right length, all numbers finite, not all zero.
+/// A vector that can be compared. Its dimension is checked in the transaction.
 fn vector(arguments: Arguments<'_>) -> Result<Option<Vec<f32>>> {
     let numbers = arguments.list("feature_vec");
     if numbers.is_empty() {
         return Ok(None);
     }
     let vector: Vec<f32> = numbers.iter().map(|number| number.as_f64().unwrap_or(f64::NAN) as f32).collect();
-    let is_valid = vector.len() == limits::DIMENSION
-        && vector.iter().all(|number| number.is_finite())
-        && vector.iter().any(|number| *number != 0.0);
-    if is_valid {
+    if vectors::is_valid(&vector) {
         Ok(Some(vector))
     } else {
         Err(invalid_argument(
             "feature_vec",
-            format!("is not a vector of {} finite numbers, not all of them zero", limits::DIMENSION),
+            format!(
+                "is not a vector of up to {} finite numbers, not all of them zero",
+                limits::MAX_DIMENSION
+            ),
             "Give another vector, or leave feature_vec out",
         ))
     }

@@ -293,7 +293,7 @@ async fn refused_calls_name_the_next_step() {
             ("memory_search", json!({"query": "rate", "cursor": "x"}), "mode text"),
             ("memory_search", json!({"query": "?!"}), ". "),
             ("memory_similar", json!({}), "Give query_text or query_vec"),
-            ("memory_similar", json!({"query_vec": [1, 2]}), "128"),
+            ("memory_similar", json!({"query_vec": [0, 0]}), "Give another vector"),
             (
                 "memory_temporal",
                 json!({"range_a": {}, "range_b": {}}),

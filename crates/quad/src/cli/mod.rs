@@ -23,7 +23,7 @@ pub use audit::{Audit, AuditCommand, Tail};
 pub use bkend::{BkendCommand, OrgCommand};
 pub use brain::{BrainAdd, BrainCommand, BrainImport};
 pub use markdoc::MarkdocCommand;
-pub use memory::{MemoryCommand, MemoryFormat};
+pub use memory::{MemoryAdd, MemoryCommand, MemoryFormat, MemorySearch};
 pub use refrakt::{PlanCommand, PlanCreate, PlanUpdate, PluginSet, RefraktCommand};
 pub use serve::{Client, Durability, Serve, Stdio, ToolNames, Tools};
 pub use tenant::TenantCommand;
@@ -140,7 +140,7 @@ pub enum Command {
         #[command(subcommand)]
         command: RefraktCommand,
     },
-    /// Import and export memories, amem://
+    /// Remember, search and correct; import and export, amem://
     Memory {
         #[command(subcommand)]
         command: MemoryCommand,

@@ -29,6 +29,7 @@ mod kill;
 mod links;
 mod markdoc;
 mod matrix;
+mod memory_commands;
 mod memory_files;
 mod memory_kill;
 mod official_client;

@@ -1,4 +1,4 @@
-//! `quad memory import|export`
+//! `quad memory import|export`: files of memories.
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -8,31 +8,13 @@ use quad_amem::files::FileFormat;
 use quad_core::{Error, Kind, Result};
 use serde_json::{Value, json};
 
-use super::progress::Progress;
 use crate::app::App;
-use crate::cli::{MemoryCommand, MemoryFormat};
+use crate::cli::MemoryFormat;
+use crate::commands::progress::Progress;
 use crate::output;
 
-/// Imports or exports memories.
-pub async fn run(app: &App, command: MemoryCommand, as_json: bool) -> Result<()> {
-    match command {
-        MemoryCommand::Import { file } => import(app, &file, as_json).await,
-        MemoryCommand::Export { file, format } => {
-            let format = match format {
-                MemoryFormat::Jsonl => FileFormat::Jsonl,
-                MemoryFormat::Amem => FileFormat::Amem,
-                MemoryFormat::ServerMemory => FileFormat::ServerMemory,
-            };
-            if file == Path::new("-") {
-                export_to_stdout(app, format).await
-            } else {
-                export(app, &file, format, as_json).await
-            }
-        }
-    }
-}
-
-async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
+/// Imports a file, and says what was new.
+pub async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
     let mut progress = Progress::new("importing");
     let mut bar = progress.clone();
     let imported = app
@@ -86,7 +68,16 @@ async fn import(app: &App, file: &Path, as_json: bool) -> Result<()> {
         .with_detail("lines", bad_lines.count))
 }
 
-async fn export(app: &App, file: &Path, format: FileFormat, as_json: bool) -> Result<()> {
+/// Exports the graph to a new file or, for `-`, to standard output.
+pub async fn export(app: &App, file: &Path, format: MemoryFormat, as_json: bool) -> Result<()> {
+    let format = match format {
+        MemoryFormat::Jsonl => FileFormat::Jsonl,
+        MemoryFormat::Amem => FileFormat::Amem,
+        MemoryFormat::ServerMemory => FileFormat::ServerMemory,
+    };
+    if file == Path::new("-") {
+        return export_to_stdout(app, format).await;
+    }
     // A new file, readable by its owner only: it holds private memories.
     let created = std::fs::OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(file);
     let created = created.map_err(|error| {
