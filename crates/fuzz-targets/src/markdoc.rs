@@ -14,7 +14,12 @@ const STEPS_BASE: u64 = 50_000;
 pub fn markdoc(data: &[u8]) {
     let (flags, text) = data.split_first().unwrap_or((&0, &[]));
     let source = String::from_utf8_lossy(text);
-    let options = Options { slots: flags & 1 == 1, comments: flags & 2 == 2, tags_in_fences: flags & 4 == 0 };
+    let options = Options {
+        slots: flags & 1 == 1,
+        comments: flags & 2 == 2,
+        tags_in_fences: flags & 4 == 0,
+        tags: flags & 8 == 0,
+    };
     let document = match parse_with(&source, &options) {
         Ok(document) => document,
         Err(error) => {

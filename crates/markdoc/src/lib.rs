@@ -110,15 +110,17 @@ pub struct Options {
     pub slots: bool,
     /// Parses `<!-- … -->` as a comment. Without it, it is text.
     pub comments: bool,
+    /// Parses `{% … %}`. Without it, tags, annotations and variables are text: the source is plain Markdown.
+    pub tags: bool,
     /// Parses tags in fences and in their info strings, as Markdoc does. Without it, a fence is literal: its node has
     /// no tag and no annotations, and its content is one text.
     pub tags_in_fences: bool,
 }
 
 impl Default for Options {
-    /// The options of Markdoc: no slots, no comments, tags in fences.
+    /// The options of Markdoc: no slots, no comments, tags everywhere.
     fn default() -> Options {
-        Options { slots: false, comments: false, tags_in_fences: true }
+        Options { slots: false, comments: false, tags: true, tags_in_fences: true }
     }
 }
 

@@ -98,7 +98,7 @@ proptest! {
     fn spans_are_within_source_and_nested(
         source in any_source(), slots: bool, comments: bool, tags_in_fences: bool
     ) {
-        let document = parse_with(&source, &Options { slots, comments, tags_in_fences }).unwrap();
+        let document = parse_with(&source, &Options { slots, comments, tags_in_fences, ..Options::default() }).unwrap();
         for node in all_nodes(&document) {
             prop_assert!(is_valid_span(&source, node.span), "{:?} of {}", node.span, node.kind.as_str());
             for child in node.children.iter().chain(node.slots.values()) {
@@ -128,6 +128,15 @@ proptest! {
         for fence in all_nodes(&document).filter(|node| node.kind == NodeType::Fence) {
             prop_assert!(fence.tag.is_none() && fence.annotations.is_empty() && fence.opening().is_none());
             prop_assert!(fence.children.iter().all(|child| child.kind == NodeType::Text));
+        }
+    }
+
+    #[test]
+    fn plain_markdown_has_no_tags(source in any_source()) {
+        let document = parse_with(&source, &Options { tags: false, ..Options::default() }).unwrap();
+        for node in all_nodes(&document) {
+            let is_plain = node.tag.is_none() && node.annotations.is_empty() && node.kind != NodeType::Tag;
+            prop_assert!(is_plain && node.errors.is_empty(), "{node:?}");
         }
     }
 

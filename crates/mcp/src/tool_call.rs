@@ -1,7 +1,8 @@
 //! `tools/call`, for every transport.
 //!
 //! A failed call is a result with `isError`, so that the model sees what went wrong. Only what the client's program
-//! must notice is a protocol error: an unknown tool, malformed params and, over HTTP, a missing scope.
+//! must notice is a protocol error: an unknown tool, malformed params and, over HTTP, a missing scope. On the endpoint of
+//! `refrakt://` an unknown tool is a result too, as in the original.
 
 use futures_util::stream;
 use quad_core::tool::{ContentBlock, NoProgress, Progress};
@@ -151,8 +152,7 @@ impl OwnedToolCall {
             Ok(output) => write_response(&self.endpoint, &self.id, self.revision, &output, None),
             Err(error) if is_protocol_error(&error, self.transport) => Err(error),
             Err(error) => {
-                let error_output = ToolOutput::structured(json!({"error": error.envelope()}));
-                let output = ToolOutput { is_error: true, ..error_output };
+                let output = error_output(&error);
                 write_response(&self.endpoint, &self.id, self.revision, &output, Some(&error))
             }
         };
@@ -160,12 +160,29 @@ impl OwnedToolCall {
     }
 }
 
+/// The result of a failed call.
+fn error_output(error: &Error) -> ToolOutput {
+    let envelope = json!({"error": error.envelope()});
+    let mut blocks = Vec::new();
+    if error.code() == UNKNOWN_TOOL {
+        // The original sends the message alone. The envelope follows, for models that read the text only.
+        blocks =
+            vec![ContentBlock::Text(error.message().to_owned()), ContentBlock::Text(envelope.to_string())];
+    }
+    let output = ToolOutput::structured(envelope);
+    ToolOutput { is_error: true, blocks: if blocks.is_empty() { output.blocks } else { blocks }, ..output }
+}
+
+/// The code of a call of a tool that does not exist.
+const UNKNOWN_TOOL: &str = "UNKNOWN_TOOL";
+
 /// Whether an error is a JSON-RPC error and not a tool result. See the module's documentation.
 fn is_protocol_error(error: &Error, transport: Transport) -> bool {
     match error.kind() {
         Kind::Credential => true,
         Kind::Scope => transport == Transport::Http,
-        _ => error.code() == "UNKNOWN_TOOL",
+        // A scheme that sets `errorCode` has an original whose clients expect a result.
+        _ => error.code() == UNKNOWN_TOOL && error.detail("errorCode").is_none(),
     }
 }
 
@@ -190,9 +207,12 @@ fn write_response(
         reply = reply.raw_field("structuredContent", structured);
     }
     let reply = reply.field("isError", &output.is_error)?;
-    // Some clients look for the error code in `_meta`.
+    // Some clients look for the error code and the hint in `_meta`.
     let code = error.and_then(|error| error.detail("errorCode")).map(Value::to_string);
-    let mut entries: Vec<_> = code.as_deref().map(|code| ("errorCode", code)).into_iter().collect();
+    let hint = error.and_then(Error::hint_text).map(|hint| Value::from(hint).to_string());
+    let in_meta = [("errorCode", &code), ("hint", &hint)];
+    let mut entries: Vec<(&str, &str)> =
+        in_meta.into_iter().filter_map(|(name, json)| Some((name, json.as_deref()?))).collect();
     if output.has_stored_text {
         entries.push((STORED_TEXT_KEY, "true"));
     }

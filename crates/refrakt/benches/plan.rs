@@ -26,6 +26,9 @@ use serde_json::{Value, json};
 /// Reads of each kind.
 const ROUNDS: usize = 200;
 
+/// First reads of each kind, each of a new server.
+const FIRST_READ_ROUNDS: usize = 5;
+
 /// Time limit for the repeated reads of a peer.
 const PEER_TIME_MAX: Duration = Duration::from_secs(20);
 
@@ -58,6 +61,7 @@ async fn measure(entities: usize, peer: Option<&str>) {
     generate_project(folder.path(), entities);
     println!("\n{entities} entities");
     measure_cold(folder.path());
+    measure_first_reads(folder.path()).await;
     let test = testing::sqlite(&[COMPONENT]).await.unwrap();
     let refrakt = Arc::new(Refrakt::new(test.store.clone(), test.tenant.clone(), folder.path()));
     let store = Arc::new(test.store.clone());
@@ -139,6 +143,36 @@ impl Peer {
                 return message;
             }
         }
+    }
+}
+
+/// The first answer of a server that begins to read the plan when it starts. A read of the index waits until the whole
+/// plan is read; that is what every first read waited for before answers from single files.
+async fn measure_first_reads(folder: &Path) {
+    for (name, uri) in [
+        ("first: plan/index", "refrakt://plan/index"),
+        ("first: detect", "refrakt://detect"),
+        ("first: one entity", "refrakt://plan/work/WORK-0045"),
+        ("first: reference", "refrakt://reference"),
+    ] {
+        let test = testing::sqlite(&[COMPONENT]).await.unwrap();
+        let mut times = Vec::new();
+        for _ in 0..FIRST_READ_ROUNDS {
+            let refrakt = Arc::new(Refrakt::new(test.store.clone(), test.tenant.clone(), folder));
+            let caller = Principal::local_agent(test.tenant.clone(), SCOPES.iter().copied());
+            let (address, route) = locate(&refrakt, uri);
+            let polling = tokio::spawn(refrakt.clone().watch());
+            tokio::task::yield_now().await;
+            let started = Instant::now();
+            refrakt.read(&caller, route, &address).await.unwrap();
+            times.push(started.elapsed());
+            // The next server does not share the processor with the first read of this one.
+            let (address, route) = locate(&refrakt, "refrakt://plan/index");
+            refrakt.read(&caller, route, &address).await.unwrap();
+            polling.abort();
+        }
+        let (median, slowest) = median_and_p95(times);
+        println!("{name:<22} {median:>12?} {slowest:>12?}");
     }
 }
 
@@ -233,7 +267,8 @@ fn generate_project(folder: &Path, entities: usize) {
         };
         let dir = folder.join("plan").join(subdir);
         std::fs::create_dir_all(&dir).unwrap();
-        std::fs::write(dir.join(format!("{number:05}.md")), text).unwrap();
+        let id = text.split('"').nth(1).unwrap_or_default();
+        std::fs::write(dir.join(format!("{id}-{number:05}.md")), &text).unwrap();
     }
     set_old_mtimes(folder);
 }

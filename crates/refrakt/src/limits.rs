@@ -14,11 +14,27 @@ pub const PLUGINS_MAX: usize = 256;
 /// Most Markdown files below the plan folder: five times the size that is benchmarked.
 pub const PLAN_FILES_MAX: usize = 50_000;
 
+/// Most threads that read a plan for the first time. More would wait for the disk.
+pub const LOAD_THREADS_MAX: usize = 8;
+
+/// A plan with fewer files is read on one thread: starting others would take longer.
+pub const PARALLEL_LOAD_FILES_MIN: usize = 64;
+
+/// Most files that are read to find one entity before the plan has been read. Several have an id in their name only if
+/// the id is short.
+pub const NAMED_FILES_READ_MAX: usize = 32;
+
+/// Most answers that are compared with the first state of the plan. Later ones wait for that state.
+pub const EARLY_ANSWERS_MAX: usize = 1_000;
+
 /// Largest plan file, in bytes. The longest known has 90 kB.
 pub const PLAN_FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Deepest folder below the plan folder that is read.
 pub const PLAN_DEPTH_MAX: usize = 32;
+
+/// Most symbolic links in one folder that are looked at: links to links could otherwise list a folder many times.
+pub const LINKS_MAX: usize = 1_000;
 
 /// Most dependency cycles that a validation reports. A cycle can be as long as the plan.
 pub const CYCLES_MAX: usize = 100;
@@ -61,6 +77,21 @@ pub const UPDATE_ENTITIES_MAX: usize = 100;
 /// Most items that `plan_next` returns.
 pub const NEXT_COUNT_MAX: usize = 1_000;
 
+/// Most events of a history.
+pub const HISTORY_EVENTS_MAX: usize = 1_000;
+
+/// Events of the history of one entity, and of the whole plan, if the caller names no number: those of the npm package.
+pub const ENTITY_HISTORY_EVENTS: usize = 20;
+
+/// See [`ENTITY_HISTORY_EVENTS`].
+pub const PLAN_HISTORY_EVENTS: usize = 50;
+
+/// Most commits that a history looks at, newest first.
+pub const HISTORY_COMMITS_MAX: usize = 20_000;
+
+/// Longest time that a history reads commits.
+pub const HISTORY_TIME_MAX: Duration = Duration::from_secs(20);
+
 /// Most related entities that a context contains in full. The others are listed by id.
 pub const CONTEXT_ENTITIES_MAX: usize = 50;
 
@@ -91,6 +122,18 @@ pub const FRONT_MATTER_BYTES_MAX: usize = 16 << 10;
 /// Largest size of one front matter with its aliases expanded: one per byte of a string and one per value. Nine lines
 /// of aliases can expand to a billion values.
 pub const FRONT_MATTER_EXPANDED_SIZE_MAX: usize = 4 * FRONT_MATTER_BYTES_MAX;
+
+/// Most bytes of files that one page shows with `snippet` and `data`: that of a page's own text.
+pub const SHOWN_FILES_BYTES_MAX: usize = 1 << 20;
+
+/// Most rows of a table that a page shows. Each row costs several nodes of the rendered page.
+pub const SHOWN_TABLE_ROWS_MAX: usize = 5_000;
+
+/// Most bytes that a compiled pattern of a page may use, so that a short pattern cannot use much memory.
+pub const PATTERN_BYTES_MAX: usize = 1 << 20;
+
+/// Largest part of an answer about the plan, in bytes. Larger answers come in pages, because hosts cut long results.
+pub const PLAN_PAGE_BYTES_MAX: usize = 1 << 20;
 
 /// Deepest nesting of front matter.
 pub const FRONT_MATTER_DEPTH_MAX: usize = 32;

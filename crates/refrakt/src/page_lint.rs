@@ -2,14 +2,14 @@
 //! values. Each finding has a line and a column. Renders nothing and reads no file.
 
 use quad_address::closest;
-use quad_markdoc::{Annotation, AnnotationKind, Document, Level, Node, NodeType, Span, Value};
+use quad_markdoc::{Annotation, AnnotationKind, Document, Level, Node, NodeType, Options, Span, Value};
 use quad_runes::catalogue::{Attribute, AttributeType, Catalogue, Rune};
 use quad_runes::choices::{self, choices_hint};
 use serde_json::{Map, json};
 
 use crate::diagnostic::Severity;
 use crate::limits::FINDINGS_MAX;
-use crate::plan::parse::parse_ignoring_fences;
+use crate::plan::parse::parse_ignoring_fences_with;
 
 /// Tags of Markdoc itself, which are in no catalogue.
 const MARKDOC_TAGS: [&str; 6] = ["if", "else", "partial", "slot", "table", "link"];
@@ -59,9 +59,11 @@ impl Finding {
     }
 }
 
-/// All findings of a page, in the order of the text; at most [`FINDINGS_MAX`].
-pub fn lint_page(text: &str, catalogue: &Catalogue) -> Vec<Finding> {
-    let Some(document) = parse_ignoring_fences(text) else { return Vec::new() };
+/// All findings of a page, in the order of the text; at most [`FINDINGS_MAX`]. `options` are those of its site.
+pub fn lint_page(text: &str, catalogue: &Catalogue, options: Options) -> Vec<Finding> {
+    // In plain Markdown, `{% … %}` is text.
+    let finds_tags = options.tags;
+    let Some(document) = parse_ignoring_fences_with(text, options) else { return Vec::new() };
     let mut linter = PageLinter { text, document: &document, catalogue, findings: Vec::new() };
     let mut nodes = vec![&document.root];
     while let Some(node) = nodes.pop() {
@@ -69,6 +71,9 @@ pub fn lint_page(text: &str, catalogue: &Catalogue) -> Vec<Finding> {
             break;
         }
         linter.check_node(node);
+        if finds_tags && node.kind == NodeType::Text {
+            linter.check_text(node);
+        }
         // Tags in a code block are examples.
         if node.kind != NodeType::Fence {
             nodes.extend(node.children.iter().rev());
@@ -107,6 +112,21 @@ impl PageLinter<'_> {
                 self.with_details(Some(name), None, Some(hint));
             }
         }
+    }
+
+    /// Text that begins like a tag: the tag is never ended, so Markdoc shows it to readers.
+    fn check_text(&mut self, node: &Node) {
+        let source = self.text.get(node.span.range()).unwrap_or_default();
+        let is_escaped = |at: usize| source.get(..at).is_some_and(|before| before.ends_with('\\'));
+        let Some(at) = source.match_indices("{%").map(|(at, _)| at).find(|at| !is_escaped(*at)) else {
+            return;
+        };
+        let Ok(offset) = u32::try_from(at) else { return };
+        let start = node.span.start + offset;
+        let message = "this tag is not ended by %}, so it is shown as text".to_owned();
+        self.add_finding(Severity::Error, "broken-tag", Span { start, end: node.span.end }, message);
+        let hint = "end the tag with %} in the same paragraph, or write \\{% for text".to_owned();
+        self.with_details(None, None, Some(hint));
     }
 
     fn check_attributes(&mut self, node: &Node, opening: Span, rune: &Rune) {
@@ -223,7 +243,7 @@ mod tests {
     use super::*;
 
     fn lint_positions(text: &str) -> Vec<(&'static str, usize, usize)> {
-        let findings = lint_page(text, &Catalogue::all_builtin());
+        let findings = lint_page(text, &Catalogue::all_builtin(), Options::default());
         findings.iter().map(|finding| (finding.code, finding.line, finding.column)).collect()
     }
 
@@ -239,8 +259,10 @@ mod tests {
             ("unknown-attribute", 12, 24),
         ];
         assert_eq!(lint_positions(text), expected);
-        let hints: Vec<Option<String>> =
-            lint_page(text, &Catalogue::all_builtin()).into_iter().map(|finding| finding.hint).collect();
+        let hints: Vec<Option<String>> = lint_page(text, &Catalogue::all_builtin(), Options::default())
+            .into_iter()
+            .map(|finding| finding.hint)
+            .collect();
         assert!(hints[0].as_ref().unwrap().starts_with("did you mean warning?"), "{hints:?}");
         assert!(hints[1].as_ref().unwrap().contains("hint"), "{hints:?}");
     }
@@ -254,8 +276,29 @@ mod tests {
     }
 
     #[test]
+    fn malformed_tags_are_found_with_their_lines() {
+        for (text, line, column) in [
+            ("# T\n\n{% hint type= %}\nA\n{% /hint %}\n", 3, 14),
+            ("# T\n\nText.\n{% hint type=\"note\"\nA\n", 4, 1),
+            ("a\n\nSee {% hint type=\"note %} and more.\n", 3, 5),
+            ("a\n\n{% hint 7x %}\n", 3, 11),
+            ("a\n\n{% /hint %}\n", 3, 1),
+            ("a\n\n- b\n- {% if $x\n", 4, 3),
+        ] {
+            let found = lint_positions(text);
+            assert!(found.iter().any(|(_, at, _)| *at == line), "{text}: {found:?}");
+            let (_, _, first_column) = found.iter().find(|(_, at, _)| *at == line).unwrap();
+            assert_eq!(*first_column, column, "{text}: {found:?}");
+        }
+        assert_eq!(lint_positions("Write \\{% for a tag, `{% x`, 5 %} and {{ x }}.\n"), []);
+        let plain = Options { tags: false, ..Options::default() };
+        let jinja = "{% for x in y %}\n{% if\n{{ x }}\n{% endfor %}\n";
+        assert_eq!(lint_page(jinja, &Catalogue::all_builtin(), plain), []);
+    }
+
+    #[test]
     fn unknown_rune_hint_names_its_package() {
-        let findings = lint_page("{% hero %}\n# T\n{% /hero %}\n", &Catalogue::core());
+        let findings = lint_page("{% hero %}\n# T\n{% /hero %}\n", &Catalogue::core(), Options::default());
         assert!(findings[0].hint.as_ref().unwrap().contains("@refrakt-md/marketing"), "{findings:?}");
     }
 }

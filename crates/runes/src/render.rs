@@ -11,11 +11,14 @@
 //! # Ok::<(), quad_runes::expand::RenderError>(())
 //! ```
 
+use quad_markdoc::Document;
+
 use crate::catalogue::Catalogue;
 use crate::expand::render_context::Result;
-use crate::expand::{PageVariables, RenderError, expand};
+use crate::expand::{PageVariables, RenderError, expand, figure};
 use crate::html::to_html;
 use crate::identity;
+use crate::render_tree::RenderNode;
 use crate::selectors::collect_selectors;
 
 /// A rendered document.
@@ -30,7 +33,22 @@ pub struct Rendered {
 /// Renders a document.
 pub fn render(catalogue: &Catalogue, source: &str, page: &PageVariables) -> Result<Rendered> {
     let document = quad_markdoc::parse(source).map_err(RenderError::SourceTooLong)?;
+    Ok(complete(catalogue, expand(catalogue, document, source, page)?))
+}
+
+/// Renders a page of a site: a document that was parsed from `source`, in which the runes that show files are replaced.
+/// Code blocks that show a file get a figure, which only a site adds.
+pub fn render_page(
+    catalogue: &Catalogue,
+    document: Document,
+    source: &str,
+    page: &PageVariables,
+) -> Result<Rendered> {
     let expanded = expand(catalogue, document, source, page)?;
+    Ok(complete(catalogue, figure::wrap_shown_files(expanded)))
+}
+
+fn complete(catalogue: &Catalogue, expanded: RenderNode) -> Rendered {
     let tree = identity::transform(catalogue, expanded);
-    Ok(Rendered { html: to_html(&tree), selectors: collect_selectors(&tree) })
+    Rendered { html: to_html(&tree), selectors: collect_selectors(&tree) }
 }

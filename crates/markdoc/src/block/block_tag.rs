@@ -10,7 +10,7 @@ use crate::tag;
 impl BlockParser<'_> {
     /// `{% tag %}` with nothing after it on its last line. May span several lines.
     pub(super) fn parse_tag(&mut self, line: usize, mode: Mode) -> bool {
-        if self.first_byte(line) != Some(b'{') {
+        if !self.options.tags || self.first_byte(line) != Some(b'{') {
             return false;
         }
         let start = self.lines[line].text_start();

@@ -204,7 +204,8 @@ impl InlineParser<'_> {
     /// `{% … %}`
     pub(super) fn parse_tag(&mut self, mode: Mode) -> bool {
         let start = self.pos;
-        if !self.text.get(start..).is_some_and(|rest| rest.starts_with("{%")) {
+        let begins = self.text.get(start..).is_some_and(|rest| rest.starts_with("{%"));
+        if !self.context.options.tags || !begins {
             return false;
         }
         let Some(close) = self.tag_close_index.get_or_init(|| TagCloseIndex::new(self.text)).close_of(start)

@@ -25,12 +25,13 @@ impl Builder<'_> {
         if !language.is_empty() && language != "{%" {
             node.attributes.insert("language", Value::from(language));
         }
+        let parses_tags = self.options.tags && self.options.tags_in_fences;
         let mut is_processed = true;
-        if let Some(start) = info.text.find("{%").filter(|_| self.options.tags_in_fences) {
+        if let Some(start) = info.text.find("{%").filter(|_| parses_tags) {
             is_processed = self.apply_fence_annotation(&mut node, info, start);
         }
         self.add(node, Nesting::Open, Some(lines), None);
-        if !self.options.tags_in_fences {
+        if !parses_tags {
             self.add_fence_part(FencePart::Text(0..content.text.len()), content);
         } else if is_processed {
             for part in fence_tags::split(content, lines[0]) {

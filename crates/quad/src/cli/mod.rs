@@ -24,7 +24,7 @@ pub use bkend::{BkendCommand, OrgCommand};
 pub use brain::{BrainAdd, BrainCommand, BrainImport};
 pub use markdoc::MarkdocCommand;
 pub use memory::{MemoryAdd, MemoryCommand, MemoryFormat, MemorySearch};
-pub use refrakt::{PlanCommand, PlanCreate, PlanUpdate, PluginSet, RefraktCommand};
+pub use refrakt::{PlanCommand, PlanCreate, PlanHistory, PlanUpdate, PluginSet, RefraktCommand};
 pub use serve::{Client, Durability, Serve, Stdio, ToolNames, Tools};
 pub use tenant::TenantCommand;
 

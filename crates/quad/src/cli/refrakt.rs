@@ -89,6 +89,35 @@ pub enum PlanCommand {
         #[arg(long = "type", value_name = "TYPE")]
         kind: Option<String>,
     },
+    /// List the entities of the plan: id, type, status and file
+    Index {
+        /// List only this type: spec, work, bug, decision or milestone
+        #[arg(long = "type", value_name = "TYPE")]
+        kind: Option<String>,
+        /// List only entities with this status
+        #[arg(long)]
+        status: Option<String>,
+        /// List only entities of this milestone
+        #[arg(long, value_name = "NAME")]
+        milestone: Option<String>,
+        /// List only entities with this tag
+        #[arg(long)]
+        tag: Option<String>,
+        /// List only entities assigned to this person or agent
+        #[arg(long, value_name = "NAME")]
+        assignee: Option<String>,
+    },
+    /// List what the git commits changed in one entity, or in all, newest first
+    History(PlanHistory),
+    /// Make a plan: folders, an example of each type, and the entry in the configuration; what exists stays
+    Init {
+        /// The folder of the plan, below the project [default: plan]
+        #[arg(value_name = "FOLDER")]
+        dir: Option<String>,
+        /// Leave refrakt.config.json as it is
+        #[arg(long)]
+        no_config: bool,
+    },
     /// Create an entity in a new file
     Create(PlanCreate),
     /// Change entities in their files; the rest of each file stays byte for byte
@@ -99,6 +128,31 @@ pub enum PlanCommand {
         #[arg(long)]
         strict: bool,
     },
+}
+
+/// `quad refrakt plan history`
+#[derive(Args, Debug)]
+pub struct PlanHistory {
+    /// The id of an entity [default: the whole plan]
+    pub id: Option<String>,
+    /// Print at most this many events [default: 20 of one entity, 50 of the plan]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    pub limit: Option<u64>,
+    /// Only what is newer: 7d, 2w, 3m, 1y or a date
+    #[arg(long, value_name = "WHEN")]
+    pub since: Option<String>,
+    /// Only entities of these types, separated by commas
+    #[arg(long = "type", value_name = "TYPES")]
+    pub kind: Option<String>,
+    /// Only commits of authors whose name contains this
+    #[arg(long, value_name = "NAME")]
+    pub author: Option<String>,
+    /// Only what set this status
+    #[arg(long)]
+    pub status: Option<String>,
+    /// Also changes of text alone, in the history of the whole plan
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// `quad refrakt plan create`

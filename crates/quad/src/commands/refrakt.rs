@@ -11,7 +11,7 @@ use quad_runes::catalogue::Catalogue;
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
-use crate::cli::{PlanCommand, PlanCreate, PlanUpdate, RefraktCommand};
+use crate::cli::{PlanCommand, PlanCreate, PlanHistory, PlanUpdate, RefraktCommand};
 use crate::output;
 
 /// Runs a command of the project scheme.
@@ -82,10 +82,21 @@ fn print_inspection(result: &Value) {
 async fn run_plan(app: &App, command: PlanCommand, as_json: bool) -> Result<()> {
     match command {
         PlanCommand::Status { milestone } => print_result(
-            &call_tool(app, "plan.status", json!({"milestone": milestone})).await?,
+            &call_all_pages(app, "plan.status", json!({"milestone": milestone})).await?,
             as_json,
             print_status,
         ),
+        PlanCommand::Index { kind, status, milestone, tag, assignee } => {
+            let arguments = json!({
+                "type": kind, "status": status, "milestone": milestone, "tag": tag, "assignee": assignee,
+            });
+            print_result(&call_tool(app, "plan.index", arguments).await?, as_json, print_index)
+        }
+        PlanCommand::History(flags) => history(app, flags, as_json).await,
+        PlanCommand::Init { dir, no_config } => {
+            let arguments = json!({"dir": dir, "noConfig": no_config});
+            print_result(&call_tool(app, "plan.init", arguments).await?, as_json, print_init)
+        }
         PlanCommand::Next { count, milestone, tag, assignee, kind } => {
             let arguments = json!({
                 "count": count, "milestone": milestone, "tag": tag, "assignee": assignee, "type": kind,
@@ -95,7 +106,7 @@ async fn run_plan(app: &App, command: PlanCommand, as_json: bool) -> Result<()> 
         PlanCommand::Create(flags) => create(app, flags, as_json).await,
         PlanCommand::Update(flags) => update(app, flags, as_json).await,
         PlanCommand::Validate { strict } => {
-            let report = call_tool(app, "plan.validate", json!({"strict": strict})).await?;
+            let report = call_all_pages(app, "plan.validate", json!({"strict": strict})).await?;
             print_result(&report, as_json, print_validation)?;
             match report["counts"]["errors"].as_u64() {
                 Some(0) | None => Ok(()),
@@ -107,6 +118,14 @@ async fn run_plan(app: &App, command: PlanCommand, as_json: bool) -> Result<()> 
             }
         }
     }
+}
+
+async fn history(app: &App, flags: PlanHistory, as_json: bool) -> Result<()> {
+    let PlanHistory { id, limit, since, kind, author, status, all } = flags;
+    let arguments = json!({
+        "id": id, "limit": limit, "since": since, "type": kind, "author": author, "status": status, "all": all,
+    });
+    print_result(&call_tool(app, "plan.history", arguments).await?, as_json, print_history)
 }
 
 async fn create(app: &App, flags: PlanCreate, as_json: bool) -> Result<()> {
@@ -168,6 +187,23 @@ async fn update(app: &App, flags: PlanUpdate, as_json: bool) -> Result<()> {
             }
         }
     })
+}
+
+/// Calls a tool until it returns its last page, and joins the lists of all pages.
+async fn call_all_pages(app: &App, tool: &str, arguments: Value) -> Result<Value> {
+    let mut whole = call_tool(app, tool, arguments.clone()).await?;
+    while let Some(cursor) = whole.as_object_mut().and_then(|whole| whole.remove("nextCursor")) {
+        let mut arguments = arguments.clone();
+        arguments["cursor"] = cursor;
+        let Value::Object(page) = call_tool(app, tool, arguments).await? else { break };
+        for (name, value) in page {
+            match (whole[name.as_str()].as_array_mut(), value) {
+                (Some(items), Value::Array(more)) => items.extend(more),
+                (_, value) => whole[name.as_str()] = value,
+            }
+        }
+    }
+    Ok(whole)
 }
 
 /// Calls a tool without the empty arguments.
@@ -243,6 +279,9 @@ fn print_detection(project: &Value) {
             as_text(&package["runes"])
         ));
     }
+    if let Some(hint) = project["hint"].as_str() {
+        output::print_line(format_args!("hint     {hint}"));
+    }
     for problem in as_list(&project["problems"]) {
         let position = match problem["file"].as_str() {
             Some(file) => format!("{file}:{}:{}", problem["line"], problem["column"]),
@@ -253,6 +292,49 @@ fn print_detection(project: &Value) {
             as_text(&problem["severity"]),
             as_text(&problem["message"])
         ));
+    }
+}
+
+fn print_index(index: &Value) {
+    for entity in as_list(&index["entities"]) {
+        output::print_line(format_args!(
+            "{:<12} {:<9} {:<12} {}",
+            as_text(&entity["id"]),
+            as_text(&entity["type"]),
+            as_text(&entity["status"]),
+            as_text(&entity["file"])
+        ));
+    }
+}
+
+fn print_history(history: &Value) {
+    for event in as_list(&history["events"]) {
+        let changed = as_list(&event["attributeChanges"]).iter().map(|change| {
+            let value = |key: &str| change[key].as_str().unwrap_or("none").to_owned();
+            format!("{}: {} → {}", as_text(&change["field"]), value("from"), value("to"))
+        });
+        let criteria = as_list(&event["criteriaChanges"]);
+        let criteria = criteria
+            .iter()
+            .map(|change| format!("{}: {}", as_text(&change["action"]), as_text(&change["text"])));
+        let changes: Vec<String> = changed.chain(criteria).collect();
+        let changes =
+            if changes.is_empty() { as_text(&event["kind"]).to_owned() } else { changes.join("; ") };
+        let id = event["id"].as_str().map(|id| format!("{id} ")).unwrap_or_default();
+        let date: String = as_text(&event["date"]).chars().take(10).collect();
+        output::print_line(format_args!("{date} {} {id}{changes}", as_text(&event["shortHash"])));
+    }
+}
+
+fn print_init(plan: &Value) {
+    if let Some(message) = plan["refraktConfig"]["message"].as_str() {
+        output::print_line(message);
+    }
+    for path in as_list(&plan["created"]) {
+        output::print_line(format_args!("created {}", as_text(path)));
+    }
+    if as_list(&plan["created"]).is_empty() {
+        output::print_line(format_args!("{} is complete", as_text(&plan["dir"])));
     }
 }
 
@@ -278,8 +360,11 @@ fn print_status(status: &Value) {
         for (index, item) in as_list(&status[key]).iter().enumerate() {
             let label = if index == 0 { title } else { "" };
             let blockers: Vec<&str> = as_list(&item["blockedBy"]).iter().map(as_text).collect();
-            let blockers =
-                if blockers.is_empty() { String::new() } else { format!(" (by {})", blockers.join(", ")) };
+            let blockers = match (blockers.is_empty(), item["reason"].as_str()) {
+                (false, _) => format!(" (by {})", blockers.join(", ")),
+                (true, Some(reason)) => format!(" ({reason})"),
+                (true, None) => String::new(),
+            };
             output::print_line(format_args!(
                 "{label:<10} {} {}{blockers}",
                 as_text(&item["id"]),

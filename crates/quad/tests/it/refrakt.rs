@@ -107,6 +107,42 @@ fn plan_commands_read_and_change_plan() {
 }
 
 #[test]
+fn plan_is_made_listed_and_has_history() {
+    let fixture = CliFixture { instance: TestInstance::on_sqlite(), project: tempfile::tempdir().unwrap() };
+    let hint = fixture.run(&["detect"]);
+    assert!(
+        hint.contains("hint     Make a plan with the tool plan_init or `quad refrakt plan init`"),
+        "{hint}"
+    );
+    let made = fixture.run(&["plan", "init"]);
+    assert!(made.starts_with("created refrakt.config.json with the plan folder\ncreated "), "{made}");
+    assert!(made.contains("/plan/specs/SPEC-001-example-spec.md\n"), "{made}");
+    let again = fixture.run(&["plan", "init"]);
+    assert!(again.ends_with("/plan is complete\n"), "{again}");
+    let index = fixture.run(&["plan", "index", "--type", "work"]);
+    assert_eq!(index, "WORK-001     work      draft        work/WORK-001-example-work-item.md\n");
+    assert_eq!(fixture.json(&["plan", "index"])["entities"].as_array().unwrap().len(), 4);
+    assert_eq!(fixture.run_failing(&["plan", "index", "--status", "redy"]).0, Some(2));
+    let (code, stderr) = fixture.run_failing(&["plan", "history"]);
+    assert!(code == Some(5) && stderr.contains("hint: Run git log"), "{stderr}");
+    let git = |arguments: &[&str]| {
+        let command = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+        let mut git = std::process::Command::new("git");
+        let run = git.current_dir(fixture.project.path()).args(command).args(arguments).output().unwrap();
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", "plan"]);
+    fixture.run(&["plan", "update", "WORK-001", "--status", "ready", "--check", "1"]);
+    git(&["commit", "--quiet", "-am", "ready"]);
+    let history = fixture.run(&["plan", "history", "WORK-001", "-n", "1"]);
+    let changed = "status: draft → ready; checked: The specification says what to build\n";
+    assert!(history.ends_with(changed) && history.lines().count() == 1, "{history}");
+    assert_eq!(fixture.json(&["plan", "history", "--type", "spec"])["events"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn detect_contracts_and_reference_print_project() {
     let fixture = CliFixture::new("full");
     let detected = fixture.run(&["detect"]);

@@ -7,13 +7,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use quad_core::canonical::sha256_hex;
-use quad_runes::catalogue::Catalogue;
 use serde_json::{Map, Value};
 
 use super::front_matter::{FrontMatter, Problem, parse_front_matter};
 use super::{LAYOUT_FILE, route};
 use crate::limits::{MTIME_RESOLUTION, PAGES_MAX};
 use crate::plan::parse::{find_title, parse_ignoring_fences};
+use crate::project::Site;
 use crate::project::project_dir::{FileEntry, ProjectDir};
 use crate::project_cache::dir_scan::DirScan;
 
@@ -130,13 +130,7 @@ impl PageIndex {
     }
 
     /// The answer of `refrakt://pages/index`. Parses the texts that have not been parsed yet.
-    pub fn to_json(
-        &self,
-        site: &str,
-        content_dir: &str,
-        folder: &ProjectDir,
-        catalogue: &Catalogue,
-    ) -> Value {
+    pub fn to_json(&self, site: &Site, content_dir: &str, folder: &ProjectDir) -> Value {
         let mut entries = Vec::with_capacity(self.by_url.len());
         let mut first_with_url: Option<(&str, &Page)> = None;
         for (key, page) in &self.by_url {
@@ -146,10 +140,10 @@ impl PageIndex {
             if duplicate_of.is_none() {
                 first_with_url = Some((key, page));
             }
-            entries.push(self.entry(page, duplicate_of, folder, catalogue));
+            entries.push(self.entry(page, duplicate_of, folder, site));
         }
         let mut index = Map::new();
-        index.insert("site".into(), site.into());
+        index.insert("site".into(), site.name.as_str().into());
         index.insert("contentDir".into(), content_dir.into());
         index.insert("pages".into(), entries.into());
         if self.truncated {
@@ -158,20 +152,12 @@ impl PageIndex {
         index.into()
     }
 
-    fn entry(
-        &self,
-        page: &Page,
-        duplicate_of: Option<&str>,
-        folder: &ProjectDir,
-        catalogue: &Catalogue,
-    ) -> Value {
+    fn entry(&self, page: &Page, duplicate_of: Option<&str>, folder: &ProjectDir, site: &Site) -> Value {
         let body = page.body(folder);
-        let runes: BTreeSet<&str> = body
-            .tags
-            .iter()
-            .filter_map(|tag| catalogue.find_rune(tag))
-            .map(|rune| rune.name.as_str())
-            .collect();
+        // In plain Markdown, what looks like a tag is text.
+        let tags = body.tags.iter().filter(|_| !site.config.is_plain_markdown);
+        let runes: BTreeSet<&str> =
+            tags.filter_map(|tag| site.catalogue.find_rune(tag)).map(|rune| rune.name.as_str()).collect();
         let title = page.front_matter.get_str("title").map(str::to_owned).or_else(|| body.heading.clone());
         let mut entry = Map::new();
         entry.insert("url".into(), page.url.as_str().into());
@@ -266,9 +252,16 @@ impl IndexedPage {
 mod tests {
     use std::fs;
 
+    use quad_runes::catalogue::Catalogue;
     use serde_json::json;
 
     use super::*;
+    use crate::project::SiteConfig;
+
+    fn site(catalogue: Catalogue) -> Site {
+        let (config, catalogue) = (SiteConfig::default(), Arc::new(catalogue));
+        Site { name: "main".into(), config, catalogue, problems: Vec::new(), opaque: Vec::new() }
+    }
 
     fn load_files(files: &[(&str, &str)]) -> (tempfile::TempDir, ProjectDir, PageIndex) {
         let root = tempfile::tempdir().unwrap();
@@ -292,7 +285,7 @@ mod tests {
             ("z.md", "---\nslug: about\ndraft: true\n---\n"),
             ("my_layout.md", "---\nslug: 7\n---\n"),
         ]);
-        let json = index.to_json("main", "content", &folder, &Catalogue::all_builtin());
+        let json = index.to_json(&site(Catalogue::all_builtin()), "content", &folder);
         let values_of = |key: &str| {
             json["pages"].as_array().unwrap().iter().map(|page| page[key].clone()).collect::<Vec<_>>()
         };
@@ -310,7 +303,7 @@ mod tests {
         let (_root, folder, index) =
             load_files(&[("a.md", "# one"), ("a/index.md", "# two"), ("b.md", "---\nslug: /a/\n---\n")]);
         assert_eq!(index.find("a/").unwrap().file, "a.md");
-        let json = index.to_json("main", "c", &folder, &Catalogue::core());
+        let json = index.to_json(&site(Catalogue::core()), "c", &folder);
         assert_eq!(json["pages"][0].get("problem"), None);
         for position in [1, 2] {
             assert!(
@@ -326,7 +319,7 @@ mod tests {
         let big = usize::try_from(crate::limits::PAGE_FILE_BYTES_MAX).unwrap() + 1;
         fs::write(root.path().join("big.md"), vec![b' '; big]).unwrap();
         let index = PageIndex::load(&folder, None).unwrap().0;
-        let json = index.to_json("main", "c", &folder, &Catalogue::core());
+        let json = index.to_json(&site(Catalogue::core()), "c", &folder);
         assert_eq!(json["pages"][0]["title"], "A", "the page is still one");
         assert!(json["pages"][0]["problem"]["line"].as_u64().unwrap() >= 2, "{json}");
         assert!(json["pages"][1]["problem"]["message"].as_str().unwrap().contains("larger"), "{json}");

@@ -1,13 +1,15 @@
 //! The pages of a site: Markdown files below its content folder, each with its own URL.
 //!
 //! [`route`] computes the URL of a file, [`front_matter`] parses its front matter, [`index`] lists the pages, and
-//! [`page`] renders one. Files are read only through a [`ProjectDir`](crate::project::project_dir::ProjectDir). This
+//! [`page`] renders one, with the files that `shown_files` and `data_table` put into it. Files are read only through a [`ProjectDir`](crate::project::project_dir::ProjectDir). This
 //! module knows nothing of `refrakt://` URIs, tools and the database.
 
+mod data_table;
 pub mod front_matter;
 pub mod index;
 pub mod page;
 pub mod route;
+mod shown_files;
 
 pub use front_matter::{FrontMatter, Problem};
 pub use index::{Page, PageIndex};

@@ -66,6 +66,28 @@ pub(crate) fn parse_resolution(text: &str) -> (Option<Resolution>, usize) {
     (lines.map(|lines| parse_resolution_fields(&lines)), count)
 }
 
+/// Where the first section called Resolution ends, and the number of such sections.
+pub(crate) fn resolution_end(text: &str) -> (Option<usize>, usize) {
+    let (mut count, mut end, mut start) = (0, None, 0);
+    let mut is_inside = false;
+    let mut fence = Fence::default();
+    for line in text.split_inclusive('\n') {
+        let bare_line = line.trim_end_matches(['\n', '\r']);
+        let in_code = fence.is_code_line(bare_line);
+        if let Some(heading) = parse_heading(bare_line).filter(|_| !in_code) {
+            if std::mem::take(&mut is_inside) {
+                end = Some(start);
+            }
+            if heading == "Resolution" {
+                count += 1;
+                is_inside = count == 1;
+            }
+        }
+        start += line.len();
+    }
+    (if is_inside { Some(text.len()) } else { end }, count)
+}
+
 /// The text of a heading of level 1 or 2. Deeper headings belong to their section.
 fn parse_heading(line: &str) -> Option<&str> {
     let text = line.strip_prefix("##").or_else(|| line.strip_prefix('#'))?;
@@ -176,6 +198,14 @@ mod tests {
             parse_resolution("## Resolution\r\nCompleted: 1\r\n## Resolution\r\nCompleted: 2\r\n");
         assert_eq!((resolution.unwrap().date.as_deref(), count), (Some("1"), 2));
         assert_eq!(super::parse_resolution("# Title\n"), (None, 0));
+    }
+
+    #[test]
+    fn resolution_ends_at_next_heading_or_at_the_end() {
+        assert_eq!(resolution_end("## A\n\n## Resolution\nx\n\n### y\n## B\n"), (Some(29), 1));
+        assert_eq!(resolution_end("## Resolution\nx\n```\n# y\n```\n"), (Some(28), 1));
+        assert_eq!(resolution_end("## Resolution\n## Resolution\n"), (Some(14), 2));
+        assert_eq!(resolution_end("# T\n"), (None, 0));
     }
 
     #[test]

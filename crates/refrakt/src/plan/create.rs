@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 use quad_markdoc::edit;
 
-use super::entity_type::EntityType;
+use super::entity_type::{DEFAULT_COMPLEXITY, DEFAULT_PRIORITY, DEFAULT_SEVERITY, EntityType};
 use super::index::PlanIndex;
 use super::parse::{find_entity_tag, parse_file, parse_ignoring_fences};
 use crate::limits::FILE_STEM_BYTES_MAX;
@@ -17,12 +17,32 @@ pub struct NewEntity {
     pub kind: EntityType,
     /// Its id; for a milestone its name.
     pub id: String,
-    /// Its first heading.
+    /// Its title.
     pub title: String,
     /// Attributes other than the id, in order.
     pub attributes: IndexMap<String, String>,
-    /// The text below the heading. Without it, the file gets the sections that the type requires.
+    /// The text below the heading. Without it, the file gets the sections of its type.
     pub body: Option<String>,
+}
+
+/// The attributes that a new entity has if the caller gives no others, in order. Empty ones are written too, so that a
+/// reader of the file sees what can be set. `today` is the date of a decision.
+pub fn default_attributes(kind: EntityType, today: &str) -> IndexMap<String, String> {
+    let rest: &[(&str, &str)] = match kind {
+        EntityType::Work => &[
+            ("priority", DEFAULT_PRIORITY),
+            ("complexity", DEFAULT_COMPLEXITY),
+            ("source", ""),
+            ("tags", ""),
+        ],
+        EntityType::Bug => &[("severity", DEFAULT_SEVERITY), ("source", ""), ("tags", "")],
+        EntityType::Decision => &[("date", today), ("source", ""), ("tags", "")],
+        EntityType::Spec => &[("tags", "")],
+        EntityType::Milestone => &[],
+    };
+    let status = kind.initial_status().map(|status| ("status", status));
+    let attributes = status.into_iter().chain(rest.iter().copied());
+    attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 impl NewEntity {
@@ -34,14 +54,17 @@ impl NewEntity {
         for (name, value) in &self.attributes {
             text.push_str(&format!(" {name}={}", edit::quote(value)));
         }
-        text.push_str(&format!(" %}}\n# {}\n", self.title.trim()));
         let body = self.body.as_deref().map(str::trim).filter(|body| !body.is_empty());
-        let body = body.map_or_else(|| default_body(kind), str::to_owned);
-        if !body.is_empty() {
-            text.push_str(&format!("\n{body}\n"));
-        }
-        text.push_str(&format!("{{% /{kind} %}}\n"));
+        let body = body.unwrap_or_else(|| default_body(kind));
+        text.push_str(&format!(" %}}\n\n# {}\n\n{body}\n\n{{% /{kind} %}}\n", self.heading()));
         text
+    }
+
+    /// The text of the first heading. That of a milestone begins with its name, unless the name is made from the title.
+    fn heading(&self) -> String {
+        let title = self.title.trim();
+        let names_itself = self.kind != EntityType::Milestone || slug(title) == slug(&self.id);
+        if names_itself { title.to_owned() } else { format!("{} — {title}", self.id) }
     }
 
     /// Whether parsing the text gives this entity, without an error and without anything after it.
@@ -63,30 +86,52 @@ impl NewEntity {
             && !errors
     }
 
-    /// Its file below the plan folder: beside others of its type, named after id and title.
+    /// Its file below the plan folder: beside others of its type, named after id and title. A milestone's file is named
+    /// after its title; if that file exists, also after its name.
     pub fn file_path(&self, index: &PlanIndex) -> String {
         let dir = dir_for_type(self.kind, index);
-        let stem = match self.kind {
-            EntityType::Milestone => slug(&self.id),
-            _ => {
-                let title = slug(&self.title);
-                if title.is_empty() { self.id.clone() } else { format!("{}-{title}", self.id) }
-            }
+        let in_dir =
+            |stem: &str| if dir.is_empty() { format!("{stem}.md") } else { format!("{dir}/{stem}.md") };
+        let (title, name) = (slug(&self.title), slug(&self.id));
+        let parts = |parts: &[&str]| {
+            let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
+            parts.join("-")
         };
-        let stem = if stem.is_empty() { "milestone".to_owned() } else { stem };
-        if dir.is_empty() { format!("{stem}.md") } else { format!("{dir}/{stem}.md") }
+        if self.kind != EntityType::Milestone {
+            return in_dir(&parts(&[&self.id, &title]));
+        }
+        let stem = [title.as_str(), name.as_str(), "milestone"].into_iter().find(|stem| !stem.is_empty());
+        let file = in_dir(stem.unwrap_or_default());
+        if index.has_file(&file) { in_dir(&parts(&[&title, &name])) } else { file }
     }
 }
 
-/// The sections that an entity of the type needs in some status.
-fn default_body(kind: EntityType) -> String {
-    let sections: &[&str] = match kind {
-        EntityType::Work => &["## Acceptance Criteria"],
-        EntityType::Bug => &["## Steps to Reproduce", "## Expected", "## Actual"],
-        EntityType::Decision => &["## Context", "## Decision", "## Consequences"],
-        EntityType::Spec | EntityType::Milestone => &[],
-    };
-    sections.join("\n\n")
+/// The text below the heading of a new entity: what belongs where, to be replaced.
+fn default_body(kind: EntityType) -> &'static str {
+    match kind {
+        EntityType::Work => {
+            "What changes, and why it is worth doing.\n\n\
+             ## Acceptance Criteria\n- [ ] A result that can be checked\n- [ ] Another result that can be checked\n\n\
+             ## Approach\nHow to get there, and what stays as it is.\n\n\
+             ## References"
+        }
+        EntityType::Bug => {
+            "## Steps to Reproduce\n1. Where to start\n2. What to do\n3. Where to look\n\n\
+             ## Expected\nWhat should be seen.\n\n\
+             ## Actual\nWhat is seen.\n\n\
+             ## Environment\n- Version and system"
+        }
+        EntityType::Decision => {
+            "## Context\nWhat has to be decided, and why now.\n\n\
+             ## Options Considered\n1. **One option**: what it gives and what it costs\n\
+             2. **Another option**: what it gives and what it costs\n\n\
+             ## Decision\nThe option that is taken.\n\n\
+             ## Rationale\nWhy this one.\n\n\
+             ## Consequences\nWhat becomes easier, and what becomes harder."
+        }
+        EntityType::Spec => "What this describes, in one paragraph.\n\n## Overview",
+        EntityType::Milestone => "- A goal\n- A second goal\n- What is left for later",
+    }
 }
 
 /// The folder that holds most entities of a type, or the usual one if there are none.
@@ -114,8 +159,7 @@ fn default_dir(kind: EntityType) -> &'static str {
 fn slug(text: &str) -> String {
     let mut slug = String::new();
     for ch in text.chars().flat_map(char::to_lowercase) {
-        let is_allowed = ch.is_ascii_alphanumeric() || (ch == '.' && !slug.is_empty());
-        if is_allowed {
+        if ch.is_ascii_alphanumeric() {
             slug.push(ch);
         } else if !slug.is_empty() && !slug.ends_with('-') {
             slug.push('-');
@@ -124,7 +168,7 @@ fn slug(text: &str) -> String {
             break;
         }
     }
-    slug.trim_matches(['-', '.']).to_owned()
+    slug.trim_matches('-').to_owned()
 }
 
 #[cfg(test)]
@@ -144,7 +188,9 @@ mod tests {
             assert_eq!(parsed_file.diagnostics, [], "{kind}");
             let parsed = parsed_file.entity.unwrap();
             assert_eq!((parsed.kind, parsed.id(), parsed.status()), (kind, Some("X-1"), "draft"));
-            assert_eq!(parsed.title.as_deref(), Some("Say \"hello\" to it"));
+            let title = parsed.title.unwrap();
+            assert_eq!(title.strip_prefix("X-1 — ").unwrap_or(&title), "Say \"hello\" to it");
+            assert_eq!(title.starts_with("X-1"), kind == EntityType::Milestone, "{title}");
             for state in kind.allowed_values("status") {
                 for section in kind.required_sections(state) {
                     assert!(parsed.known_sections.contains(section), "{kind} {state} {section}");
@@ -160,7 +206,7 @@ mod tests {
             NewEntity { body: Some("\n- [ ] one\n\n".into()), ..entity(EntityType::Work, "W", "T") };
         assert_eq!(
             with_body.render(),
-            "{% work id=\"W\" status=\"draft\" %}\n# T\n\n- [ ] one\n{% /work %}\n"
+            "{% work id=\"W\" status=\"draft\" %}\n\n# T\n\n- [ ] one\n\n{% /work %}\n"
         );
     }
 
@@ -175,8 +221,14 @@ mod tests {
             entity(EntityType::Work, "WORK-001", "../../etc").file_path(&empty),
             "work/WORK-001-etc.md"
         );
-        assert_eq!(entity(EntityType::Milestone, "v1.2", "x").file_path(&empty), "milestones/v1.2.md");
-        assert_eq!(entity(EntityType::Milestone, "../..", "x").file_path(&empty), "milestones/milestone.md");
+        assert_eq!(
+            entity(EntityType::Milestone, "v1.2", "High season").file_path(&empty),
+            "milestones/high-season.md"
+        );
+        assert_eq!(entity(EntityType::Milestone, "v1.2", "!").file_path(&empty), "milestones/v1-2.md");
+        assert_eq!(entity(EntityType::Milestone, "../..", "!").file_path(&empty), "milestones/milestone.md");
+        let taken = PlanIndex::from_texts([("milestones/x.md", "{% milestone name=\"v1\" /%}\n")]);
+        assert_eq!(entity(EntityType::Milestone, "v2", "X").file_path(&taken), "milestones/x-v2.md");
         let works = [("tasks/a.md", "{% work id=\"A\" /%}\n"), ("b.md", "{% spec id=\"B\" /%}\n")];
         let index = PlanIndex::from_texts(works);
         assert_eq!(entity(EntityType::Work, "W", "T").file_path(&index), "tasks/W-t.md");

@@ -13,7 +13,7 @@ use quad_runes::choices::choices_hint;
 use super::checklist;
 use super::entity::{Criterion, Entity};
 use super::entity_type::EntityType;
-use super::parse::{EntityTag, find_entity_tag, parse_file};
+use super::parse::{EntityTag, attribute_texts, find_entity_tag, parse_file};
 use crate::limits::ATTRIBUTE_CHARS_MAX;
 
 /// The changes to an entity.
@@ -25,8 +25,29 @@ pub struct EntityChanges {
     pub check: Vec<String>,
     /// Criteria to uncheck, selected in the same way.
     pub uncheck: Vec<String>,
-    /// The text of a new section Resolution.
+    /// The text of a new section Resolution, or of an addition to the one that is there.
     pub resolution: Option<String>,
+}
+
+/// One change that was made, in the words of the npm package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldChange {
+    /// The name of an attribute, `criterion` or `resolution`.
+    pub field: String,
+    /// The value before; empty if there was none.
+    pub old: String,
+    /// The value after; `(removed)` for an attribute that was removed.
+    pub new: String,
+}
+
+/// An edited file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EditedEntity {
+    /// The new text.
+    pub text: String,
+    /// What was changed: attributes, then criteria, then the resolution. An attribute that had the value already is
+    /// listed; a criterion that was set already is not.
+    pub changes: Vec<FieldChange>,
 }
 
 /// Why the changes cannot be applied.
@@ -61,7 +82,7 @@ pub enum EditError {
         /// Whether several match.
         ambiguous: bool,
     },
-    /// The entity already has a resolution.
+    /// The entity has several sections Resolution, so it is not clear which one to extend.
     AlreadyResolved,
     /// The result would not parse to the requested entity, because an inserted text opens or closes a tag.
     WouldNotParse,
@@ -74,7 +95,7 @@ impl EntityChanges {
     }
 
     /// Applies the changes. `today` is the date of a new resolution.
-    pub fn apply(&self, text: &str, today: &str) -> Result<String, EditError> {
+    pub fn apply(&self, text: &str, today: &str) -> Result<EditedEntity, EditError> {
         let tag =
             find_entity_tag(text).ok_or(EditError::NoEntity("the file has no entity that can be read"))?;
         let changes = self.with_canonical_values(tag.kind);
@@ -83,11 +104,30 @@ impl EntityChanges {
         }
         // Positions of the tag count from behind a byte order mark.
         let (bom, source) = text.split_at(tag.offset);
+        let mut made = changes.attribute_changes(&tag);
         let mut edits = changes.attribute_edits(source, &tag)?;
-        edits.extend(changes.checkbox_edits(source, &tag)?);
-        edits.extend(changes.resolution_edit(source, &tag, today)?);
+        edits.extend(changes.checkbox_edits(source, &tag, &mut made)?);
+        edits.extend(changes.resolution_edit(source, &tag, today, &mut made)?);
         let edited = format!("{bom}{}", edit::apply(source, edits));
-        if changes.verify_result(&tag, text, &edited) { Ok(edited) } else { Err(EditError::WouldNotParse) }
+        if changes.verify_result(&tag, text, &edited) {
+            Ok(EditedEntity { text: edited, changes: made })
+        } else {
+            Err(EditError::WouldNotParse)
+        }
+    }
+
+    fn attribute_changes(&self, tag: &EntityTag) -> Vec<FieldChange> {
+        let before = attribute_texts(&tag.node);
+        let changes = self.attributes.iter().filter_map(|(name, value)| {
+            let old = before.get(name).cloned();
+            let new = match (value, &old) {
+                (Some(value), _) => value.clone(),
+                (None, Some(_)) => "(removed)".to_owned(),
+                (None, None) => return None,
+            };
+            Some(FieldChange { field: name.clone(), old: old.unwrap_or_default(), new })
+        });
+        changes.collect()
     }
 
     /// The same changes, with each value of a closed vocabulary in its canonical form.
@@ -115,42 +155,79 @@ impl EntityChanges {
         Ok(edits)
     }
 
-    fn checkbox_edits(&self, source: &str, tag: &EntityTag) -> Result<Vec<Edit>, EditError> {
+    fn checkbox_edits(
+        &self,
+        source: &str,
+        tag: &EntityTag,
+        made: &mut Vec<FieldChange>,
+    ) -> Result<Vec<Edit>, EditError> {
         if self.check.is_empty() && self.uncheck.is_empty() {
             return Ok(Vec::new());
         }
         let body = body_range(source, tag);
         let checkboxes = checklist::checkbox_offsets(&source[body.clone()]);
         let mut edits: Vec<Edit> = Vec::new();
-        for (selectors, mark) in [(&self.check, "x"), (&self.uncheck, " ")] {
+        for (selectors, checked) in [(&self.check, true), (&self.uncheck, false)] {
             for selector in selectors {
-                let offset = body.start + select_criterion(selector, &checkboxes)?;
-                let is_already_set =
-                    source[offset..].starts_with(mark) || (mark == "x" && source[offset..].starts_with('X'));
-                if !is_already_set && !edits.iter().any(|edit| edit.range.start == offset) {
-                    edits.push(Edit { range: offset..offset + 1, replacement: mark.to_owned() });
+                let (criterion, offset) = select_criterion(selector, &checkboxes, checked)?;
+                let offset = body.start + offset;
+                if criterion.checked == checked || edits.iter().any(|edit| edit.range.start == offset) {
+                    continue;
                 }
+                let mark = |checked: bool| if checked { "x" } else { " " };
+                edits.push(Edit { range: offset..offset + 1, replacement: mark(checked).to_owned() });
+                let line = |checked: bool| format!("[{}] {}", mark(checked), criterion.text);
+                made.push(FieldChange {
+                    field: "criterion".to_owned(),
+                    old: line(!checked),
+                    new: line(checked),
+                });
             }
         }
         Ok(edits)
     }
 
-    fn resolution_edit(&self, source: &str, tag: &EntityTag, today: &str) -> Result<Option<Edit>, EditError> {
+    /// A new section before the closing tag, or an addition at the end of the section that is there. A blank line
+    /// surrounds it.
+    fn resolution_edit(
+        &self,
+        source: &str,
+        tag: &EntityTag,
+        today: &str,
+        made: &mut Vec<FieldChange>,
+    ) -> Result<Option<Edit>, EditError> {
         let Some(resolution_text) = &self.resolution else { return Ok(None) };
+        if !tag.kind.is_task() {
+            return Err(EditError::Attribute {
+                name: "resolve".to_owned(),
+                message: format!("a {} has no resolution", tag.kind),
+                hint: "send resolve for a work or a bug only".to_owned(),
+            });
+        }
         let closing = tag.node.closing();
         let closing =
             closing.ok_or(EditError::NoEntity("the entity has no closing tag to put a section before"))?;
-        if checklist::parse_resolution(&source[body_range(source, tag)]).1 > 0 {
-            return Err(EditError::AlreadyResolved);
-        }
+        let body = body_range(source, tag);
+        let (section_end, sections) = checklist::resolution_end(&source[body.clone()]);
+        let (first_lines, position, old, new) = match (section_end, sections) {
+            (Some(end), 1) => (["", "---", ""], body.start + end, "(appended)", "updated"),
+            (_, 0) => (["", "## Resolution", ""], closing.start as usize, "", "added"),
+            _ => return Err(EditError::AlreadyResolved),
+        };
+        let first_lines = if sections == 0 { &first_lines[1..] } else { &first_lines[..] };
         let line_end = if source.contains("\r\n") { "\r\n" } else { "\n" };
-        let before = &source[..closing.start as usize];
-        let gap = if before.ends_with('\n') { line_end.to_owned() } else { line_end.repeat(2) };
-        let resolution_lines: Vec<&str> = resolution_text.trim().lines().map(str::trim_end).collect();
+        let before = &source[..position];
+        let gap = match before.strip_suffix(line_end) {
+            Some(line) if line.ends_with(line_end) => String::new(),
+            Some(_) => line_end.to_owned(),
+            None => line_end.repeat(2),
+        };
         let completed = format!("Completed: {today}");
-        let lines = [&["## Resolution", ""][..], &[completed.as_str(), ""], &resolution_lines].concat();
+        let resolution_lines: Vec<&str> = resolution_text.trim().lines().map(str::trim_end).collect();
+        let lines = [first_lines, &[completed.as_str(), ""], &resolution_lines, &[""]].concat();
         let section: String = lines.iter().flat_map(|line| [line, line_end]).collect();
-        Ok(Some(Edit::insert(before.len(), format!("{gap}{section}"))))
+        made.push(FieldChange { field: "resolution".to_owned(), old: old.to_owned(), new: new.to_owned() });
+        Ok(Some(Edit::insert(position, format!("{gap}{section}"))))
     }
 
     /// Whether the result has the requested values and everything else is unchanged.
@@ -183,9 +260,14 @@ impl EntityChanges {
     }
 }
 
-/// The offset of the mark in the checkbox of the criterion that a text selects: by its whole text, by its number if the
-/// text is a number, or by a part of its text.
-fn select_criterion(selector: &str, checkboxes: &[(Criterion, usize)]) -> Result<usize, EditError> {
+/// The criterion that a text selects, with the offset of the mark in its checkbox: by its whole text, by its number if
+/// the text is a number, or by a part of its text. Criteria that are not yet as wanted come first: `check` with a part
+/// of two texts means the one that is unchecked.
+fn select_criterion<'c>(
+    selector: &str,
+    checkboxes: &'c [(Criterion, usize)],
+    checked: bool,
+) -> Result<&'c (Criterion, usize), EditError> {
     let criterion_error = |candidates: &[&(Criterion, usize)], ambiguous: bool| EditError::Criterion {
         selector: selector.trim().to_owned(),
         candidates: candidates.iter().map(|(criterion, _)| criterion.text.clone()).collect(),
@@ -193,21 +275,24 @@ fn select_criterion(selector: &str, checkboxes: &[(Criterion, usize)]) -> Result
     };
     let not_found = || criterion_error(&checkboxes.iter().collect::<Vec<_>>(), false);
     let text = selector.trim();
-    if let Some((_, offset)) = checkboxes.iter().find(|(criterion, _)| criterion.text == text) {
-        return Ok(*offset);
+    if text.is_empty() {
+        return Err(not_found());
     }
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+    let select = |matches: &dyn Fn(&Criterion) -> bool| {
+        let matching = checkboxes.iter().filter(|(criterion, _)| matches(criterion));
+        let (open, set): (Vec<_>, Vec<_>) = matching.partition(|(criterion, _)| criterion.checked != checked);
+        if open.is_empty() { set } else { open }
+    };
+    if let Some(exact) = select(&|criterion| criterion.text == text).first() {
+        return Ok(exact);
+    }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
         let number: Option<usize> = text.parse().ok();
-        let checkbox = number.and_then(|number| checkboxes.get(number.checked_sub(1)?));
-        return checkbox.map(|(_, offset)| *offset).ok_or_else(not_found);
+        return number.and_then(|number| checkboxes.get(number.checked_sub(1)?)).ok_or_else(not_found);
     }
     let needle = text.to_lowercase();
-    let candidates: Vec<&(Criterion, usize)> = checkboxes
-        .iter()
-        .filter(|(criterion, _)| !needle.is_empty() && criterion.text.to_lowercase().contains(&needle))
-        .collect();
-    match candidates.as_slice() {
-        [(_, offset)] => Ok(*offset),
+    match select(&|criterion| criterion.text.to_lowercase().contains(&needle)).as_slice() {
+        [only] => Ok(only),
         [] => Err(not_found()),
         several => Err(criterion_error(several, true)),
     }
@@ -296,7 +381,15 @@ mod tests {
     }
 
     fn apply(changes: &EntityChanges) -> Result<String, EditError> {
-        changes.apply(TEXT, "2026-01-02")
+        apply_to(changes, TEXT)
+    }
+
+    fn apply_to(changes: &EntityChanges, text: &str) -> Result<String, EditError> {
+        changes.apply(text, "2026-01-02").map(|edited| edited.text)
+    }
+
+    fn resolved(text: &str) -> EntityChanges {
+        EntityChanges { resolution: Some(text.into()), ..EntityChanges::default() }
     }
 
     #[test]
@@ -316,10 +409,19 @@ mod tests {
             apply(&EntityChanges { check: texts(check), uncheck: texts(uncheck), ..EntityChanges::default() })
         };
         let both = TEXT.replace("[ ] first", "[x] first").replace("[x] second", "[ ] second");
+        let both_open = TEXT.replace("[x] second", "[ ] second");
         assert_eq!(tick(&["first thing"], &["2"]).unwrap(), both);
         assert_eq!(tick(&["FIRST"], &["second"]).unwrap(), both);
         assert_eq!(tick(&["second"], &[]).unwrap(), TEXT, "what is so stays so");
-        let error = tick(&["thing"], &[]).unwrap_err();
+        assert_eq!(
+            tick(&["thing"], &[]).unwrap(),
+            TEXT.replace("[ ] first", "[x] first"),
+            "the unchecked one"
+        );
+        assert_eq!(tick(&[], &["thing"]).unwrap(), TEXT.replace("[x] second", "[ ] second"));
+        let error =
+            apply_to(&EntityChanges { check: vec!["thing".into()], ..EntityChanges::default() }, &both_open)
+                .unwrap_err();
         assert!(
             matches!(error, EditError::Criterion { ambiguous: true, ref candidates, .. } if candidates.len() == 2)
         );
@@ -335,11 +437,57 @@ mod tests {
             ..attributes(&[("status", Some("done"))])
         };
         let edited = apply(&changes).unwrap();
-        let section = "```\r\n\r\n## Resolution\r\n\r\nCompleted: 2026-01-02\r\n\r\nDone.\r\nReally.\r\n{% /work %}\r\ntail";
+        let section = "```\r\n\r\n## Resolution\r\n\r\nCompleted: 2026-01-02\r\n\r\nDone.\r\nReally.\r\n\r\n{% /work %}\r\ntail";
         assert!(edited.ends_with(section), "{edited:?}");
-        assert_eq!(changes.apply(&edited, "2026-01-02"), Err(EditError::AlreadyResolved));
-        let breaks_out = EntityChanges { resolution: Some("{% /work %}".into()), ..EntityChanges::default() };
-        assert_eq!(apply(&breaks_out), Err(EditError::WouldNotParse));
+        assert_eq!(apply(&resolved("{% /work %}")), Err(EditError::WouldNotParse));
+    }
+
+    #[test]
+    fn second_resolution_is_appended_to_its_section() {
+        let text = "{% bug id=\"B\" %}\n# T\n\n## Resolution\n\nOne.\n\n## Notes\n\nText.\n{% /bug %}\n";
+        let edited = resolved("Two.").apply(text, "2026-01-02").unwrap();
+        let expected = text.replace("One.\n\n", "One.\n\n\n---\n\nCompleted: 2026-01-02\n\nTwo.\n\n");
+        assert_eq!(edited.text, expected);
+        let change =
+            FieldChange { field: "resolution".into(), old: "(appended)".into(), new: "updated".into() };
+        assert_eq!(edited.changes, [change]);
+        let several = text.replace("## Notes", "## Resolution");
+        assert_eq!(apply_to(&resolved("Two."), &several), Err(EditError::AlreadyResolved));
+        let spec = "{% spec id=\"S\" %}\n{% /spec %}\n";
+        assert!(matches!(
+            apply_to(&resolved("x"), spec),
+            Err(EditError::Attribute { ref name, .. }) if name == "resolve"
+        ));
+    }
+
+    #[test]
+    fn changes_have_old_and_new_values() {
+        let changes = EntityChanges {
+            check: vec!["first".into(), "second".into()],
+            uncheck: vec!["2".into()],
+            ..attributes(&[
+                ("status", Some("Ready")),
+                ("priority", Some("high")),
+                ("tags", None),
+                ("assignee", None),
+            ])
+        };
+        let edited = changes.apply(TEXT, "").unwrap();
+        let made: Vec<(&str, &str, &str)> = edited
+            .changes
+            .iter()
+            .map(|change| (change.field.as_str(), change.old.as_str(), change.new.as_str()))
+            .collect();
+        assert_eq!(
+            made,
+            [
+                ("status", "ready", "ready"),
+                ("priority", "", "high"),
+                ("tags", "a,b", "(removed)"),
+                ("criterion", "[ ] first thing", "[x] first thing"),
+                ("criterion", "[x] second thing", "[ ] second thing"),
+            ]
+        );
     }
 
     #[test]
@@ -367,7 +515,7 @@ mod tests {
         );
         assert_eq!(removed("assignee").unwrap(), TEXT, "a known attribute that is not written");
         let unknown_but_written = "{% work id=\"W\" nonsense=\"x\" %}\n{% /work %}\n";
-        let edited = attributes(&[("nonsense", None)]).apply(unknown_but_written, "").unwrap();
+        let edited = apply_to(&attributes(&[("nonsense", None)]), unknown_but_written).unwrap();
         assert_eq!(edited, "{% work id=\"W\" %}\n{% /work %}\n");
     }
 
@@ -376,9 +524,9 @@ mod tests {
         let changes = attributes(&[("status", Some("done"))]);
         assert!(matches!(changes.apply("# Nothing\n", ""), Err(EditError::NoEntity(_))));
         let closed = "{% milestone name=\"m\" /%}\n";
-        let active = attributes(&[("status", Some("active"))]).apply(closed, "").unwrap();
+        let active = apply_to(&attributes(&[("status", Some("active"))]), closed).unwrap();
         assert_eq!(active, "{% milestone name=\"m\" status=\"active\" /%}\n");
-        let resolved = EntityChanges { resolution: Some("x".into()), ..EntityChanges::default() };
-        assert!(matches!(resolved.apply(closed, ""), Err(EditError::NoEntity(_))));
+        let closed_work = "{% work id=\"W\" /%}\n";
+        assert!(matches!(apply_to(&resolved("x"), closed_work), Err(EditError::NoEntity(_))));
     }
 }

@@ -173,6 +173,9 @@ pub const DEFAULT_PRIORITY: &str = "medium";
 /// The complexity of an item that sets none.
 pub const DEFAULT_COMPLEXITY: &str = "unknown";
 
+/// The severity of a new bug.
+pub const DEFAULT_SEVERITY: &str = "major";
+
 /// The rank of a priority in the order of work. An unknown priority ranks as the default.
 pub fn priority_rank(priority: &str) -> usize {
     rank("priority", priority).or_else(|| rank("priority", DEFAULT_PRIORITY)).unwrap_or(usize::MAX)

@@ -95,6 +95,7 @@ impl PlanIndex {
                 path: path.to_owned(),
                 size: text.len() as u64,
                 modified: SystemTime::UNIX_EPOCH,
+                is_linked: false,
             },
             read_at: SystemTime::UNIX_EPOCH,
             parsed: Arc::new(super::parse::parse_file(path, text)),
@@ -112,6 +113,11 @@ impl PlanIndex {
         let index =
             self.files.binary_search_by(|indexed| indexed.entry.path.split('/').cmp(file.split('/'))).ok()?;
         self.files.get(index).map(|indexed| &*indexed.hash)
+    }
+
+    /// Whether the plan has a file.
+    pub fn has_file(&self, file: &str) -> bool {
+        self.files.iter().any(|indexed| indexed.entry.path == file)
     }
 
     /// Every entity, in the order of the files.
@@ -211,12 +217,7 @@ struct PreferredLookup(HashMap<EntityType, HashMap<String, (u8, usize)>>);
 
 impl PreferredLookup {
     fn insert_if_closer(&mut self, entity: &Entity, name: &str, index: usize) {
-        let path_after_type = entity.file.strip_prefix(entity.kind.as_str());
-        let distance = match path_after_type {
-            Some(rest) if rest.starts_with("s/") => 0,
-            Some(rest) if rest.starts_with('/') => 1,
-            _ => 2,
-        };
+        let distance = distance_from_type_dir(entity);
         let by_name = self.0.entry(entity.kind).or_default();
         match by_name.get_mut(name) {
             Some(nearest) if nearest.0 > distance => *nearest = (distance, index),
@@ -229,6 +230,15 @@ impl PreferredLookup {
 
     fn get(&self, kind: EntityType, name: &str) -> Option<usize> {
         self.0.get(&kind)?.get(name).map(|(_, index)| *index)
+    }
+}
+
+/// How far an entity is from the usual folder of its type: below `<type>s/`, below `<type>/`, anywhere.
+pub(super) fn distance_from_type_dir(entity: &Entity) -> u8 {
+    match entity.file.strip_prefix(entity.kind.as_str()) {
+        Some(rest) if rest.starts_with("s/") => 0,
+        Some(rest) if rest.starts_with('/') => 1,
+        _ => 2,
     }
 }
 

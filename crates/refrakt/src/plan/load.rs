@@ -3,16 +3,19 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::thread;
 use std::time::SystemTime;
 
 use quad_core::canonical::sha256_hex;
+use quad_runes::catalogue::line_and_column;
 
-use super::entity::ParsedFile;
-use super::index::{IndexedFile, PlanIndex};
+use super::entity::{Entity, ParsedFile};
+use super::entity_type::EntityType;
+use super::index::{IndexedFile, PlanIndex, distance_from_type_dir};
 use super::parse::parse_file;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::limits::MTIME_RESOLUTION;
-use crate::project::project_dir::{FileEntry, ProjectDir};
+use crate::limits::{LOAD_THREADS_MAX, MTIME_RESOLUTION, NAMED_FILES_READ_MAX, PARALLEL_LOAD_FILES_MIN};
+use crate::project::project_dir::{FileEntry, FileText, ProjectDir};
 use crate::project_cache::dir_scan::DirScan;
 
 /// The index of a folder, and the scan that tells whether it is still current. A file with the same size and
@@ -24,22 +27,80 @@ pub fn load(folder: &ProjectDir, previous: Option<&PlanIndex>) -> io::Result<(Pl
         .flat_map(PlanIndex::files)
         .map(|file| (file.entry.path.as_str(), file))
         .collect();
-    let files = entries.into_iter().map(|entry| match previous_files.get(entry.path.as_str()) {
+    let load = |entry: FileEntry| match previous_files.get(entry.path.as_str()) {
         Some(file) if file.is_current(&entry) => (*file).clone(),
         file => load_file(folder, entry, file.copied()),
+    };
+    let files = if previous_files.is_empty() && entries.len() >= PARALLEL_LOAD_FILES_MIN {
+        load_in_parallel(entries, &load)
+    } else {
+        entries.into_iter().map(load).collect()
+    };
+    Ok((PlanIndex::new(files), dir_scan))
+}
+
+/// Loads files on several threads, in the order of the entries. For the first read of a plan, which waits for parsing
+/// more than for the disk.
+fn load_in_parallel(
+    mut entries: Vec<FileEntry>,
+    load: &(impl Fn(FileEntry) -> IndexedFile + Sync),
+) -> Vec<IndexedFile> {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(LOAD_THREADS_MAX);
+    let chunk_len = entries.len().div_ceil(threads).max(1);
+    let mut files = Vec::with_capacity(entries.len());
+    thread::scope(|scope| {
+        let mut running = Vec::with_capacity(threads);
+        while !entries.is_empty() {
+            let rest = entries.split_off(chunk_len.min(entries.len()));
+            let chunk = std::mem::replace(&mut entries, rest);
+            running.push(scope.spawn(move || chunk.into_iter().map(load).collect::<Vec<_>>()));
+        }
+        for chunk in running {
+            files.extend(chunk.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
     });
-    Ok((PlanIndex::new(files.collect()), dir_scan))
+    files
+}
+
+/// The entity of a type with an id, and its file, found by the name of the file: the plan is listed, and only files that
+/// are named after the id are read. `None` if there is none; the index may still know one.
+pub(crate) fn find_by_file_name(
+    folder: &ProjectDir,
+    kind: Option<EntityType>,
+    id: &str,
+) -> Option<(Entity, FileText)> {
+    let named_after = |path: &String| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        !id.is_empty() && name.contains(id)
+    };
+    let mut paths: Vec<String> = folder.markdown_paths().into_iter().filter(named_after).collect();
+    paths.truncate(NAMED_FILES_READ_MAX);
+    let mut best: Option<(u8, Entity, FileText)> = None;
+    for path in paths {
+        let Ok(Some(file)) = folder.read_plan_file(&path) else { continue };
+        let Some(entity) = parse_file(&path, &file.text).entity else { continue };
+        let is_wanted = entity.id() == Some(id) && kind.is_none_or(|kind| entity.kind == kind);
+        let distance = distance_from_type_dir(&entity);
+        if is_wanted && best.as_ref().is_none_or(|(nearest, ..)| distance < *nearest) {
+            best = Some((distance, entity, file));
+        }
+    }
+    best.map(|(_, entity, file)| (entity, file))
 }
 
 /// Reads a file. With the same hash as before, the previous result is reused.
 fn load_file(folder: &ProjectDir, entry: FileEntry, previous: Option<&IndexedFile>) -> IndexedFile {
     let read_at = SystemTime::now();
-    let (parsed, hash) = match folder.read_plan_file(&entry.path) {
-        Ok(Some(text)) => {
-            let hash: Arc<str> = sha256_hex(text.as_bytes()).into();
-            match previous.filter(|previous| previous.hash == hash) {
+    let (parsed, hash) = match folder.read_listed_file(&entry) {
+        Ok(Some(file)) => {
+            let hash: Arc<str> = sha256_hex(file.text.as_bytes()).into();
+            match previous.filter(|previous| previous.hash == hash && file.invalid_utf8_at.is_none()) {
                 Some(previous) => (previous.parsed.clone(), hash),
-                None => (Arc::new(parse_file(&entry.path, &text)), hash),
+                None => {
+                    let mut parsed = parse_file(&entry.path, &file.text);
+                    parsed.diagnostics.extend(not_utf8_diagnostic(&entry.path, &file));
+                    (Arc::new(parsed), hash)
+                }
             }
         }
         // The file was deleted after it was listed.
@@ -58,6 +119,19 @@ fn load_file(folder: &ProjectDir, entry: FileEntry, previous: Option<&IndexedFil
         }
     };
     IndexedFile { entry, read_at, parsed, hash }
+}
+
+fn not_utf8_diagnostic(path: &str, file: &FileText) -> Option<Diagnostic> {
+    let offset = file.invalid_utf8_at?;
+    let (line, column) = line_and_column(&file.text, offset);
+    Some(Diagnostic {
+        severity: Severity::Error,
+        code: "not-utf8",
+        file: path.to_owned(),
+        line,
+        column,
+        message: "the file is not UTF-8; save it as UTF-8".to_owned(),
+    })
 }
 
 impl IndexedFile {
@@ -105,6 +179,49 @@ mod tests {
     }
 
     #[test]
+    fn parallel_load_keeps_the_order_of_files() {
+        let root = tempfile::tempdir().unwrap();
+        for number in 0..PARALLEL_LOAD_FILES_MIN + 3 {
+            let path = root.path().join(format!("{number:04}.md"));
+            fs::write(&path, work(&format!("W-{number}"))).unwrap();
+            set_mtime_age(&path, 60);
+        }
+        let index = load(&ProjectDir::new(root.path()), None).unwrap().0;
+        let ids: Vec<&str> = index.entities().filter_map(Entity::id).collect();
+        let expected: Vec<String> =
+            (0..PARALLEL_LOAD_FILES_MIN + 3).map(|number| format!("W-{number}")).collect();
+        assert_eq!(ids, expected);
+    }
+
+    #[test]
+    fn entity_is_found_by_the_name_of_its_file() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = ProjectDir::new(root.path());
+        for (path, text) in [
+            ("work/WORK-1-a.md", work("WORK-1")),
+            ("works/WORK-1.md", work("WORK-1")),
+            ("WORK-10.md", work("WORK-10")),
+            ("WORK-2.md", work("WORK-3")),
+            ("bugs/WORK-1.md", "{% bug id=\"WORK-1\" /%}\n".to_owned()),
+        ] {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            set_mtime_age(&path, 60);
+        }
+        let index = load(&folder, None).unwrap().0;
+        let file = |kind, id: &str| find_by_file_name(&folder, Some(kind), id).map(|(entity, _)| entity.file);
+        for id in ["WORK-1", "WORK-10"] {
+            let indexed = index.find(EntityType::Work, id).unwrap();
+            assert_eq!(file(EntityType::Work, id).as_deref(), Some(indexed.file.as_str()), "as the index");
+        }
+        assert_eq!(file(EntityType::Bug, "WORK-1").as_deref(), Some("bugs/WORK-1.md"));
+        for id in ["WORK-2", "WORK-3", "", "nothing"] {
+            assert_eq!(file(EntityType::Work, id), None, "{id}");
+        }
+    }
+
+    #[test]
     fn load_rereads_file_with_recent_mtime() {
         let root = tempfile::tempdir().unwrap();
         let folder = ProjectDir::new(root.path());
@@ -115,6 +232,19 @@ mod tests {
         fs::write(&path, work("B")).unwrap();
         fs::File::options().write(true).open(&path).unwrap().set_modified(stamp).unwrap();
         assert!(load(&folder, Some(&first)).unwrap().0.contains_id("B"), "same size, same stamp, other text");
+    }
+
+    #[test]
+    fn file_that_is_not_utf8_is_reported_with_position() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = ProjectDir::new(root.path());
+        fs::write(root.path().join("a.md"), [work("A").as_bytes(), b"Gr\xfc\xdfe\n"].concat()).unwrap();
+        let index = load(&folder, None).unwrap().0;
+        assert!(index.contains_id("A"), "the rest is read");
+        let diagnostic = &index.files()[0].parsed.diagnostics[0];
+        assert_eq!((diagnostic.code, diagnostic.line, diagnostic.column), ("not-utf8", 3, 3));
+        fs::write(root.path().join("a.md"), work("A")).unwrap();
+        assert_eq!(load(&folder, Some(&index)).unwrap().0.files()[0].parsed.diagnostics, []);
     }
 
     #[test]

@@ -31,9 +31,23 @@ pub fn parse_file(file: &str, text: &str) -> ParsedFile {
             continue;
         };
         let Some(opening) = node.opening() else {
+            // A closing tag behind the entity is not a broken opening tag of it.
+            if entity.is_some() {
+                continue;
+            }
             diagnostics.push(broken_opening_diagnostic(file, text, node, kind));
             continue;
         };
+        if entity.is_some() {
+            let (line, column) = line_and_column(text, opening.start as usize);
+            let message = format!(
+                "the file has a second entity, a {kind}, which is ignored; move it to a file of its own"
+            );
+            let file = file.to_owned();
+            let (severity, code) = (Severity::Warning, "second-entity");
+            diagnostics.push(Diagnostic { severity, code, file, line, column, message });
+            continue;
+        }
         let unclosed = node.errors.iter().any(|error| error.id == ErrorId::MissingClosing);
         if unclosed {
             let (line, column) = line_and_column(text, opening.start as usize);
@@ -52,7 +66,6 @@ pub fn parse_file(file: &str, text: &str) -> ParsedFile {
             .map_or(if unclosed { text.len() } else { node.span.end as usize }, |tag| tag.start as usize);
         let inner = text.get(opening.end as usize..end.max(opening.end as usize)).unwrap_or_default();
         entity = Some(build_entity(file, kind, node, inner));
-        break;
     }
     ParsedFile { entity, diagnostics }
 }
@@ -77,8 +90,12 @@ pub(crate) fn find_entity_tag(text: &str) -> Option<EntityTag> {
 
 /// Parses a text without the tags in its code blocks, which are examples.
 pub(crate) fn parse_ignoring_fences(text: &str) -> Option<Document> {
-    let options = Options { tags_in_fences: false, ..Options::default() };
-    quad_markdoc::parse_with(text, &options).ok()
+    parse_ignoring_fences_with(text, Options::default())
+}
+
+/// The same with other options.
+pub(crate) fn parse_ignoring_fences_with(text: &str, options: Options) -> Option<Document> {
+    quad_markdoc::parse_with(text, &Options { tags_in_fences: false, ..options }).ok()
 }
 
 /// A closing tag without an opening one: reports the last text before it that looks like the opening tag.
@@ -152,7 +169,7 @@ impl Entity {
 }
 
 /// Attributes as text. A value that is known only when rendering (a variable, a function) or is null counts as not set.
-fn attribute_texts(node: &Node) -> IndexMap<String, String> {
+pub(crate) fn attribute_texts(node: &Node) -> IndexMap<String, String> {
     let written = node.attributes.iter();
     written.filter_map(|(name, value)| Some((name.to_owned(), scalar_to_string(value)?))).collect()
 }
@@ -265,6 +282,8 @@ mod tests {
         assert_eq!(parse_file("a.md", "{% task id=\"W\" %}\n{% /task %}\n").entity, None);
         let two = "{% work id=\"A\" %}\n{% /work %}\n\n{% work id=\"B\" %}\n{% /work %}\n";
         assert_eq!(entity(two).id(), Some("A"));
+        let second = &parse_file("a.md", two).diagnostics[0];
+        assert_eq!((second.code, second.line, second.column), ("second-entity", 4, 1));
     }
 
     #[test]

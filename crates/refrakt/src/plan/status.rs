@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use indexmap::{IndexMap, IndexSet};
 use serde_json::{Map, Value, json};
 
+use super::dependencies::Dependencies;
 use super::entity::Entity;
 use super::entity_type::{EntityType, is_done};
 use super::index::PlanIndex;
@@ -87,22 +88,37 @@ fn count_by_status(index: &PlanIndex, kind: EntityType) -> Value {
     json!({ "total": by_status.values().sum::<usize>(), "byStatus": by_status })
 }
 
-/// Tasks with the status blocked, with the references that are not achieved.
+/// Tasks with the status blocked, with what blocks them: the references that are not achieved, and the entities that
+/// name them in *Blocks*. Where there is none, a sentence says so.
 fn blocked_tasks(index: &PlanIndex) -> Value {
-    tasks(index)
-        .filter(|task| task.status() == "blocked")
-        .map(|task| {
-            let open: Vec<&str> = task
-                .refs
-                .iter()
-                .map(String::as_str)
-                .filter(|id| {
-                    index.entity(id).is_some_and(|other| !other.kind.unblocks_dependents(other.status()))
-                })
-                .collect();
-            json!({ "id": task.id().unwrap_or_default(), "title": title_or_empty(task), "blockedBy": open })
-        })
-        .collect()
+    let dependencies = Dependencies::new(index);
+    let blocked = tasks(index).filter(|task| task.status() == "blocked").map(|task| {
+        let is_open =
+            |id: &&str| index.entity(id).is_some_and(|other| !other.kind.unblocks_dependents(other.status()));
+        let mut open: IndexSet<&str> = task.refs.iter().map(String::as_str).filter(is_open).collect();
+        open.extend(dependencies.open_blockers(task).into_iter().filter_map(Entity::id));
+        let mut entry = json!({
+            "id": task.id().unwrap_or_default(), "title": title_or_empty(task), "blockedBy": open,
+        });
+        if let (true, Some(entry)) = (open.is_empty(), entry.as_object_mut()) {
+            entry.insert("reason".into(), json!(reason_without_blocker(index, task)));
+        }
+        entry
+    });
+    blocked.collect()
+}
+
+/// Why a task is blocked that nothing open blocks.
+fn reason_without_blocker(index: &PlanIndex, task: &Entity) -> String {
+    let missing: Vec<&str> =
+        task.refs.iter().map(String::as_str).filter(|id| !index.contains_id(id)).collect();
+    if !missing.is_empty() {
+        return format!("it refers to {}, which no file of the plan defines", missing.join(", "));
+    }
+    if task.refs.is_empty() {
+        return "its status says so; it names nothing that blocks it".to_owned();
+    }
+    format!("its status says so; all that it refers to is achieved: {}", task.refs.join(", "))
 }
 
 /// Finished tasks with a resolution, latest first, those without a date last.
@@ -179,4 +195,41 @@ fn warnings(index: &PlanIndex) -> Value {
         }
     }
     Value::Array(warnings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocked_task_always_has_a_reason() {
+        let work = |id: &str, status: &str, body: &str| {
+            format!("{{% work id=\"{id}\" status=\"{status}\" %}}\n# {id}\n\n{body}\n{{% /work %}}\n")
+        };
+        let texts = [
+            ("a.md", work("A", "blocked", "")),
+            ("b.md", work("B", "blocked", "{% ref \"D\" /%}")),
+            ("c.md", work("C", "blocked", "{% ref \"gone\" /%}")),
+            ("d.md", work("D", "done", "")),
+            ("e.md", work("E", "blocked", "")),
+            ("f.md", work("F", "ready", "## Blocks\n\n{% ref \"E\" /%}")),
+        ];
+        let index = PlanIndex::from_texts(texts.iter().map(|(path, text)| (*path, text.as_str())));
+        let status = plan_status(&index, None);
+        let blocked: Vec<(&str, Value, Option<&str>)> = status["blocked"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|task| (task["id"].as_str().unwrap(), task["blockedBy"].clone(), task["reason"].as_str()))
+            .collect();
+        assert_eq!(
+            blocked,
+            [
+                ("A", json!([]), Some("its status says so; it names nothing that blocks it")),
+                ("B", json!([]), Some("its status says so; all that it refers to is achieved: D")),
+                ("C", json!([]), Some("it refers to gone, which no file of the plan defines")),
+                ("E", json!(["F"]), None),
+            ]
+        );
+    }
 }

@@ -42,6 +42,7 @@ pub struct Validation {
 pub fn validate(index: &PlanIndex, strict: bool) -> Validation {
     let mut validator = Validator { index, issues: Vec::new() };
     validator.check_files();
+    validator.check_ids();
     validator.check_references();
     validator.check_duplicate_ids();
     validator.check_values();
@@ -157,6 +158,14 @@ impl Validator<'_> {
                     message: diagnostic.message.clone(),
                 });
             }
+        }
+    }
+
+    fn check_ids(&mut self) {
+        for entity in self.index.entities().filter(|entity| entity.id().is_none()) {
+            let name = if entity.kind == EntityType::Milestone { "name" } else { "id" };
+            let message = format!("the {} has no {name}, so nothing can refer to it", entity.kind);
+            self.error("missing-id", entity, None, message);
         }
     }
 
@@ -422,6 +431,19 @@ mod tests {
         for bad in ["", "v", "1.2", "v1.2.3.4", "soon", "1.2.x", "1.2.3-"] {
             assert!(!is_version(bad), "{bad}");
         }
+    }
+
+    #[test]
+    fn entities_without_id_and_second_entities_are_issues() {
+        let index = PlanIndex::from_texts([
+            ("a.md", "{% work status=\"draft\" milestone=\"m\" %}\n# T\n{% /work %}\n"),
+            ("b.md", "{% milestone name=\"m\" /%}\n\n{% spec id=\"S\" /%}\n"),
+            ("c.md", "{% milestone status=\"active\" /%}\n"),
+        ]);
+        let issues = validate(&index, false).issues;
+        let found: Vec<(&str, &str)> = issues.iter().map(|issue| (issue.kind, issue.file.as_str())).collect();
+        assert_eq!(found, [("second-entity", "b.md"), ("missing-id", "a.md"), ("missing-id", "c.md")]);
+        assert_eq!((issues[0].position, issues[1].source.as_str()), (Some((3, 1)), "a.md"));
     }
 
     #[test]

@@ -92,13 +92,17 @@ pub fn stage(
 ) -> io::Result<StagedFile> {
     let outside_error =
         || io::Error::new(io::ErrorKind::InvalidInput, "the file would lie outside the folder");
-    let target = folder.join_checked(file).ok_or_else(outside_error)?;
+    let mut target = folder.join_checked(file).ok_or_else(outside_error)?;
+    if before_hash.is_some() {
+        // A file that is reached through a symbolic link is replaced where it is, and the link stays.
+        target = folder.resolve(file).ok_or_else(outside_error)?;
+    }
     let parent = target.parent().ok_or_else(outside_error)?;
     if before_hash.is_none() {
         fs::create_dir_all(parent)?;
     }
     // A folder that is a symbolic link could lead out of the project.
-    if !parent.canonicalize()?.starts_with(folder.root().canonicalize()?) {
+    if !folder.contains(&parent.canonicalize()?) {
         return Err(outside_error());
     }
     let name = target.file_name().and_then(|name| name.to_str()).ok_or_else(outside_error)?;
@@ -209,6 +213,25 @@ mod tests {
         std::os::unix::fs::symlink(elsewhere.path(), root.path().join("work")).unwrap();
         assert!(stage(&folder, "work/a.md", None, "x").is_err());
         assert!(file_names(elsewhere.path()).is_empty());
+    }
+
+    #[test]
+    fn linked_file_is_replaced_where_it_is() {
+        let project = tempfile::tempdir().unwrap();
+        for dir in ["plan", "docs"] {
+            fs::create_dir(project.path().join(dir)).unwrap();
+        }
+        let file = project.path().join("docs/a.md");
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink("../docs/a.md", project.path().join("plan/a.md")).unwrap();
+        let folder = ProjectDir::new(project.path().join("plan")).within(project.path());
+        let before_hash = file_hash(&file).unwrap().unwrap();
+        stage(&folder, "a.md", Some(&before_hash), "new").unwrap().commit().unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert!(fs::symlink_metadata(project.path().join("plan/a.md")).unwrap().is_symlink());
+        assert_eq!(file_names(&project.path().join("docs")), ["a.md"]);
+        let alone = ProjectDir::new(project.path().join("plan"));
+        assert!(stage(&alone, "a.md", Some(&before_hash), "x").is_err(), "the link leads out of this folder");
     }
 
     #[test]

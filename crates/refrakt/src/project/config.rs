@@ -55,6 +55,8 @@ pub struct SiteConfig {
     pub local_runes: Vec<(String, String)>,
     /// Content folder, relative to the configuration.
     pub content_dir: Option<String>,
+    /// Whether `"markdoc": false` is set: the pages are plain Markdown, and `{% … %}` in them is text.
+    pub is_plain_markdown: bool,
 }
 
 /// Keys of a site. Any of these at the top makes the shape flat; a plan or plugins alone do not.
@@ -207,7 +209,15 @@ impl ConfigParser<'_> {
         let plugins =
             if path.is_empty() { self.config.plugins.clone() } else { self.parse_plugins(site, path) };
         let content_dir = self.parse_text(site, path, "contentDir");
-        let mut config = SiteConfig { plugins, content_dir, ..SiteConfig::default() };
+        let is_plain_markdown = match site.get("markdoc") {
+            None | Some(Value::Null | Value::Bool(true)) => false,
+            Some(Value::Bool(false)) => true,
+            Some(_) => {
+                self.add_error(&[path, &["markdoc"]].concat(), "`markdoc` must be true or false".into());
+                false
+            }
+        };
+        let mut config = SiteConfig { plugins, content_dir, is_plain_markdown, ..SiteConfig::default() };
         let runes_path = [path, &["runes"]].concat();
         match site.get("runes") {
             None | Some(Value::Null) => {}
@@ -348,6 +358,16 @@ mod tests {
         let config = parse(r#"{"plan": {"dir": "docs/planning"}, "plugins": ["@refrakt-md/plan"]}"#);
         assert_eq!((config.sites.len(), config.plan_dir.as_deref()), (0, Some("docs/planning")));
         assert_eq!(parse("{}"), Config { is_usable: true, ..Config::default() });
+    }
+
+    #[test]
+    fn site_can_be_plain_markdown() {
+        let config =
+            parse(r#"{"sites": {"a": {"markdoc": false}, "b": {"markdoc": true}, "c": {"markdoc": "no"}}}"#);
+        let plain: Vec<bool> = config.sites.values().map(|site| site.is_plain_markdown).collect();
+        assert_eq!(plain, [true, false, false]);
+        assert_eq!(problems(&config).len(), 1);
+        assert_eq!(config.problems[0].message, "`markdoc` must be true or false");
     }
 
     #[test]

@@ -46,6 +46,10 @@ pub struct PlanDir {
     pub file_count: usize,
 }
 
+/// What to do in a folder without a project.
+const EMPTY_PROJECT_HINT: &str = "Make a plan with the tool plan_init or `quad refrakt plan init`, or declare a site in \
+    refrakt.config.json; start the server with --project if the project is in another folder";
+
 /// Detects the project in a folder.
 pub fn detect(root: &Path) -> Project {
     detect_in(root, &ProjectDir::new(root))
@@ -91,16 +95,17 @@ fn find_plan(
 ) -> Option<PlanDir> {
     let configured = config.and_then(|config| config.plan_dir.as_deref());
     let dir = configured.unwrap_or(PLAN_DIR);
-    let Some(path) = folder.join_checked(dir) else {
+    let path = folder.join_checked(dir);
+    let exists = folder.has_dir(dir);
+    let Some(path) = path.filter(|_| !exists || folder.resolve(dir).is_some()) else {
         let message = format!("the plan folder {dir} lies outside the project and is not read");
         problems.push(config_error(CONFIG_FILE, 1, 1, message));
         return None;
     };
-    let exists = folder.has_dir(dir);
     if !exists && configured.is_none() {
         return None;
     }
-    let file_count = ProjectDir::new(path).markdown_count();
+    let file_count = ProjectDir::new(path).within(folder.root()).markdown_count();
     let dir = Path::new(dir).components().filter(|part| matches!(part, std::path::Component::Normal(_)));
     let dir: Vec<String> = dir.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
     Some(PlanDir { dir: dir.join("/"), exists, file_count })
@@ -213,7 +218,8 @@ impl Project {
     /// The plan folder, if it exists.
     pub fn plan_dir(&self) -> Option<ProjectDir> {
         let plan = self.plan.as_ref().filter(|plan| plan.exists)?;
-        ProjectDir::new(&self.root).join_checked(&plan.dir).map(ProjectDir::new)
+        let path = ProjectDir::new(&self.root).join_checked(&plan.dir)?;
+        Some(ProjectDir::new(path).within(&self.root))
     }
 
     /// The answer of `refrakt://detect`. The first five keys are those of the npm package; ours follow, each only if it
@@ -246,6 +252,9 @@ impl Project {
             let config_error =
                 json!({ "message": error.message, "line": error.line, "column": error.column });
             detected.insert("configError".into(), config_error);
+        }
+        if self.plan.is_none() && self.sites.is_empty() && self.problems.is_empty() {
+            detected.insert("hint".into(), json!(EMPTY_PROJECT_HINT));
         }
         let mut add = |key: &str, values: Vec<Value>| {
             if !values.is_empty() {
@@ -304,10 +313,11 @@ mod tests {
         r#"{"site": {"contentDir": "c", "plugins": ["@refrakt-md/plan", "@refrakt-md/docs", "@x/y"]}}"#;
 
     #[test]
-    fn detect_empty_dir_returns_five_keys() {
+    fn detect_empty_dir_returns_five_keys_and_what_to_do() {
         let (root, project) = detect_files(&[]);
         let expected = json!({
             "cwd": root.path(), "plan": null, "site": null, "plugins": [], "configSource": "autodetect",
+            "hint": EMPTY_PROJECT_HINT,
         });
         assert_eq!(project.to_json(), expected);
         assert_eq!(project.site(None).unwrap_err(), SiteError::Missing);

@@ -7,7 +7,10 @@
 pub mod atomic_write;
 pub mod config;
 pub mod detect;
+pub(crate) mod dir_listing;
+pub mod git_log;
 mod json_position;
+pub mod plan_config;
 mod plugin;
 pub mod project_dir;
 mod site;

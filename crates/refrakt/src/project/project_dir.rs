@@ -2,7 +2,7 @@
 //! [`DirScan`](crate::project_cache::dir_scan::DirScan) tells whether a listing is still current. Only
 //! [`atomic_write`](super::atomic_write) writes.
 //!
-//! Symbolic links to folders are skipped in listings, as the npm package does, so no listing leaves the folder.
+//! Symbolic links are followed to targets within the project, and never out of it: in listings, reads and writes.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -11,19 +11,22 @@ use std::thread;
 use std::time::SystemTime;
 
 use crate::limits::{
-    CONFIG_FILE_BYTES_MAX, PAGE_FILE_BYTES_MAX, PLAN_DEPTH_MAX, PLAN_FILE_BYTES_MAX, PLAN_FILES_MAX,
-    READ_RETRIES_MAX, SAVE_SETTLE_TIME, TRUNCATED_FILE_GRACE,
+    CONFIG_FILE_BYTES_MAX, PAGE_FILE_BYTES_MAX, PLAN_FILE_BYTES_MAX, READ_RETRIES_MAX, SAVE_SETTLE_TIME,
+    TRUNCATED_FILE_GRACE,
 };
 use crate::project_cache::fs_dependencies::FsDependencies;
-use crate::project_cache::inotify::Watch;
+
+use super::dir_listing::DirListing;
 
 /// A folder that may be read.
 #[derive(Clone, Debug)]
 pub struct ProjectDir {
     root: PathBuf,
+    /// Symbolic links are followed to targets below this folder only.
+    boundary: PathBuf,
     dependencies: Option<FsDependencies>,
-    /// Whether a listing skips folders whose name begins with a dot.
-    ignore_hidden: bool,
+    /// Whether it is a content folder: a listing skips hidden folders, and a linked file is a page of its own.
+    is_content: bool,
 }
 
 /// Why a subfolder cannot be opened.
@@ -44,17 +47,34 @@ pub struct FileEntry {
     pub size: u64,
     /// Modification time.
     pub modified: SystemTime,
+    /// Whether its path has a symbolic link.
+    pub is_linked: bool,
+}
+
+/// The text of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileText {
+    /// The text. Bytes that are not UTF-8 are replaced.
+    pub text: String,
+    /// The offset of the first byte that is not UTF-8.
+    pub invalid_utf8_at: Option<usize>,
 }
 
 impl ProjectDir {
     /// A folder.
     pub fn new(root: impl Into<PathBuf>) -> ProjectDir {
-        ProjectDir { root: root.into(), dependencies: None, ignore_hidden: false }
+        let root = root.into();
+        ProjectDir { boundary: root.clone(), root, dependencies: None, is_content: false }
     }
 
     /// A folder whose reads are recorded in `dependencies`.
     pub fn recording(root: impl Into<PathBuf>, dependencies: FsDependencies) -> ProjectDir {
-        ProjectDir { root: root.into(), dependencies: Some(dependencies), ignore_hidden: false }
+        ProjectDir { dependencies: Some(dependencies), ..ProjectDir::new(root) }
+    }
+
+    /// The folder as a part of a larger one, to which symbolic links may lead.
+    pub fn within(self, boundary: impl Into<PathBuf>) -> ProjectDir {
+        ProjectDir { boundary: boundary.into(), ..self }
     }
 
     /// Its path.
@@ -80,13 +100,13 @@ impl ProjectDir {
         let path = self.join_checked(relative).ok_or(DirError::Outside)?;
         let canonicalize = |path: &Path| path.canonicalize().map_err(|_| DirError::Missing);
         let (root, project_root) = (canonicalize(&path)?, canonicalize(&self.root)?);
-        if !root.starts_with(project_root) {
+        if !root.starts_with(&project_root) {
             return Err(DirError::Outside);
         }
         if !root.is_dir() {
             return Err(DirError::Missing);
         }
-        Ok(ProjectDir { root, dependencies: None, ignore_hidden: true })
+        Ok(ProjectDir { is_content: true, ..ProjectDir::new(root).within(project_root) })
     }
 
     /// Whether a path below the folder is a folder.
@@ -104,23 +124,52 @@ impl ProjectDir {
         let Some(path) = self.join_checked(relative) else { return Ok(None) };
         // The stamp is taken before the read: a save in between then shows as a later change.
         let stamp = self.dependencies.as_ref().map(|dependencies| (dependencies, FileStamp::read(&path)));
-        let text = read_stable(&path, CONFIG_FILE_BYTES_MAX);
+        let text = read_stable(&path, CONFIG_FILE_BYTES_MAX).map(|file| file.map(|file| file.text));
         if let Some((dependencies, stamp)) = stamp {
             dependencies.record_file(path, stamp, text.as_ref().ok().and_then(Option::as_deref));
         }
         text
     }
 
+    /// A path below the folder with its symbolic links resolved; `None` if there is nothing, or if a link leads out of
+    /// the boundary.
+    pub fn resolve(&self, relative: &str) -> Option<PathBuf> {
+        let path = self.join_checked(relative)?.canonicalize().ok()?;
+        self.contains(&path).then_some(path)
+    }
+
+    /// Whether a path without symbolic links is within the boundary.
+    pub fn contains(&self, canonical: &Path) -> bool {
+        self.boundary.canonicalize().is_ok_and(|boundary| canonical.starts_with(boundary))
+    }
+
+    /// A file of a listing; `None` if it is gone.
+    pub fn read_listed_file(&self, entry: &FileEntry) -> io::Result<Option<FileText>> {
+        let path = if entry.is_linked { self.resolve(&entry.path) } else { self.join_checked(&entry.path) };
+        path.map_or(Ok(None), |path| read_stable(&path, PLAN_FILE_BYTES_MAX))
+    }
+
     /// A plan file; `None` if there is no such file.
-    pub fn read_plan_file(&self, relative: &str) -> io::Result<Option<String>> {
-        let Some(path) = self.join_checked(relative) else { return Ok(None) };
+    pub fn read_plan_file(&self, relative: &str) -> io::Result<Option<FileText>> {
+        let Some(path) = self.resolve(relative) else { return Ok(None) };
         read_stable(&path, PLAN_FILE_BYTES_MAX)
     }
 
     /// A page; `None` if there is no such file.
     pub fn read_page(&self, relative: &str) -> io::Result<Option<String>> {
-        let Some(path) = self.join_checked(relative) else { return Ok(None) };
-        read_stable(&path, PAGE_FILE_BYTES_MAX)
+        let Some(path) = self.resolve(relative) else { return Ok(None) };
+        Ok(read_stable(&path, PAGE_FILE_BYTES_MAX)?.map(|file| file.text))
+    }
+
+    /// A file that a page shows; `None` if there is no such file. Hidden files hold secrets more often than examples,
+    /// so they are not permitted.
+    pub fn read_shown_file(&self, relative: &str) -> io::Result<Option<String>> {
+        let Some(path) = self.resolve(relative) else { return Ok(None) };
+        let below_root = path.strip_prefix(self.boundary.canonicalize()?).unwrap_or(&path);
+        if below_root.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b".")) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        Ok(read_stable(&path, PAGE_FILE_BYTES_MAX)?.map(|file| file.text))
     }
 
     /// Names of the folders directly below a path, sorted; empty if there is no such path.
@@ -143,15 +192,17 @@ impl ProjectDir {
     /// its modification time, which changes whenever an entry is added or removed. Each folder is watched before it is
     /// listed, so that no change is missed.
     pub(crate) fn list_and_watch(&self) -> io::Result<DirListing> {
-        let mut listing =
-            DirListing { ignore_hidden: self.ignore_hidden, watch: Watch::new(), ..DirListing::default() };
-        listing.visit_dir(&self.root, "", 0)?;
-        Ok(listing)
+        DirListing::of(&self.root, &self.boundary, self.is_content)
     }
 
     /// The number of Markdown files below the folder. Cheaper than a listing, because it does not stat the files.
     pub fn markdown_count(&self) -> usize {
-        count_markdown_files(&self.root, 0, PLAN_FILES_MAX)
+        DirListing::paths(&self.root, &self.boundary, self.is_content).len()
+    }
+
+    /// The paths of the Markdown files below the folder, in the order of a listing.
+    pub(crate) fn markdown_paths(&self) -> Vec<String> {
+        DirListing::paths(&self.root, &self.boundary, self.is_content)
     }
 }
 
@@ -175,70 +226,9 @@ impl From<&fs::Metadata> for FileStamp {
     }
 }
 
-/// The result of a listing.
-#[derive(Default)]
-pub(crate) struct DirListing {
-    pub files: Vec<FileEntry>,
-    /// The folders with their modification times.
-    pub dirs: Vec<(PathBuf, SystemTime)>,
-    /// A watch on all of these folders, if all of them could be watched.
-    pub(crate) watch: Option<Watch>,
-    ignore_hidden: bool,
-}
-
-impl DirListing {
-    fn visit_dir(&mut self, dir: &Path, prefix: &str, depth: usize) -> io::Result<()> {
-        if depth > PLAN_DEPTH_MAX {
-            return Ok(());
-        }
-        self.watch = self.watch.take().filter(|watch| watch.add(dir));
-        // Read before the listing: an entry that is added in between then shows as a later change.
-        let modified = fs::metadata(dir)?.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        let mut entries: Vec<(String, fs::DirEntry)> = fs::read_dir(dir)?
-            .filter_map(Result::ok)
-            .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry)))
-            .collect();
-        self.dirs.push((dir.to_owned(), modified));
-        entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        for (name, entry) in entries {
-            let Ok(kind) = entry.file_type() else { continue };
-            let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}/{name}") };
-            if kind.is_dir() {
-                if self.ignore_hidden && name.starts_with('.') {
-                    continue;
-                }
-                // A folder that was deleted in the meantime does not fail the listing.
-                let _ = self.visit_dir(&entry.path(), &path, depth + 1);
-            } else if kind.is_file() && name.ends_with(".md") && self.files.len() < PLAN_FILES_MAX {
-                let Ok(metadata) = entry.metadata() else { continue };
-                let FileStamp { size, modified } = FileStamp::from(&metadata);
-                self.files.push(FileEntry { path, size, modified });
-            }
-        }
-        Ok(())
-    }
-}
-
-fn count_markdown_files(dir: &Path, depth: usize, limit: usize) -> usize {
-    let Ok(entries) = fs::read_dir(dir) else { return 0 };
-    let mut total = 0;
-    for entry in entries.filter_map(Result::ok) {
-        let (Ok(kind), name) = (entry.file_type(), entry.file_name()) else { continue };
-        if kind.is_dir() && depth < PLAN_DEPTH_MAX {
-            total += count_markdown_files(&entry.path(), depth + 1, limit.saturating_sub(total));
-        } else if kind.is_file() && name.to_str().is_some_and(|name| name.ends_with(".md")) {
-            total += 1;
-        }
-        if total >= limit {
-            return limit;
-        }
-    }
-    total
-}
-
 /// Reads a whole text file. Most editors replace a file by rename; some truncate it and write it again. A file that
 /// changes during the read, or changed immediately before it, is read again.
-fn read_stable(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
+fn read_stable(path: &Path, bytes_max: u64) -> io::Result<Option<FileText>> {
     for _ in 0..READ_RETRIES_MAX {
         let before = FileStamp::read(path);
         let text = read_once(path, bytes_max)?;
@@ -256,7 +246,7 @@ fn read_stable(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
 }
 
 /// Reads a whole text file once. Invalid UTF-8 is replaced.
-fn read_once(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
+fn read_once(path: &Path, bytes_max: u64) -> io::Result<Option<FileText>> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -274,8 +264,11 @@ fn read_once(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
         return Err(io::Error::other(format!("the file is larger than {bytes_max} bytes")));
     }
     Ok(Some(match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        Ok(text) => FileText { text, invalid_utf8_at: None },
+        Err(error) => FileText {
+            text: String::from_utf8_lossy(error.as_bytes()).into_owned(),
+            invalid_utf8_at: Some(error.utf8_error().valid_up_to()),
+        },
     }))
 }
 
@@ -307,6 +300,61 @@ mod tests {
     }
 
     #[test]
+    fn links_are_followed_within_the_boundary_only() {
+        let (project, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let root = project.path().canonicalize().unwrap();
+        for path in ["plan/work/a.md", "docs/b.md", "docs/deep/c.md", "notes/d.md"] {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        }
+        fs::write(elsewhere.path().join("secret.md"), "x").unwrap();
+        let link = |target: &Path, name: &str| std::os::unix::fs::symlink(target, root.join(name)).unwrap();
+        link(Path::new("../docs"), "plan/docs");
+        link(Path::new("../../notes/d.md"), "plan/work/d.md");
+        link(&root.join("plan"), "docs/deep/loop");
+        link(&root.join("plan/work"), "plan/again");
+        link(&root.join("docs/deep"), "plan/zdeep");
+        link(elsewhere.path(), "plan/out");
+        link(&elsewhere.path().join("secret.md"), "plan/secret.md");
+        link(Path::new("nowhere.md"), "plan/dangling.md");
+        let plan = ProjectDir::new(root.join("plan")).within(&root);
+        let listing = plan.list_and_watch().unwrap();
+        let paths: Vec<(&str, bool)> =
+            listing.files.iter().map(|file| (file.path.as_str(), file.is_linked)).collect();
+        let linked =
+            [("docs/b.md", true), ("docs/deep/c.md", true), ("work/a.md", false), ("work/d.md", true)];
+        assert_eq!(paths, linked, "each file once, and no loop");
+        assert_eq!(plan.markdown_count(), paths.len());
+        assert!(listing.watch.is_none(), "events of linked folders are not reported");
+        assert_eq!(plan.read_plan_file("docs/b.md").unwrap().unwrap().text, "x");
+        assert_eq!(plan.read_plan_file("out/secret.md").unwrap(), None);
+        assert_eq!(plan.read_plan_file("secret.md").unwrap(), None);
+        assert_eq!(ProjectDir::new(root.join("plan")).markdown_count(), 1, "without the project around it");
+        link(Path::new("../plan/work/a.md"), "docs/page.md");
+        let content = ProjectDir::new(&root).subdir_checked("docs").unwrap();
+        let pages = content.markdown_paths();
+        let expected = ["b.md", "deep/c.md", "deep/loop/again/a.md", "deep/loop/again/d.md"];
+        assert_eq!(pages[..4], expected, "a linked page is a page of its own");
+    }
+
+    #[test]
+    fn hidden_files_are_not_shown() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("src")).unwrap();
+        for path in [".env", "src/main.rs"] {
+            fs::write(root.path().join(path), "x").unwrap();
+        }
+        std::os::unix::fs::symlink("../.env", root.path().join("src/env")).unwrap();
+        let folder = ProjectDir::new(root.path());
+        assert_eq!(folder.read_shown_file("src/main.rs").unwrap().as_deref(), Some("x"));
+        for hidden in [".env", "src/env"] {
+            assert_eq!(folder.read_shown_file(hidden).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        }
+        assert_eq!(folder.read_shown_file("../x").unwrap(), None);
+    }
+
+    #[test]
     fn read_waits_for_truncated_file_to_be_filled() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("a.md");
@@ -318,7 +366,7 @@ mod tests {
             fs::write(&filled, "all of it").unwrap();
         });
         assert_eq!(
-            ProjectDir::new(root.path()).read_plan_file("a.md").unwrap().as_deref(),
+            ProjectDir::new(root.path()).read_plan_file("a.md").unwrap().map(|file| file.text).as_deref(),
             Some("all of it")
         );
         editor.join().unwrap();

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use quad_markdoc::Options;
 use quad_runes::catalogue::{Catalogue, MergeProblem, Rune, UnknownRune};
 use quad_runes::choices::choices_hint;
 
@@ -24,6 +25,11 @@ pub struct Site {
 }
 
 impl Site {
+    /// How the pages of the site are parsed.
+    pub fn parse_options(&self) -> Options {
+        Options { tags: !self.config.is_plain_markdown, ..Options::default() }
+    }
+
     /// The rune with a name or an alias, or the error and a hint.
     pub fn rune(&self, name: &str) -> Result<&Rune, (UnknownRune, String)> {
         self.catalogue.requested_rune(name).map_err(|unknown| {

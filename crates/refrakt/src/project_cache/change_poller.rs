@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use quad_core::canonical::sha256_hex;
+use quad_core::lock::MutexExt as _;
 use quad_core::{EventDraft, Result, Tag, TenantId};
 use quad_store::{Sql, Store, Tx, WriteContext, params};
 use tokio::sync::{Mutex, MutexGuard, SetOnce};
@@ -18,7 +19,10 @@ use tokio::sync::{Mutex, MutexGuard, SetOnce};
 use super::page_change_poller::PublishedPages;
 use super::{PlanSnapshot, ProjectCache, ProjectParts, ProjectSnapshot, ProjectTags};
 use crate::blocking::run_blocking;
-use crate::limits::{CHANGE_ENTITIES_MAX, POLL_DUTY_DIVISOR, POLL_INTERVAL_MAX, POLL_INTERVAL_MIN};
+use crate::limits::{
+    CHANGE_ENTITIES_MAX, EARLY_ANSWERS_MAX, POLL_DUTY_DIVISOR, POLL_INTERVAL_MAX, POLL_INTERVAL_MIN,
+};
+use crate::plan::Entity;
 use crate::project::atomic_write::WriteLock;
 
 /// The layer of audit events about a project's folder.
@@ -33,6 +37,8 @@ pub(crate) struct ChangePoller {
     published: Mutex<Option<FolderSnapshot>>,
     /// The same for each content folder that was read.
     pub(super) published_pages: Mutex<PublishedPages>,
+    /// What was answered before the first poll; none after it.
+    early_answers: std::sync::Mutex<Option<EarlyAnswers>>,
     /// Whether this process polls. Otherwise it publishes no changes and needs no baseline.
     is_polling: AtomicBool,
     baseline_taken: SetOnce<()>,
@@ -46,6 +52,7 @@ impl ChangePoller {
             project,
             published: Mutex::default(),
             published_pages: Mutex::default(),
+            early_answers: std::sync::Mutex::new(Some(EarlyAnswers::default())),
             is_polling: AtomicBool::new(false),
             baseline_taken: SetOnce::new(),
         }
@@ -93,6 +100,43 @@ impl ChangePoller {
         self.poll(&mut published).await.map(drop)
     }
 
+    /// Records the state of the project, without its plan, before an answer that does not depend on the plan. The first
+    /// poll publishes what has changed since.
+    pub(crate) async fn note_project(&self) -> Result<()> {
+        let needs_state = || {
+            let early = self.early_answers.lock_unpoisoned();
+            early.as_ref().is_some_and(|early| early.project.is_none())
+        };
+        if !self.is_polling.load(Ordering::Acquire) || !needs_state() {
+            return Ok(());
+        }
+        let project = self.project.clone();
+        let state = run_blocking(move || Ok(ProjectState::capture(&project))).await?;
+        if let Some(early) = self.early_answers.lock_unpoisoned().as_mut() {
+            early.project.get_or_insert(state);
+        }
+        Ok(())
+    }
+
+    /// Records an entity that is about to be answered from its file. Returns `false` if the answer must come from the
+    /// index: the first poll was done in the meantime, and may have seen another text.
+    pub(crate) fn note_entity(&self, entity: &Entity, text_hash: &str) -> bool {
+        if !self.is_polling.load(Ordering::Acquire) {
+            return true;
+        }
+        let mut early = self.early_answers.lock_unpoisoned();
+        let Some(early) = early.as_mut().filter(|early| early.entities.len() < EARLY_ANSWERS_MAX) else {
+            return false;
+        };
+        let tag = self.project.tags().entity(entity);
+        early.entities.push((entity.file.clone(), text_hash.to_owned(), tag));
+        true
+    }
+
+    fn take_early_answers(&self) -> Option<EarlyAnswers> {
+        self.early_answers.lock_unpoisoned().take()
+    }
+
     /// Locks the published state. A write of this process holds the lock, so that the poller does not publish its
     /// change.
     pub(crate) async fn lock_published(&self) -> MutexGuard<'_, Option<FolderSnapshot>> {
@@ -113,6 +157,8 @@ impl ChangePoller {
                 return Ok(elapsed);
             }
             self.publish(change).await?;
+        } else if let Some(early) = self.take_early_answers() {
+            self.publish(early.change(&current, self.project.tags())).await?;
         }
         *published = Some(current);
         // A second call fails and changes nothing.
@@ -134,12 +180,69 @@ impl ChangePoller {
     }
 }
 
+/// What clients learnt before the first poll. They are notified of changes since then.
+#[derive(Debug, Default)]
+struct EarlyAnswers {
+    project: Option<ProjectState>,
+    /// The file of each entity, the hash of its text, and its tag.
+    entities: Vec<(String, String, Tag)>,
+}
+
+impl EarlyAnswers {
+    /// What has changed between the answers and the first state of the folder.
+    fn change(&self, current: &FolderSnapshot, project_tags: &ProjectTags) -> FolderChange {
+        let hash = |file: &str| current.plan.as_ref().and_then(|plan| plan.index.file_hash(file));
+        let changed = self.entities.iter().filter(|(file, text_hash, _)| hash(file) != Some(text_hash));
+        let mut tags: Vec<Tag> = changed.map(|(_, _, tag)| tag.clone()).collect();
+        if let Some(project) = &self.project {
+            tags.extend(project.changed_tags(&current.project, project_tags));
+        }
+        tags.sort_unstable();
+        tags.dedup();
+        FolderChange {
+            root: project_tags.as_str().to_owned(),
+            from_fingerprint: String::new(),
+            to_fingerprint: current.fingerprint(),
+            tags,
+        }
+    }
+}
+
+/// The state of the project without its plan.
+#[derive(Clone, Debug)]
+struct ProjectState {
+    parts: ProjectParts,
+    snapshot: Arc<ProjectSnapshot>,
+    json: String,
+}
+
+impl ProjectState {
+    /// Reads the current state. Blocks.
+    fn capture(project: &ProjectCache) -> ProjectState {
+        let snapshot = project.project_snapshot();
+        ProjectState { parts: snapshot.parts(), snapshot, json: project.project_json().to_string() }
+    }
+
+    /// The tags of everything that differs in `current`.
+    fn changed_tags(&self, current: &ProjectState, project_tags: &ProjectTags) -> Vec<Tag> {
+        let mut tags = Vec::new();
+        if self.parts != current.parts {
+            tags.push(Tag::resource_list("refrakt"));
+        }
+        if self.json != current.json {
+            tags.push(project_tags.detect());
+        }
+        if self.snapshot.generation != current.snapshot.generation {
+            tags.push(project_tags.sites());
+        }
+        tags
+    }
+}
+
 /// The state of the folder at one time.
 #[derive(Clone, Debug)]
 pub(crate) struct FolderSnapshot {
-    parts: ProjectParts,
-    project: Arc<ProjectSnapshot>,
-    project_json: String,
+    project: ProjectState,
     plan: Option<Arc<PlanSnapshot>>,
 }
 
@@ -147,30 +250,19 @@ impl FolderSnapshot {
     /// Reads the current state. Blocks.
     pub(crate) fn capture(project: &ProjectCache) -> FolderSnapshot {
         let plan = project.plan().ok().flatten();
-        let snapshot = project.project_snapshot();
-        let project_json = project.project_json().to_string();
-        let parts = project.project_snapshot().parts();
-        FolderSnapshot { parts, project: snapshot, project_json, plan }
+        FolderSnapshot { project: ProjectState::capture(project), plan }
     }
 
     /// A hash of the state, equal in every process.
     fn fingerprint(&self) -> String {
         let plan = self.plan.as_ref().map_or("", |plan| plan.fingerprint());
-        sha256_hex(format!("{} {plan} {}", self.project.fingerprint(), self.project_json).as_bytes())
+        let ProjectState { snapshot, json, .. } = &self.project;
+        sha256_hex(format!("{} {plan} {json}", snapshot.fingerprint()).as_bytes())
     }
 
     /// The tags of everything that differs in `current`.
     fn changed_tags(&self, current: &FolderSnapshot, project_tags: &ProjectTags) -> Vec<Tag> {
-        let mut tags = Vec::new();
-        if self.parts != current.parts {
-            tags.push(Tag::resource_list("refrakt"));
-        }
-        if self.project_json != current.project_json {
-            tags.push(project_tags.detect());
-        }
-        if self.project.generation != current.project.generation {
-            tags.push(project_tags.sites());
-        }
+        let mut tags = self.project.changed_tags(&current.project, project_tags);
         let plan_generation = |snapshot: &FolderSnapshot| snapshot.plan.as_ref().map(|plan| plan.generation);
         if plan_generation(self) != plan_generation(current) {
             tags.push(project_tags.plan());

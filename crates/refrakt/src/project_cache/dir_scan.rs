@@ -11,16 +11,26 @@ use quad_core::lock::MutexExt as _;
 
 use super::inotify::Watch;
 use crate::limits::{FULL_RESCAN_INTERVAL, MTIME_RESOLUTION};
-use crate::project::project_dir::{DirListing, FileEntry, FileStamp, ProjectDir};
+use crate::project::dir_listing::DirListing;
+use crate::project::project_dir::{FileEntry, FileStamp, ProjectDir};
 
 /// The files and folders below one folder.
 #[derive(Debug)]
 pub struct DirScan {
     scanned_at: SystemTime,
     dirs: Vec<(PathBuf, SystemTime)>,
-    files: Vec<(PathBuf, FileStamp)>,
+    files: Vec<ScannedFile>,
+    /// Symbolic links and what they resolved to.
+    links: Vec<(PathBuf, Option<PathBuf>)>,
     /// Present if inotify reports every change below the folder.
     watch: Option<WatchedDir>,
+}
+
+#[derive(Debug)]
+struct ScannedFile {
+    path: PathBuf,
+    stamp: FileStamp,
+    is_linked: bool,
 }
 
 /// A folder that has been watched since before it was listed.
@@ -46,12 +56,16 @@ impl DirScan {
     pub fn scan(folder: &ProjectDir) -> io::Result<(DirScan, Vec<FileEntry>)> {
         let (scanned_at, started) = (SystemTime::now(), Instant::now());
         let root_id = dir_id(folder.root());
-        let DirListing { files: entries, dirs: folders, watch, .. } = folder.list_and_watch()?;
-        let stamp = |entry: &FileEntry| FileStamp { size: entry.size, modified: entry.modified };
-        let files = entries.iter().map(|entry| (folder.root().join(&entry.path), stamp(entry))).collect();
+        let DirListing { files: entries, dirs: folders, links, watch } = folder.list_and_watch()?;
+        let scanned_file = |entry: &FileEntry| ScannedFile {
+            path: folder.root().join(&entry.path),
+            stamp: FileStamp { size: entry.size, modified: entry.modified },
+            is_linked: entry.is_linked,
+        };
+        let files = entries.iter().map(scanned_file).collect();
         let watch =
             watch.map(|watch| WatchedDir { watch, root_id, last_full_check: Mutex::new(Some(started)) });
-        Ok((DirScan { scanned_at, dirs: folders, files, watch }, entries))
+        Ok((DirScan { scanned_at, dirs: folders, files, links, watch }, entries))
     }
 
     /// Whether a new scan would find the same.
@@ -90,12 +104,16 @@ impl DirScan {
             is_settled(*modified)
                 && fs::metadata(path).is_ok_and(|now| now.modified().is_ok_and(|at| at == *modified))
         };
-        let is_same_file = |(path, stamp): &(PathBuf, FileStamp)| {
-            is_settled(stamp.modified)
-                && fs::symlink_metadata(path)
-                    .is_ok_and(|now| now.is_file() && FileStamp::from(&now) == *stamp)
+        let is_same_file = |file: &ScannedFile| {
+            let metadata =
+                if file.is_linked { fs::metadata(&file.path) } else { fs::symlink_metadata(&file.path) };
+            is_settled(file.stamp.modified)
+                && metadata.is_ok_and(|now| now.is_file() && FileStamp::from(&now) == file.stamp)
         };
-        self.dirs.iter().all(is_same_dir) && self.files.iter().all(is_same_file)
+        let is_same_link = |(path, target): &(PathBuf, Option<PathBuf>)| path.canonicalize().ok() == *target;
+        self.links.iter().all(is_same_link)
+            && self.dirs.iter().all(is_same_dir)
+            && self.files.iter().all(is_same_file)
     }
 
     fn root(&self) -> Option<&Path> {

@@ -34,16 +34,16 @@ mod project_tags;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use quad_core::canonical::sha256_hex;
 use quad_core::lock::MutexExt as _;
 
 use crate::diagnostic::Severity;
-use crate::plan::{self, PlanIndex};
+use crate::plan::{self, Entity, EntityType, PlanIndex};
 use crate::project::detect::detect_recording;
-use crate::project::project_dir::ProjectDir;
+use crate::project::project_dir::{FileText, ProjectDir};
 use crate::project::{CONFIG_FILE, Project};
 
 pub(crate) use change_poller::ChangePoller;
@@ -61,6 +61,8 @@ pub struct ProjectCache {
     tags: ProjectTags,
     project: Mutex<Option<Arc<ProjectSnapshot>>>,
     plan: Mutex<Option<Arc<PlanSnapshot>>>,
+    /// Whether the plan has been read. Its first read takes long, and some answers do not wait for it.
+    is_plan_read: AtomicBool,
     /// Content folders that were read, keyed as the configuration spells them.
     pages: Mutex<HashMap<String, pages::Slot>>,
     generation_counter: AtomicU64,
@@ -123,6 +125,7 @@ impl ProjectCache {
             root,
             project: Mutex::default(),
             plan: Mutex::default(),
+            is_plan_read: AtomicBool::new(false),
             pages: Mutex::default(),
             generation_counter: AtomicU64::new(1),
         }
@@ -180,7 +183,21 @@ impl ProjectCache {
         let snapshot =
             Arc::new(PlanSnapshot { dir: plan_dir, index, generation, documents, dir_scan, fingerprint });
         *cached = Some(snapshot.clone());
+        self.is_plan_read.store(true, Ordering::Release);
         Ok(Some(snapshot))
+    }
+
+    /// An entity and its file, without the index, as long as the plan has not been read. `None` says nothing: the caller
+    /// asks the index.
+    pub(crate) fn find_entity_before_plan(
+        &self,
+        kind: Option<EntityType>,
+        id: &str,
+    ) -> Option<(Entity, FileText)> {
+        if self.is_plan_read.load(Ordering::Acquire) {
+            return None;
+        }
+        plan::find_by_file_name(&self.project_snapshot().project.plan_dir()?, kind, id)
     }
 
     /// The current number of Markdown files in the plan; `None` without a plan folder.
@@ -206,6 +223,9 @@ impl ProjectCache {
 
     /// The state of the plan, without waiting for a lock and without reading its files.
     pub fn cached_plan_state(&self) -> CachedState {
+        if !self.is_plan_read.load(Ordering::Acquire) {
+            return CachedState::NotLoaded;
+        }
         let Ok(cached) = self.plan.try_lock() else { return CachedState::Unknown };
         let Some(plan) = cached.as_ref() else { return CachedState::NotLoaded };
         let plan_dir = self.project_snapshot().project.plan_dir();

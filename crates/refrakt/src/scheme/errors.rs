@@ -47,6 +47,10 @@ pub(crate) fn with_client_error_code(
             let hint = format!("{declare}. refrakt_render and refrakt_validate_content need no site");
             error.hint(hint)
         }
+        (_, RequestTarget::Tool(_)) => match error.hint_text().map(for_tools) {
+            Some(hint) => error.hint(hint),
+            None => error,
+        },
         _ => error,
     };
     let code = error.code().to_owned();
@@ -55,6 +59,41 @@ pub(crate) fn with_client_error_code(
     }
     let client_code = if matches!(asked, RequestTarget::Tool(_)) { "TOOL_FAILED" } else { "RESOURCE_FAILED" };
     error.with_detail("errorCode", client_code).with_detail("detail", code)
+}
+
+/// A hint with calls of tools in the place of addresses: a client that calls tools may have no way to read one.
+fn for_tools(hint: &str) -> String {
+    let mut text = hint.to_owned();
+    for (address, call) in [
+        ("refrakt://plan/index?type=milestone", "plan_index {\"type\": \"milestone\"}"),
+        (PLAN_INDEX, "plan_index"),
+        ("Read refrakt://runes for all runes", "Call refrakt_reference without rune for all runes"),
+        ("read refrakt://runes for all runes", "call refrakt_reference without rune for all runes"),
+    ] {
+        text = text.replace(address, call);
+    }
+    text = replace_address(&text, "refrakt://pages/index", |query| match query.strip_prefix("?site=") {
+        Some(site) => format!("refrakt_pages {{\"site\": \"{site}\"}}"),
+        None => "refrakt_pages".to_owned(),
+    });
+    replace_address(&text, "Read refrakt://plan/", |path| match path.split_once('/') {
+        Some((kind, _)) => format!("Send type {kind}"),
+        None => "Call plan_index".to_owned(),
+    })
+}
+
+/// Replaces each text that begins with `prefix`, up to the next space or colon. `replacement` gets what follows the
+/// prefix.
+fn replace_address(text: &str, prefix: &str, replacement: impl Fn(&str) -> String) -> String {
+    let mut replaced = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(prefix) {
+        let end = after.find([' ', ':']).unwrap_or(after.len());
+        replaced.push_str(before);
+        replaced.push_str(&replacement(&after[..end]));
+        rest = &after[end..];
+    }
+    replaced + rest
 }
 
 /// The project has no plan folder, or the caller has no project.
@@ -174,8 +213,9 @@ pub(crate) fn edit_failed(id: &str, error: EditError) -> Error {
             Error::new(kind, "CRITERION_NOT_FOUND", message).hint(hint).with_detail("criteria", candidates)
         }
         EditError::AlreadyResolved => {
-            Error::new(Kind::Conflict, "ALREADY_RESOLVED", format!("{id} already has a resolution"))
-                .hint("Edit the section Resolution in the file")
+            let message = format!("{id} has several sections called Resolution");
+            Error::new(Kind::Conflict, "ALREADY_RESOLVED", message)
+                .hint("Keep one of them in the file, then send resolve again")
         }
         EditError::WouldNotParse => Error::new(
             Kind::BadInput,

@@ -2,6 +2,7 @@
 //!
 //! Every other tenant has no project. It gets the answers of an empty folder, so it cannot learn that a project exists.
 
+mod answer_pages;
 mod completion;
 mod errors;
 mod journaled_write;
@@ -25,7 +26,9 @@ use quad_store::{Sql as _, Store};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::blocking::run_blocking;
+use crate::plan::{Entity, EntityType};
 use crate::project_cache::{CachedState, ChangePoller, ProjectCache};
+use query::{ResourceDocument, ResourceQuery, hash_text};
 pub use runes::render;
 
 /// Every scope of this scheme.
@@ -63,10 +66,15 @@ impl Refrakt {
         }
     }
 
+    /// From now on clients are notified of every change since their answers. [`watch`](Refrakt::watch) does this first.
+    pub fn enable_polling(&self) {
+        self.poller.enable();
+    }
+
     /// Recovers the writes that an earlier process did not finish, then publishes changes of the folder until the
     /// process ends.
     pub async fn watch(self: Arc<Refrakt>) {
-        self.poller.enable();
+        self.enable_polling();
         if let Err(error) = journaled_write::try_recover_intents(&self).await {
             tracing::warn!(
                 cause = error.cause_chain(),
@@ -86,13 +94,68 @@ impl Refrakt {
         self.store.read(&caller.tenant, |sql| Ok(sql.version())).await
     }
 
-    /// Runs blocking work on the caller's project, and returns the version from before the work.
+    /// Answers a query, and returns the version from before the answer. The first read of a large plan takes long, so
+    /// answers that do not depend on the whole plan do not wait for it.
+    async fn answer(&self, caller: &Principal, query: ResourceQuery) -> Result<(ResourceDocument, Version)> {
+        if let ResourceQuery::Entity { kind, id } = &query
+            && let Some(((entity, text), version)) =
+                self.entity_before_plan(caller, Some(*kind), id.clone()).await?
+        {
+            let project_tags = self.project.tags();
+            let tags = vec![project_tags.entity(&entity), project_tags.bulk_entities()];
+            let document =
+                ResourceDocument { text: text.into(), mime_type: query.mime_type(), tags, cacheable: false };
+            return Ok((document, version));
+        }
+        if query.needs_plan() {
+            self.with_project(caller, move |project| query.execute(project)).await
+        } else {
+            self.with_project_before_plan(caller, move |project| query.execute(project)).await
+        }
+    }
+
+    /// An entity and its text, if the plan has not been read yet and the entity is found by the name of its file.
+    async fn entity_before_plan(
+        &self,
+        caller: &Principal,
+        kind: Option<EntityType>,
+        id: String,
+    ) -> Result<Option<((Entity, String), Version)>> {
+        let version = self.version(caller).await?;
+        let Some(project) = self.project_for(caller) else { return Ok(None) };
+        let found = run_blocking(move || Ok(project.find_entity_before_plan(kind, &id))).await?;
+        let found = found.filter(|(entity, file)| {
+            file.invalid_utf8_at.is_none() && self.poller.note_entity(entity, &hash_text(&file.text))
+        });
+        Ok(found.map(|(entity, file)| ((entity, file.text), version)))
+    }
+
+    /// Runs blocking work on the caller's project, and returns the version from before the work. Work on the plan must
+    /// not use this.
+    async fn with_project_before_plan<T: Send + 'static>(
+        &self,
+        caller: &Principal,
+        work: impl FnOnce(Option<&ProjectCache>) -> Result<T> + Send + 'static,
+    ) -> Result<(T, Version)> {
+        self.poller.note_project().await?;
+        self.run_on_project(caller, work).await
+    }
+
+    /// Runs blocking work on the caller's project and its plan, and returns the version from before the work.
     async fn with_project<T: Send + 'static>(
         &self,
         caller: &Principal,
         work: impl FnOnce(Option<&ProjectCache>) -> Result<T> + Send + 'static,
     ) -> Result<(T, Version)> {
         self.poller.ensure_baseline().await?;
+        self.run_on_project(caller, work).await
+    }
+
+    async fn run_on_project<T: Send + 'static>(
+        &self,
+        caller: &Principal,
+        work: impl FnOnce(Option<&ProjectCache>) -> Result<T> + Send + 'static,
+    ) -> Result<(T, Version)> {
         let version = self.version(caller).await?;
         let project = self.project_for(caller);
         let value = run_blocking(move || work(project.as_deref())).await?;
@@ -158,8 +221,9 @@ impl Scheme for Refrakt {
 
     async fn read(&self, caller: &Principal, route: usize, address: &Address) -> Result<ReadOutput> {
         let query = (routes::ROUTES.resource(route)?.query)(address)?;
-        let (document, version) = self.with_project(caller, move |project| query.execute(project)).await?;
-        Ok(ReadOutput::new(document.content(), document.basis(version)))
+        let (document, version) = self.answer(caller, query).await?;
+        let cacheable = document.cacheable;
+        Ok(ReadOutput { cacheable, ..ReadOutput::new(document.content(), document.basis(version)) })
     }
 
     async fn list(&self, caller: &Principal, after: Option<&str>, limit: usize) -> Result<SchemePage> {
@@ -169,7 +233,7 @@ impl Scheme for Refrakt {
         let parts = |project: Option<&ProjectCache>| {
             Ok(project.map(|project| project.project_snapshot().parts()).unwrap_or_default())
         };
-        let (parts, version) = self.with_project(caller, parts).await?;
+        let (parts, version) = self.with_project_before_plan(caller, parts).await?;
         let basis = ReadSet::at_version(version).with_tag(Tag::resource_list("refrakt"));
         let start = after.and_then(|after| after.parse::<usize>().ok()).unwrap_or(0);
         let entries = listing::entries(parts);

@@ -9,6 +9,7 @@ use super::errors::{excerpt, io_error, nearest_hint};
 use super::query::{ResourceDocument, require_site};
 use crate::pages::{Page, page, route};
 use crate::project::Site;
+use crate::project::project_dir::ProjectDir;
 use crate::project_cache::{CachedState, PagesError, PagesSnapshot, ProjectCache, ProjectSnapshot};
 
 /// The list of a site's pages. Blocks.
@@ -19,7 +20,7 @@ pub(super) fn index_document(project: &ProjectCache, site: Option<&str>) -> Resu
     // The runes of a page also depend on the configuration.
     let cache_key = format!("index {} {}", snapshot.generation, site.name);
     let build = || {
-        let index = pages.index.to_json(&site.name, dir, &pages.dir, &site.catalogue);
+        let index = pages.index.to_json(site, dir, &pages.dir);
         Ok::<_, Error>(index.to_string())
     };
     let project_tags = project.tags();
@@ -28,6 +29,7 @@ pub(super) fn index_document(project: &ProjectCache, site: Option<&str>) -> Resu
         text: pages.documents.get_or_insert_with(&cache_key, build)?,
         mime_type: "application/json",
         tags,
+        cacheable: true,
     })
 }
 
@@ -47,18 +49,25 @@ pub(super) fn page_document(
         .read_page(&indexed_page.file)
         .map_err(|error| page_unreadable(indexed_page, &error.to_string()))?;
     let text = text.ok_or_else(|| page_not_found(url, &pages, &snapshot, site))?;
-    let rendered = page::render_page(&site.catalogue, indexed_page, &text).map_err(|error| match error {
-        RenderError::Rune { .. } => page_unreadable(indexed_page, &error.to_string()),
-        _ => Error::new(Kind::Limit, "PAGE_TOO_LARGE", format!("{}: {error}", indexed_page.file))
-            .hint("Split the page into several"),
-    })?;
+    let project_dir = ProjectDir::new(project.root());
+    let rendered =
+        page::render_page(site, indexed_page, &text, &project_dir).map_err(|error| match error {
+            RenderError::Rune { .. } => page_unreadable(indexed_page, &error.to_string()),
+            _ => Error::new(Kind::Limit, "PAGE_TOO_LARGE", format!("{}: {error}", indexed_page.file))
+                .hint("Split the page into several"),
+        })?;
     let project_tags = project.tags();
     let tags = vec![
         project_tags.sites(),
         project_tags.page(&route::normalize_url(&indexed_page.url)),
         project_tags.bulk_pages(),
     ];
-    Ok(ResourceDocument { text: rendered.to_string().into(), mime_type: "application/json", tags })
+    Ok(ResourceDocument {
+        text: rendered.document.to_string().into(),
+        mime_type: "application/json",
+        tags,
+        cacheable: !rendered.shows_files,
+    })
 }
 
 /// The URLs of a site's pages. They start with a slash only if `prefix` does. Blocks.

@@ -8,6 +8,7 @@ use quad_runes::choices::choices_hint;
 use quad_runes::{contracts, reference};
 use serde_json::{Value, json};
 
+use super::answer_pages::page_of;
 use super::{errors, pages, runes};
 use crate::plan::context::build_context;
 use crate::plan::status::plan_status;
@@ -39,6 +40,8 @@ pub(crate) enum ResourceQuery {
     Index(IndexFilter),
     Status {
         milestone: Option<String>,
+        /// Where the page begins, if the answer has several.
+        cursor: Option<String>,
     },
     Context {
         id: String,
@@ -62,6 +65,9 @@ pub(crate) struct ResourceDocument {
     pub text: Arc<str>,
     pub mime_type: &'static str,
     pub tags: Vec<Tag>,
+    /// Whether the cache may keep it. The key of a cached answer tells only the state of the configuration, the plan and
+    /// the pages.
+    pub cacheable: bool,
 }
 
 impl ResourceDocument {
@@ -90,6 +96,7 @@ impl ResourceQuery {
                     text,
                     mime_type: "application/json",
                     tags: vec![project_tags.detect()],
+                    cacheable: true,
                 })
             }
             ResourceQuery::Reference { site, .. }
@@ -102,26 +109,38 @@ impl ResourceQuery {
                     snapshot.documents.get_or_insert_with(&cache_key, || self.site_document(site))?,
                     self.mime_type(),
                 );
-                Ok(ResourceDocument { text, mime_type, tags: vec![project_tags.sites()] })
+                Ok(ResourceDocument { text, mime_type, tags: vec![project_tags.sites()], cacheable: true })
             }
             ResourceQuery::Rune { site, name, attributes } => {
                 let snapshot = project.project_snapshot();
                 let site = require_site(&snapshot, site.as_deref())?;
                 let preview = runes::inspect(Some(site), &site.catalogue, name, attributes)?;
                 let text = preview.to_string().into();
-                Ok(ResourceDocument { text, mime_type: self.mime_type(), tags: vec![project_tags.sites()] })
+                let tags = vec![project_tags.sites()];
+                Ok(ResourceDocument { text, mime_type: self.mime_type(), tags, cacheable: true })
             }
             ResourceQuery::Pages { site } => pages::index_document(project, site.as_deref()),
             ResourceQuery::Page { url, site } => pages::page_document(project, url, site.as_deref()),
             _ => {
                 let plan = require_plan(project)?;
                 let (text, tags) = self.plan_document(&plan, project_tags)?;
-                Ok(ResourceDocument { text, mime_type: self.mime_type(), tags })
+                Ok(ResourceDocument { text, mime_type: self.mime_type(), tags, cacheable: true })
             }
         }
     }
 
-    fn mime_type(&self) -> &'static str {
+    /// Whether the answer depends on the plan.
+    pub(crate) fn needs_plan(&self) -> bool {
+        matches!(
+            self,
+            ResourceQuery::Index(_)
+                | ResourceQuery::Status { .. }
+                | ResourceQuery::Context { .. }
+                | ResourceQuery::Entity { .. }
+        )
+    }
+
+    pub(crate) fn mime_type(&self) -> &'static str {
         match self {
             ResourceQuery::Entity { .. } | ResourceQuery::Reference { markdown: true, .. } => "text/markdown",
             _ => "application/json",
@@ -139,6 +158,7 @@ impl ResourceQuery {
                     text: empty.to_string().into(),
                     mime_type: "application/json",
                     tags: Vec::new(),
+                    cacheable: true,
                 })
             }
             ResourceQuery::Reference { .. }
@@ -189,14 +209,20 @@ impl ResourceQuery {
                 let filter = resolve_filter(index, filter)?;
                 cached_document(&|| index.to_json(&filter))
             }
-            ResourceQuery::Status { milestone } => {
+            ResourceQuery::Status { milestone, cursor } => {
                 let milestone =
                     milestone.as_deref().map(|name| require_milestone_file(index, name)).transpose()?;
-                cached_document(&|| plan_status(index, milestone.as_deref()))
+                let list = format!("status {milestone:?} {}", plan.fingerprint());
+                let build = || {
+                    let status = plan_status(index, milestone.as_deref());
+                    Ok(page_of(status, &list, cursor.as_deref())?.to_string())
+                };
+                let text = plan.documents.get_or_insert_with::<Error>(&cache_key, build)?;
+                Ok((text, vec![project_tags.plan()]))
             }
             ResourceQuery::Context { id } => {
                 let entity = require_entity(index, None, id)?;
-                let read = |file: &str| plan.dir.read_plan_file(file).ok().flatten();
+                let read = |file: &str| Some(plan.dir.read_plan_file(file).ok()??.text);
                 Ok((build_context(index, entity, read).to_string().into(), vec![project_tags.plan()]))
             }
             ResourceQuery::Entity { kind, id } => {
@@ -204,7 +230,7 @@ impl ResourceQuery {
                 let text = plan.dir.read_plan_file(&entity.file).map_err(errors::io_error)?;
                 let missing = || errors::id_not_found(id, &[]);
                 Ok((
-                    text.ok_or_else(missing)?.into(),
+                    text.ok_or_else(missing)?.text.into(),
                     vec![project_tags.entity(entity), project_tags.bulk_entities()],
                 ))
             }

@@ -45,6 +45,7 @@ pub(crate) const ROUTES: RouteTable<Resource> = RouteTable {
         ("type", Grammar::OneOf(&TYPES)),
         ("status", Grammar::Text),
         ("milestone", Grammar::Text),
+        ("cursor", Grammar::Text),
         ("tag", Grammar::Text),
         ("assignee", Grammar::Text),
         // A tag may hold any text as id. It is looked up in the index and never becomes part of a path.
@@ -107,8 +108,10 @@ const ROWS: [RouteDef<Resource>; 11] = [
         "Every entity of the plan with id, type, status and file; all of them, or those that fit.",
     ),
     row(
-        Resource { query: |address| Ok(ResourceQuery::Status { milestone: text(address, "milestone") }), listed: Listed::WithPlan("plan-status") },
-        "refrakt://plan/status{?milestone}",
+        Resource { query: |address| {
+                Ok(ResourceQuery::Status { milestone: text(address, "milestone"), cursor: text(address, "cursor") })
+            }, listed: Listed::WithPlan("plan-status") },
+        "refrakt://plan/status{?milestone,cursor}",
         "Plan status",
         "Plan status",
         "How the plan stands: counts, the current milestone or the one named, what is blocked, ready and done.",

@@ -40,6 +40,18 @@ pub fn render(catalogue: &Catalogue, source: &str) -> Result<Value> {
     Ok(json!({ "html": rendered.html, "selectors": rendered.selectors }))
 }
 
+/// The same for a text of a site.
+pub(crate) fn render_for_site(site: Option<&Site>, catalogue: &Catalogue, source: &str) -> Result<Value> {
+    let Some(site) = site.filter(|site| site.config.is_plain_markdown) else {
+        return render(catalogue, source);
+    };
+    let rendered = quad_markdoc::parse_with(source, &site.parse_options())
+        .map_err(RenderError::SourceTooLong)
+        .and_then(|document| render::render_page(catalogue, document, source, &PageVariables::default()))
+        .map_err(|error| render_error(&error))?;
+    Ok(json!({ "html": rendered.html, "selectors": rendered.selectors }))
+}
+
 /// The error for a document that could not be rendered.
 pub(crate) fn render_error(error: &RenderError) -> Error {
     let message = errors::capitalize(&error.to_string());

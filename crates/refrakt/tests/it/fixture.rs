@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 use quad_core::canonical::sha256_hex;
@@ -73,6 +74,21 @@ pub fn file_hashes(folder: &Path) -> BTreeMap<String, String> {
         }
     }
     hashes
+}
+
+/// Runs git in a folder as one author, at eight o'clock of a day in March 2025.
+pub fn git(dir: &Path, day: usize, arguments: &[&str]) -> String {
+    let date = format!("2025-03-{day:02}T08:00:00Z");
+    let output = Command::new("git")
+        .current_dir(dir)
+        .args(["-c", "user.name=Ada Quill", "-c", "user.email=ada@example.org"])
+        .args(arguments)
+        .envs([("GIT_AUTHOR_DATE", &date), ("GIT_COMMITTER_DATE", &date)])
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 impl TestProject {

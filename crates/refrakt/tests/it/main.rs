@@ -5,6 +5,7 @@ mod adversarial;
 mod fixture;
 mod pages;
 mod plan;
+mod plan_tools;
 mod recorded;
 mod scheme;
 mod tool_results;

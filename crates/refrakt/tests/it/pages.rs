@@ -144,3 +144,79 @@ async fn page_change_is_published_with_page_tags() {
         assert!(!tags.iter().any(|tag| tag.ends_with(":/")), "{tags:?}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_show_files_of_the_project_and_their_own_source() {
+    let page = "---\ntitle: Files\n---\n\n{% snippet path=\"src/main.rs\" lines=\"2-3\" linenumbers=true /%}\n\n\
+                {% data src=\"data/boats.csv\" columns=\"name as Boat, length\" sort=\"-length\" limit=1 /%}\n";
+    let files = [
+        SITE,
+        ("content/files.md", page),
+        ("src/main.rs", "// one\nfn main() {\n}\n"),
+        ("data/boats.csv", "name,length\nAda,9\nMara,12\n"),
+        (
+            "content/broken.md",
+            "---\n---\n\n{% snippet path=\"src/gone.rs\" /%}\n\n{% data src=\"../boats.csv\" /%}\n",
+        ),
+    ];
+    for project in test_projects(&files).await {
+        let shown = project.read_json("refrakt://pages/files").await.unwrap();
+        let html = shown["html"].as_str().unwrap();
+        for part in [
+            "<figure",
+            "rf-snippet",
+            "data-source-path=\"src/main.rs\"",
+            "fn main() {\n}",
+            "--rf-start-line: 1",
+            "<th>Boat</th>",
+            "data-value=\"12\"",
+            "Mara",
+        ] {
+            assert!(html.contains(part), "{part} is not in\n{html}");
+        }
+        assert!(!html.contains("Ada") && !html.contains("// one"), "{html}");
+        assert_eq!(shown["source"], page);
+        assert_eq!(shown.get("problem"), None);
+        assert!(shown["selectors"].as_array().unwrap().contains(&json!(".rf-snippet")));
+        // The shown files are outside the content folder, and the answer is as new as they are.
+        project.save("data/boats.csv", "name,length\nLi,15\n");
+        let later = project.read_json("refrakt://pages/files").await.unwrap();
+        assert!(later["html"].as_str().unwrap().contains("data-value=\"15\""), "{later}");
+
+        let broken = project.read_json("refrakt://pages/broken").await.unwrap();
+        assert_eq!(broken["problem"]["line"], 4, "{broken}");
+        let html = broken["html"].as_str().unwrap();
+        for part in [
+            "there is no file src/gone.rs in the project",
+            "there is no file ../boats.csv in the project",
+            "rf-hint",
+        ] {
+            assert!(html.contains(part), "{part} is not in\n{html}");
+        }
+        // A text in a call is no page: it may not name files.
+        let error = project.call_tool("refrakt_render", json!({"source": page})).await.unwrap_err();
+        assert_eq!(error.code(), "RUNE_NOT_RENDERED");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tags_are_text_in_a_plain_markdown_site() {
+    let config = r#"{"site": {"contentDir": "docs", "markdoc": false}}"#;
+    let text = "# Menu {% x %}\n\n{% for item in menu %}\n- {{ item }} {% $y %}\n{% endfor %}\n\n```\n{% hint %}\n```\n";
+    for project in test_projects(&[("refrakt.config.json", config), ("docs/menu.md", text)]).await {
+        let page = project.read_json("refrakt://pages/menu").await.unwrap();
+        let html = page["html"].as_str().unwrap();
+        for part in ["{% for item in menu %}", "{{ item }} {% $y %}", "{% endfor %}", "{% hint %}"] {
+            assert!(html.contains(part), "{part} is not in\n{html}");
+        }
+        assert_eq!(page["title"], "Menu {% x %}");
+        assert_eq!(project.read_json("refrakt://pages/index").await.unwrap()["pages"][0]["runes"], json!([]));
+        let checked = project.call_tool("refrakt_validate_content", json!({"content": text})).await.unwrap();
+        assert_eq!((&checked["valid"], &checked["findings"]), (&json!(true), &json!([])));
+        let rendered = project.call_tool("refrakt_render", json!({"source": text})).await.unwrap();
+        assert!(rendered["html"].as_str().unwrap().contains("{% endfor %}"));
+        project.save("refrakt.config.json", r#"{"site": {"contentDir": "docs"}}"#);
+        let checked = project.call_tool("refrakt_validate_content", json!({"content": text})).await.unwrap();
+        assert_eq!(checked["valid"], false);
+    }
+}

@@ -180,6 +180,9 @@ fn status_matches_npm() {
         if name == "3" {
             // An accepted decision blocks nothing.
             expected["blocked"][0]["blockedBy"] = json!(["line-4"]);
+            // The npm package gives no reason for the task that nothing open blocks.
+            let reason = "its status says so; all that it refers to is achieved: WORK-020";
+            expected["blocked"][1]["reason"] = json!(reason);
         }
         plan.assert_same("status", &plan_status(&plan.index, None), &expected);
     }
@@ -363,6 +366,11 @@ fn apply_validation_fixes(issues: &mut Vec<Value>) {
                 "message": "ours" }),
         json!({ "severity": "error", "type": "broken-tag", "source": broken[1], "file": broken[1], "line": 1, "column": 1,
                 "message": "ours" }),
+        // The npm package reports neither a second entity in a file nor an entity that nothing can refer to.
+        json!({ "severity": "warning", "type": "second-entity", "source": "WORK-020", "file": "work/WORK-020-two.md",
+                "line": 9, "column": 1, "message": "ours" }),
+        json!({ "severity": "error", "type": "missing-id", "source": "work/WORK-014-no-id.md",
+                "file": "work/WORK-014-no-id.md", "message": "ours" }),
     ];
     issues.splice(0..0, faults);
 }

@@ -36,6 +36,11 @@ pub fn recorded_dir() -> Option<PathBuf> {
     Some(unpacked)
 }
 
+/// The full corpus, if it is there.
+pub fn corpus() -> Option<PathBuf> {
+    shared::corpus_dir()
+}
+
 #[test]
 fn refresh_recorded_plans() {
     let Some(corpus) = shared::refresh_source() else { return };

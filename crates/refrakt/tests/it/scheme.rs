@@ -249,3 +249,121 @@ async fn concurrent_writers_do_not_lose_updates() {
         assert_eq!(text.split_once('\n').unwrap().1, expected_body, "the rest stays");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn linked_files_are_part_of_the_plan_and_read_fresh() {
+    let one = work("WORK-001", "ready");
+    for project in
+        test_projects(&[("plan/work/a.md", &work("WORK-002", "draft")), ("notes/b.md", &one)]).await
+    {
+        let (root, elsewhere) = (project.dir.path(), tempfile::tempdir().unwrap());
+        std::fs::write(elsewhere.path().join("c.md"), work("WORK-003", "ready")).unwrap();
+        std::os::unix::fs::symlink("../notes", root.join("plan/notes")).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), root.join("plan/out")).unwrap();
+        let ids = |index: &serde_json::Value| -> Vec<String> {
+            index["entities"].as_array().unwrap().iter().map(|entity| entity["id"].to_string()).collect()
+        };
+        let index = project.read_json("refrakt://plan/index").await.unwrap();
+        assert_eq!(ids(&index), ["\"WORK-002\"", "\"WORK-001\""]);
+        assert_eq!(project.read_json("refrakt://detect").await.unwrap()["plan"]["fileCount"], 2);
+        // A change behind the link is seen at once.
+        project.save("notes/b.md", &work("WORK-001", "review"));
+        let text = project.read_text("refrakt://plan/work/WORK-001").await.unwrap();
+        assert!(text.contains("review"), "{text}");
+        project.call_tool("plan_update", json!({"id": "WORK-001", "status": "done"})).await.unwrap();
+        assert!(std::fs::read_to_string(root.join("notes/b.md")).unwrap().contains("done"));
+        assert!(std::fs::symlink_metadata(root.join("plan/notes")).unwrap().is_symlink());
+        // The link now leads out of the project.
+        std::fs::remove_file(root.join("plan/notes")).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), root.join("plan/notes")).unwrap();
+        let index = project.read_json("refrakt://plan/index").await.unwrap();
+        assert_eq!(ids(&index), ["\"WORK-002\""]);
+        std::fs::remove_dir_all(root.join("plan")).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), root.join("plan")).unwrap();
+        let error = project.read_json("refrakt://plan/index").await.unwrap_err();
+        assert_eq!(error.code(), "PLAN_DIR_MISSING");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_before_the_first_poll_are_followed_by_changes() {
+    let one = work("WORK-001", "ready");
+    for project in test_projects(&[
+        ("plan/work/WORK-001.md", &one),
+        ("plan/work/WORK-002.md", &work("WORK-002", "ready")),
+    ])
+    .await
+    {
+        let mut changes = project.test.store.subscribe(&project.test.tenant).await.unwrap();
+        project.refrakt.enable_polling();
+        // Answered from the files, before the plan is read.
+        let text = project.read_text("refrakt://plan/work/WORK-001").await.unwrap();
+        assert_eq!(text, one);
+        assert_eq!(project.read_json("refrakt://detect").await.unwrap()["plan"]["fileCount"], 2);
+        project.save("plan/work/WORK-001.md", &work("WORK-001", "done"));
+        project.save("plan/work/WORK-003.md", &work("WORK-003", "ready"));
+        tokio::spawn(project.refrakt.clone().watch());
+        let mut tags: Vec<String> = Vec::new();
+        while tags.is_empty() {
+            let change: Arc<Change> = changes.recv().await.unwrap();
+            tags.extend(change.tags.iter().map(|tag| tag.as_str().to_owned()));
+        }
+        assert!(tags.iter().any(|tag| tag.ends_with(":work/WORK-001")), "{tags:?}");
+        assert!(tags.iter().any(|tag| tag.starts_with("refrakt:detected:")), "{tags:?}");
+        assert!(!tags.iter().any(|tag| tag.ends_with("WORK-002")), "{tags:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_answers_about_the_plan_come_in_pages() {
+    let refs: String = (0..10_000).map(|number| format!("{{% ref \"GONE-{number}\" /%}}\n")).collect();
+    let text = format!("{{% work id=\"WORK-1\" status=\"ready\" %}}\n# T\n\n{refs}\n{{% /work %}}\n");
+    for project in test_projects(&[("plan/work/WORK-1-t.md", &text)]).await {
+        let (mut cursor, mut pages, mut issues) = (json!(null), 0, 0);
+        let counts = loop {
+            let page = project.call_tool("plan_validate", json!({"cursor": cursor})).await.unwrap();
+            assert!(page.to_string().len() < (1 << 20) + 1_000);
+            (pages, issues) = (pages + 1, issues + page["issues"].as_array().unwrap().len());
+            match page.get("nextCursor") {
+                Some(next) => cursor = next.clone(),
+                None => break page["counts"].clone(),
+            }
+        };
+        assert!(pages > 1);
+        assert_eq!(issues as u64, counts["errors"].as_u64().unwrap() + counts["warnings"].as_u64().unwrap());
+        let first = project.read_json("refrakt://plan/status").await.unwrap();
+        assert_eq!(first, project.call_tool("plan_status", json!({})).await.unwrap());
+        let uri = format!("refrakt://plan/status?cursor={}", first["nextCursor"].as_str().unwrap());
+        let second = project.read_json(&uri).await.unwrap();
+        let warnings = |page: &serde_json::Value| page["warnings"].as_array().unwrap().len();
+        assert_eq!(warnings(&first) + warnings(&second), 10_001);
+        assert_eq!(second["counts"], first["counts"]);
+        project.save("plan/b.md", "{% spec id=\"SPEC-1\" /%}\n");
+        let stale = project.read_json(&uri).await.unwrap_err();
+        assert_eq!(stale.code(), "INVALID_CURSOR", "the plan has changed");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn validation_finds_files_that_hide_entities() {
+    let two = format!("{}\n{}", work("WORK-001", "draft"), work("WORK-002", "draft"));
+    for project in
+        test_projects(&[("plan/a.md", &two), ("plan/b.md", "{% spec status=\"draft\" /%}\n")]).await
+    {
+        let not_utf8 = [work("WORK-003", "draft").as_bytes(), b"\xff\n"].concat();
+        std::fs::write(project.dir.path().join("plan/c.md"), not_utf8).unwrap();
+        let report = project.call_tool("plan_validate", json!({})).await.unwrap();
+        let found: Vec<(&str, &str)> = report["issues"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|issue| (issue["type"].as_str().unwrap(), issue["file"].as_str().unwrap()))
+            .filter(|(kind, _)| !["no-milestone", "filename-missing-id", "missing-section"].contains(kind))
+            .collect();
+        assert_eq!(found, [("second-entity", "a.md"), ("not-utf8", "c.md"), ("missing-id", "b.md")]);
+        assert_eq!(report["issues"][0]["line"], 10);
+        let error =
+            project.call_tool("plan_update", json!({"id": "WORK-003", "status": "ready"})).await.unwrap_err();
+        assert_eq!(error.code(), "ENTITY_UNREADABLE", "its bytes would be lost");
+    }
+}

@@ -5,10 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use quad_core::Scheme as _;
 use serde_json::{Value, json};
 
-use crate::fixture::{TestProject, test_projects};
+use crate::fixture::{TestProject, git, test_projects};
 
 /// Declared fields that no call below returns.
-const NOT_RETURNED: [&str; 1] = [
+const NOT_RETURNED: [&str; 4] = [
+    // Answers longer than a page.
+    "plan_status.nextCursor",
+    "plan_validate.nextCursor",
+    // A folder without a project.
+    "refrakt_detect.hint",
     // A site with 50,000 pages.
     "refrakt_pages.truncated",
 ];
@@ -22,7 +27,7 @@ const WORK: &str = "{% work id=\"WORK-001\" status=\"ready\" priority=\"high\" m
     ## Acceptance Criteria\n\n- [ ] blue\n- [x] dry\n\n## Blocked by\n\n{% ref \"WORK-003\" /%}\n{% /work %}\n";
 
 /// A project that has everything that the schemas of the results describe.
-const FILES: [(&str, &str); 17] = [
+const FILES: [(&str, &str); 18] = [
     ("refrakt.config.json", CONFIG),
     ("node_modules/@harbour/runes/package.json", r#"{"version": "2.0.0"}"#),
     (
@@ -62,6 +67,7 @@ const FILES: [(&str, &str); 17] = [
         "{% milestone name=\"v1\" status=\"active\" target=\"June\" %}\n# Season\n{% /milestone %}\n",
     ),
     ("plan/specs/SPEC-002-c.md", "{% spec id=\"SPEC-002\" status=\"odd\" %}\n{% /spec %}\n"),
+    ("plan/work/WORK-005-net.md", "{% work id=\"WORK-005\" status=\"blocked\" %}\n# Net\n{% /work %}\n"),
     ("plan/notes.md", "# Not an entity\n"),
     ("plan/bad.md", "{% work id=\"WORK-9 %}\n{% /work %}\n"),
 ];
@@ -97,7 +103,21 @@ fn calls() -> Vec<(&'static str, Value)> {
         ("plan_update", json!({"id": "WORK-001", "assignee": "mara"})),
         ("plan_create", json!({"type": "work", "title": "Sell ice", "dryRun": true})),
         ("plan_create", json!({"type": "work", "title": "Sell ice"})),
+        ("plan_init", json!({})),
+        ("plan_history", json!({"id": "WORK-001"})),
+        ("plan_history", json!({"all": true})),
     ]
+}
+
+/// Commits the project twice: first with another text of one work item, then as it is.
+fn commit_two_states(project: &TestProject) {
+    let earlier = WORK.replace("\"high\"", "\"low\"").replace("- [ ] blue", "- [x] blue");
+    git(project.dir.path(), 1, &["init", "--quiet"]);
+    for (day, text) in [(1, earlier.as_str()), (2, WORK)] {
+        project.save("plan/work/WORK-001-pier.md", text);
+        git(project.dir.path(), day, &["add", "."]);
+        git(project.dir.path(), day, &["commit", "--quiet", "-m", "plan"]);
+    }
 }
 
 /// The schema with every object closed and the form of failed calls removed.
@@ -176,6 +196,7 @@ async fn results_match_output_schemas_exactly() {
     for project in test_projects(&FILES).await {
         let schemas: BTreeMap<&str, Value> =
             output_schemas(&project).into_iter().map(|(name, schema)| (name, strict(&schema))).collect();
+        commit_two_states(&project);
         let (mut declared, mut returned) = (BTreeSet::new(), BTreeSet::new());
         schemas.iter().for_each(|(name, schema)| add_declared(name, schema, &mut declared));
         let mut called = BTreeSet::new();
@@ -232,6 +253,7 @@ async fn results_that_carry_text_of_the_project_are_marked() {
         "refrakt_validate_content",
         "plan_next-id",
         "plan_create",
+        "plan_init",
     ]);
     for project in test_projects(&[]).await {
         let tools = project.refrakt.tools();

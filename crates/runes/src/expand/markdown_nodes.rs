@@ -62,8 +62,13 @@ type AttributeMapping = &'static [(&'static str, &'static str)];
 
 /// Element and attributes of the nodes that need no other code.
 fn simple_element(kind: NodeType) -> Option<(&'static str, AttributeMapping)> {
-    const CELL_ATTRIBUTES: AttributeMapping =
-        &[("align", "align"), ("colspan", "colSpan"), ("rowspan", "rowSpan")];
+    const CELL_ATTRIBUTES: AttributeMapping = &[
+        ("align", "align"),
+        ("colspan", "colSpan"),
+        ("rowspan", "rowSpan"),
+        // The number in a cell of a `data` rune.
+        ("data-value", "data-value"),
+    ];
     const HEADER_CELL_ATTRIBUTES: AttributeMapping =
         &[("width", "width"), ("align", "align"), ("colspan", "colSpan"), ("rowspan", "rowSpan")];
     Some(match kind {

@@ -9,12 +9,14 @@
 //! | [`template`] | runes that are a template in the catalogue |
 //! | [`markdown_nodes`] | Markdown: headings, lists, fences, tables, images, links |
 //! | [`builtin_tags`] | Markdoc's own tags, variables, functions, conditions |
+//! | `figure` | the figure around a shown file |
 //! | [`header`], [`media`], [`layout`], [`table`], [`text`], [`slug`] | helpers for many runes |
 //!
 //! It knows no class names and no themes; those belong to [`identity`](crate::identity).
 
 pub mod arguments;
 pub mod builtin_tags;
+pub(crate) mod figure;
 pub mod header;
 pub mod layout;
 pub mod markdown_nodes;

@@ -18,6 +18,10 @@ pub fn check_result(tool: &str, result: &Value) -> Result<(), String> {
         entries.map(|tool| (name(tool).to_owned(), validator(&tool["outputSchema"]))).collect()
     });
     let portable_name = tool.replace('.', "_");
+    // On the endpoint of `refrakt://` a tool that does not exist gives a result, too.
+    if structured["error"]["code"] == "UNKNOWN_TOOL" {
+        return Ok(());
+    }
     let validator = validators.get(&portable_name).ok_or(format!("{tool} has no output schema"))?;
     let problems: Vec<String> = validator
         .iter_errors(structured)

@@ -25,26 +25,22 @@ pub(super) const ALL_NAMES: &[&str] = &[
     "modified",
 ];
 
-/// The attributes, those beside `attrs` first; `None` removes one. A number is its text, and a list is its parts,
-/// separated by commas.
+/// The attributes, those of `attrs` first; `None` removes one. A value beside `attrs` replaces the one in it. A number is
+/// its text, and a list is its parts, separated by commas. An empty value in `attrs` removes the attribute, as null does.
 pub(super) fn parse_attributes(arguments: &Map<String, Value>) -> Result<IndexMap<String, Option<String>>> {
     let mut attributes: IndexMap<String, Option<String>> = IndexMap::new();
+    for (name, value) in arguments.get("attrs").and_then(Value::as_object).into_iter().flatten() {
+        let value = match value {
+            Value::Null => None,
+            _ => Some(attribute_text(&format!("attrs.{name}"), value)?).filter(|text| !text.is_empty()),
+        };
+        attributes.insert(name.clone(), value);
+    }
     for name in ALL_NAMES {
         // Many clients send null for an argument that they leave out.
         if let Some(value) = arguments.get(*name).filter(|value| !value.is_null()) {
             attributes.insert((*name).to_owned(), Some(attribute_text(name, value)?));
         }
-    }
-    for (name, value) in arguments.get("attrs").and_then(Value::as_object).into_iter().flatten() {
-        let value = match value {
-            Value::Null => None,
-            _ => Some(attribute_text(&format!("attrs.{name}"), value)?),
-        };
-        if attributes.get(name).is_some_and(|beside| *beside != value) {
-            return Err(Error::bad_input(format!("{name} has two values, one in attrs and one beside it"))
-                .hint(format!("Send {name} once, without attrs")));
-        }
-        attributes.insert(name.clone(), value);
     }
     Ok(attributes)
 }
@@ -78,7 +74,7 @@ mod tests {
     fn attributes_become_text() {
         let parsed = parse(&json!({
             "milestone": "v1", "status": null, "tags": ["a", 2],
-            "attrs": {"tags": "a,2", "version": 2, "assignee": null, "source": ["SPEC-1", "SPEC-2"]},
+            "attrs": {"tags": "b", "version": 2, "assignee": null, "source": ["SPEC-1", "SPEC-2"], "pr": ""},
         }));
         let parsed = parsed.unwrap();
         let parsed: Vec<(&str, Option<&str>)> =
@@ -86,28 +82,21 @@ mod tests {
         assert_eq!(
             parsed,
             [
-                ("milestone", Some("v1")),
                 ("tags", Some("a,2")),
                 ("version", Some("2")),
                 ("assignee", None),
                 ("source", Some("SPEC-1,SPEC-2")),
+                ("pr", None),
+                ("milestone", Some("v1")),
             ]
         );
     }
 
     #[test]
-    fn attributes_that_are_not_text_or_have_two_values_are_refused() {
+    fn attributes_that_are_not_text_are_refused() {
         let hint = |arguments: Value| parse(&arguments).unwrap_err().hint_text().unwrap().to_owned();
         assert_eq!(hint(json!({"attrs": {"tags": {"a": 1}}})), "Send attrs.tags as a string");
         assert_eq!(hint(json!({"tags": [["a"]]})), "Send tags as a string");
-        assert_eq!(
-            hint(json!({"status": "done", "attrs": {"status": "ready"}})),
-            "Send status once, without attrs"
-        );
-        assert_eq!(
-            hint(json!({"status": "done", "attrs": {"status": null}})),
-            "Send status once, without attrs"
-        );
     }
 
     #[test]

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::attributes::{ALL_NAMES, parse_attributes};
 use super::schema::{boolean, free_object, object, string, string_enum};
-use super::{non_empty_text, output, results};
+use super::{non_empty_text, output, results, today};
 use crate::limits::TITLE_CHARS_MAX;
-use crate::plan::create::NewEntity;
+use crate::plan::create::{NewEntity, default_attributes};
 use crate::plan::diff::unified_diff;
 use crate::plan::edit::check_value;
 use crate::plan::{EntityType, ids};
@@ -33,7 +33,7 @@ pub(super) fn tool() -> ToolEntry<Refrakt> {
                     "attrs",
                     free_object("Attributes by name, such as status, priority, milestone, source, tags"),
                 ),
-                ("body", string("Markdoc after the heading; by default the sections of the type")),
+                ("body", string("Markdoc after the heading; by default the sections of its type")),
                 ("dryRun", boolean("Only show the file")),
             ],
             &["type", "title"],
@@ -134,10 +134,7 @@ impl CreateRequest {
             let hint = hint.unwrap_or_else(|| "Use another name".to_owned());
             return Err(Error::new(Kind::Conflict, "ID_TAKEN", format!("{id} is already used")).hint(hint));
         }
-        let mut attributes: IndexMap<String, String> = IndexMap::new();
-        if let Some(initial_status) = kind.initial_status() {
-            attributes.insert("status".to_owned(), initial_status.to_owned());
-        }
+        let mut attributes = default_attributes(kind, &today());
         for (name, value) in &self.attributes {
             if name == "id" || name == "name" {
                 return Err(Error::bad_input(format!("attrs.{name}: the id is a separate argument"))

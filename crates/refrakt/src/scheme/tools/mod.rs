@@ -2,6 +2,8 @@
 
 mod attributes;
 mod create;
+mod history;
+mod init;
 mod pages;
 mod plan;
 mod project;
@@ -39,7 +41,7 @@ pub(crate) fn table() -> ToolTable<Refrakt> {
     let mut entries = project::tools();
     entries.extend(pages::tools());
     entries.extend(plan::tools());
-    entries.extend([update::tool(), create::tool()]);
+    entries.extend([history::tool(), update::tool(), create::tool(), init::tool()]);
     ToolTable::new(entries, |name| CORE_TOOLS.contains(&name))
 }
 
@@ -73,16 +75,12 @@ async fn read_resource(
     query: fn(&ToolArguments) -> ResourceQuery,
 ) -> Result<ToolResult> {
     let query = query(&ToolArguments(call.arguments));
-    let execute = move |project: Option<&ProjectCache>| {
-        let document = query.execute(project)?;
-        let value = match document.mime_type {
-            "text/markdown" => json!({ "markdown": &*document.text }),
-            _ => document.value()?,
-        };
-        Ok((value, document.tags.into_iter().fold(ReadSet::default(), ReadSet::with_tag)))
+    let (document, version) = refrakt.answer(call.caller, query).await?;
+    let value = match document.mime_type {
+        "text/markdown" => json!({ "markdown": &*document.text }),
+        _ => document.value()?,
     };
-    let ((value, read_set), version) = refrakt.with_project(call.caller, execute).await?;
-    Ok(ToolResult::read_only(output(value), read_set.merge(&ReadSet::at_version(version))))
+    Ok(ToolResult::read_only(output(value), document.basis(version)))
 }
 
 /// Answers a tool from the project, which may not exist.
@@ -96,7 +94,7 @@ async fn read_project(
         let tags = project.map(|project| project.tags().sites());
         Ok((read(&arguments, project)?, tags.into_iter().fold(ReadSet::default(), ReadSet::with_tag)))
     };
-    let ((value, read_set), version) = refrakt.with_project(call.caller, execute).await?;
+    let ((value, read_set), version) = refrakt.with_project_before_plan(call.caller, execute).await?;
     Ok(ToolResult::read_only(output(value), read_set.merge(&ReadSet::at_version(version))))
 }
 

@@ -1,15 +1,17 @@
 //! The tools that read the plan.
 
-use quad_core::{Error, Result, ToolEntry};
+use quad_core::tool::{ToolCall, ToolResult};
+use quad_core::{Error, ReadSet, Result, ToolEntry};
 use serde_json::{Value, json};
 
 use super::schema::{boolean, object, string, string_enum};
-use super::{ToolArguments, read_plan, read_resource, read_tool, results};
+use super::{ToolArguments, output, read_plan, read_resource, read_tool, results};
 use crate::limits::NEXT_COUNT_MAX;
 use crate::plan::next::{self, NextFilter};
 use crate::plan::validate::validate;
-use crate::plan::{IndexFilter, ids};
+use crate::plan::{Entity, IndexFilter, ids};
 use crate::project_cache::PlanSnapshot;
+use crate::scheme::answer_pages::page_of;
 use crate::scheme::query::{ResourceQuery, hash_text, require_entity, require_milestone};
 use crate::scheme::routes::TYPES;
 use crate::scheme::{Refrakt, errors};
@@ -30,6 +32,10 @@ fn tag() -> Value {
 
 fn assignee() -> Value {
     string("Only of this person or agent")
+}
+
+fn cursor() -> Value {
+    string("nextCursor of the page before")
 }
 
 fn id() -> Value {
@@ -93,7 +99,10 @@ fn resource_tools() -> Vec<ToolEntry<Refrakt>> {
                 "plan_status",
                 "Plan status",
                 "Summarises the plan: counts, milestone progress, blocked, ready and done tasks.",
-                object(&[("milestone", string("Milestone to show instead of the current one"))], &[]),
+                object(
+                    &[("milestone", string("Milestone to show instead of the current one")), ("cursor", cursor())],
+                    &[],
+                ),
             )
             .dotted("plan.status")
             .output(results::status())
@@ -102,6 +111,7 @@ fn resource_tools() -> Vec<ToolEntry<Refrakt>> {
             |refrakt, call| {
                 Box::pin(read_resource(refrakt, call, |arguments| ResourceQuery::Status {
                     milestone: arguments.text("milestone"),
+                    cursor: arguments.text("cursor"),
                 }))
             },
         ),
@@ -117,7 +127,7 @@ fn resource_tools() -> Vec<ToolEntry<Refrakt>> {
             .example(json!({"id": "WORK-012"}))
             .aliases(ID_NAMES)
             .with_stored_text(),
-            |refrakt, call| Box::pin(read_plan(refrakt, call, entity)),
+            |refrakt, call| Box::pin(read_entity(refrakt, call)),
         ),
         ToolEntry::new(
             read_tool(
@@ -186,7 +196,7 @@ fn planning_tools() -> Vec<ToolEntry<Refrakt>> {
                 "plan_validate",
                 "Check the plan",
                 "Checks the plan: broken references, invalid values, cyclic dependencies, missing sections.",
-                object(&[("strict", boolean("Count warnings as errors"))], &[]),
+                object(&[("strict", boolean("Count warnings as errors")), ("cursor", cursor())], &[]),
             )
             .dotted("plan.validate")
             .output(results::validation())
@@ -197,15 +207,31 @@ fn planning_tools() -> Vec<ToolEntry<Refrakt>> {
     ]
 }
 
+/// Reads an entity from its file if the plan has not been read yet.
+async fn read_entity(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolResult> {
+    let arguments = ToolArguments(call.arguments);
+    let (kind, id) = (arguments.entity_type(), arguments.text("id").unwrap_or_default());
+    let Some(((entity, source), version)) = refrakt.entity_before_plan(call.caller, kind, id).await? else {
+        return read_plan(refrakt, ToolCall { arguments: arguments.0, ..call }, entity).await;
+    };
+    let tags = refrakt.project.tags();
+    let read_set = ReadSet::at_version(version).with_tag(tags.entity(&entity)).with_tag(tags.bulk_entities());
+    Ok(ToolResult::read_only(output(entity_json(&entity, &source)), read_set))
+}
+
+fn entity_json(entity: &Entity, source: &str) -> Value {
+    json!({
+        "id": entity.label(), "type": entity.kind.as_str(), "file": entity.file,
+        "hash": hash_text(source), "source": source,
+    })
+}
+
 fn entity(arguments: &ToolArguments, plan: &PlanSnapshot) -> Result<Value> {
     let (index, id) = (&plan.index, arguments.text("id").unwrap_or_default());
     let entity = require_entity(index, arguments.entity_type(), &id)?;
     let source = plan.dir.read_plan_file(&entity.file).map_err(errors::io_error)?;
-    let source = source.ok_or_else(|| errors::id_not_found(&id, &[]))?;
-    Ok(json!({
-        "id": entity.label(), "type": entity.kind.as_str(), "file": entity.file,
-        "hash": hash_text(&source), "source": source,
-    }))
+    let source = source.ok_or_else(|| errors::id_not_found(&id, &[]))?.text;
+    Ok(entity_json(entity, &source))
 }
 
 fn next_tasks(arguments: &ToolArguments, plan: &PlanSnapshot) -> Result<Value> {
@@ -229,5 +255,7 @@ fn next_id(arguments: &ToolArguments, plan: &PlanSnapshot) -> Result<Value> {
 }
 
 fn validate_plan(arguments: &ToolArguments, plan: &PlanSnapshot) -> Result<Value> {
-    Ok(validate(&plan.index, arguments.flag("strict")).to_json())
+    let is_strict = arguments.flag("strict");
+    let list = format!("validate {is_strict} {}", plan.fingerprint());
+    page_of(validate(&plan.index, is_strict).to_json(), &list, arguments.text("cursor").as_deref())
 }

@@ -227,9 +227,9 @@ fn inspect(arguments: &ToolArguments, project: Option<&ProjectCache>) -> Result<
 }
 
 fn render(arguments: &ToolArguments, project: Option<&ProjectCache>) -> Result<Value> {
-    let (_, catalogue) = catalogue_for(arguments, project)?;
+    let (site, catalogue) = catalogue_for(arguments, project)?;
     let source = arguments.0.get("source").and_then(Value::as_str).unwrap_or_default();
-    runes::render(&catalogue, source)
+    runes::render_for_site(site.as_ref(), &catalogue, source)
 }
 
 fn validate_content(arguments: &ToolArguments, project: Option<&ProjectCache>) -> Result<Value> {
@@ -240,7 +240,8 @@ fn validate_content(arguments: &ToolArguments, project: Option<&ProjectCache>) -
             .with_detail("limit_bytes", CONTENT_BYTES_MAX));
     }
     let (site, catalogue) = catalogue_for(arguments, project)?;
-    let findings = page_lint::lint_page(content, &catalogue);
+    let options = site.as_ref().map(Site::parse_options).unwrap_or_default();
+    let findings = page_lint::lint_page(content, &catalogue, options);
     let count = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count();
     Ok(json!({
         "site": site.map(|site| site.name),

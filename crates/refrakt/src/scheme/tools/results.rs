@@ -38,6 +38,7 @@ pub(super) fn detect() -> Value {
             ("site", or_null(site)),
             ("plugins", commands()),
             ("configSource", text()),
+            ("hint", string("In a folder without a project")),
             ("configError", config_error),
             ("runePackages", list(rune_package(&[]))),
             ("problems", list(problem)),
@@ -169,15 +170,21 @@ pub(super) fn page() -> Value {
             ("html", text()),
             ("selectors", list(text())),
             ("headings", list(heading)),
+            ("source", text()),
             page_problem(),
         ],
-        &["url", "file", "title", "frontmatter", "html", "selectors", "headings"],
+        &["url", "file", "title", "frontmatter", "html", "selectors", "headings", "source"],
     )
 }
 
 pub(super) fn index() -> Value {
     let entity = record(&[("id", text()), ("type", text()), ("file", text())], &[("status", text())]);
     result(&[("entities", list(entity))], &["entities"])
+}
+
+/// The cursor of the next page of a long answer.
+fn next_cursor() -> (&'static str, Value) {
+    ("nextCursor", string("If the answer is longer than one page"))
 }
 
 pub(super) fn status() -> Value {
@@ -188,7 +195,7 @@ pub(super) fn status() -> Value {
     let count = record(&[("total", number()), ("byStatus", map())], &[]);
     let kinds = ["specs", "work", "bugs", "decisions"].map(|kind| (kind, count.clone()));
     let named = [("id", text()), ("title", text())];
-    let blocked = record(&[&named[..], &[("blockedBy", list(text()))]].concat(), &[]);
+    let blocked = record(&[&named[..], &[("blockedBy", list(text()))]].concat(), &[("reason", text())]);
     let ready_fields = [("type", text()), ("priority", text()), ("complexity", text())];
     let spec = record(
         &[
@@ -213,6 +220,7 @@ pub(super) fn status() -> Value {
             ("done", list(record(&named, &[("date", text()), ("pr", text())]))),
             ("specRollups", list(spec)),
             ("warnings", list(warning)),
+            next_cursor(),
         ],
         &["counts", "blocked", "ready", "done", "specRollups", "warnings"],
     )
@@ -297,21 +305,75 @@ pub(super) fn validation() -> Value {
     let counts = record(&[("errors", number()), ("warnings", number()), ("info", number())], &[]);
     let exit_code = json!({"type": "integer", "description": "1 if there are errors"});
     result(
-        &[("scanned", number()), ("issues", list(issue)), ("counts", counts), ("exitCode", exit_code)],
+        &[
+            ("scanned", number()),
+            ("issues", list(issue)),
+            ("counts", counts),
+            ("exitCode", exit_code),
+            next_cursor(),
+        ],
         &["scanned", "issues", "counts", "exitCode"],
     )
 }
 
 pub(super) fn update() -> Value {
+    let changes = list(record(&[("field", text()), ("old", text()), ("new", text())], &[]));
     let entity = record(
-        &[("id", text()), ("type", text()), ("file", text()), ("changed", flag()), ("hash", text())],
+        &[
+            ("id", text()),
+            ("type", text()),
+            ("file", text()),
+            ("changed", flag()),
+            ("changes", changes.clone()),
+            ("hash", text()),
+        ],
         &[("diff", string("Only with dryRun"))],
     );
     let changed = json!({"type": "integer", "description": "How many files change"});
     result(
-        &[("dryRun", flag()), ("changed", changed), ("entities", list(entity))],
+        &[
+            ("dryRun", flag()),
+            ("changed", changed),
+            ("entities", list(entity)),
+            ("file", string("Of one entity")),
+            ("type", string("Of one entity")),
+            ("changes", changes),
+        ],
         &["dryRun", "changed", "entities"],
     )
+}
+
+pub(super) fn history() -> Value {
+    let attribute = record(&[("field", text()), ("from", optional_text()), ("to", optional_text())], &[]);
+    let criterion = record(&[("text", text()), ("action", text())], &[]);
+    let always = ["kind", "hash", "shortHash", "date", "author", "message"].map(|name| (name, text()));
+    let event = record(
+        &always,
+        &[
+            ("initialAttributes", map()),
+            ("attributeChanges", list(attribute)),
+            ("criteriaChanges", list(criterion)),
+            ("id", text()),
+            ("type", text()),
+            ("file", text()),
+        ],
+    );
+    result(&[("id", string("Of one entity")), ("events", list(event))], &["events"])
+}
+
+pub(super) fn init() -> Value {
+    let config = record(&["action", "path", "message"].map(|name| (name, text())), &[]);
+    let fields = [
+        ("dir", text()),
+        ("created", list(text())),
+        ("agentFilesUpdated", list(text())),
+        ("packageJsonUpdated", flag()),
+        ("hookWritten", flag()),
+        ("mcpWritten", flag()),
+        ("wrapperWritten", flag()),
+        ("refraktConfig", or_null(config)),
+    ];
+    result(&fields, &fields.each_ref().map(|(name, _)| *name))
 }
 
 pub(super) fn create() -> Value {

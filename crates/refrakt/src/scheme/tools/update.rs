@@ -10,7 +10,7 @@ use super::schema::{array, boolean, free_object, object, string};
 use super::{non_empty_text, output, results, today};
 use crate::limits::UPDATE_ENTITIES_MAX;
 use crate::plan::diff::unified_diff;
-use crate::plan::edit::EntityChanges;
+use crate::plan::edit::{EditError, EntityChanges, FieldChange};
 use crate::project_cache::{PlanSnapshot, ProjectCache};
 use crate::scheme::journaled_write::{FileWrite, PlannedWrite, write};
 use crate::scheme::query::{hash_text, require_entity, require_plan};
@@ -161,12 +161,7 @@ fn parse_request(id: String, arguments: &Map<String, Value>) -> Result<UpdateReq
         return Err(Error::bad_input("Missing argument id (Entity id or title)")
             .hint("Send an id such as WORK-012; plan_index lists all"));
     }
-    let changes = parse_changes(arguments)?;
-    if changes.is_empty() {
-        return Err(Error::bad_input(format!("{}: there is nothing to change", errors::excerpt(&id)))
-            .hint("Pass status, another attribute, attrs, check, uncheck or resolve"));
-    }
-    Ok(UpdateRequest { id, changes, if_hash: non_empty_text(arguments, "ifHash") })
+    Ok(UpdateRequest { id, changes: parse_changes(arguments)?, if_hash: non_empty_text(arguments, "ifHash") })
 }
 
 fn parse_ids(arguments: &Map<String, Value>) -> Result<Vec<UpdateRequest>> {
@@ -243,11 +238,18 @@ struct EntityEdit {
     file: String,
     before: String,
     after: String,
+    changes: Vec<FieldChange>,
 }
 
 impl EntityEdit {
     fn is_different(&self) -> bool {
         self.before != self.after
+    }
+
+    /// The changes in the form of the npm package.
+    fn changes_json(&self) -> Value {
+        let changes = self.changes.iter();
+        changes.map(|change| json!({ "field": change.field, "old": change.old, "new": change.new })).collect()
     }
 
     fn to_file_write(&self) -> FileWrite {
@@ -285,21 +287,27 @@ fn apply_updates(plan: &PlanSnapshot, requests: &[UpdateRequest]) -> Result<Vec<
                 .hint("Combine its changes in one update"));
         }
         let text = plan.dir.read_plan_file(&entity.file).map_err(errors::io_error)?;
-        let before = text.ok_or_else(|| errors::id_not_found(&request.id, &[]))?;
+        let file = text.ok_or_else(|| errors::id_not_found(&request.id, &[]))?;
+        if file.invalid_utf8_at.is_some() {
+            let not_utf8 = EditError::NoEntity("the file is not UTF-8");
+            return Err(errors::edit_failed(entity.label(), not_utf8));
+        }
+        let before = file.text;
         let current_hash = hash_text(&before);
         if request.if_hash.as_ref().is_some_and(|expected| *expected != current_hash) {
             return Err(errors::entity_changed(entity.label(), &entity.file, Some(&current_hash)));
         }
-        let after = request
+        let edited = request
             .changes
             .apply(&before, &today)
             .map_err(|error| errors::edit_failed(entity.label(), error))?;
         let (id, kind, file) = (entity.label().to_owned(), entity.kind.as_str(), entity.file.clone());
-        edits.push(EntityEdit { id, kind, file, before, after });
+        edits.push(EntityEdit { id, kind, file, before, after: edited.text, changes: edited.changes });
     }
     Ok(edits)
 }
 
+/// The answer of the call. For one entity it also has the fields that the npm package answers with.
 fn to_response(edits: &[EntityEdit], dry_run: bool) -> Value {
     let entities: Vec<Value> = edits
         .iter()
@@ -309,6 +317,7 @@ fn to_response(edits: &[EntityEdit], dry_run: bool) -> Value {
                 "type": edit.kind,
                 "file": edit.file,
                 "changed": edit.is_different(),
+                "changes": edit.changes_json(),
                 "hash": hash_text(if dry_run { &edit.before } else { &edit.after }),
             });
             if let (true, Some(entry)) = (dry_run, entry.as_object_mut()) {
@@ -318,5 +327,11 @@ fn to_response(edits: &[EntityEdit], dry_run: bool) -> Value {
         })
         .collect();
     let count = edits.iter().filter(|edit| edit.is_different()).count();
-    json!({ "dryRun": dry_run, "changed": count, "entities": entities })
+    let mut response = json!({ "dryRun": dry_run, "changed": count, "entities": entities });
+    if let ([edit], Some(response)) = (edits, response.as_object_mut()) {
+        response.insert("file".into(), edit.file.as_str().into());
+        response.insert("type".into(), edit.kind.into());
+        response.insert("changes".into(), edit.changes_json());
+    }
+    response
 }
