@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use quad_core::{Result, TenantId};
-use quad_store::Store;
+use quad_store::SnapshotSource;
 use quad_store::audit::{Block, block, checkpoint};
 
 use crate::checkpoint::Checkpoint;
@@ -28,7 +28,7 @@ pub(crate) enum ChainItem {
 /// Sends the events after sequence `from` up to `to`, with the checkpoints among them, to `sink`. Missing events are
 /// skipped; detecting them is the task of the sink.
 pub(crate) async fn read_chain(
-    store: &Store,
+    store: &impl SnapshotSource,
     tenant: &TenantId,
     from: i64,
     to: i64,
@@ -41,7 +41,7 @@ pub(crate) async fn read_chain(
         let page = move |sql: &mut quad_store::Snapshot<'_>| -> Result<Vec<Block>> {
             block::blocks_after(sql, last_read, quad_store::limits::AUDIT_BLOCKS_PER_QUERY)
         };
-        let blocks = store.read(tenant, page).await?;
+        let blocks = store.snapshot(tenant, page).await?;
         let Some(last) = blocks.last() else { break };
         // A block without events would otherwise be read again without end.
         last_read = last.last_sequence().max(last.first_sequence);
@@ -67,7 +67,7 @@ pub(crate) async fn read_chain(
         Ok(block::record_at(sql, last + 1)?
             .and_then(|record| block::previous_hash(&record).map(Cow::into_owned)))
     };
-    emit_event(last, record, store.read(tenant, load_claimed_hash).await?, &mut sink)?;
+    emit_event(last, record, store.snapshot(tenant, load_claimed_hash).await?, &mut sink)?;
     checkpoints.emit_up_to(store, tenant, last, &mut sink).await
 }
 
@@ -99,7 +99,7 @@ impl CheckpointQueue {
     /// Emits the checkpoints of size `place` or less.
     async fn emit_up_to(
         &mut self,
-        store: &Store,
+        store: &impl SnapshotSource,
         tenant: &TenantId,
         sequence: i64,
         sink: &mut impl FnMut(ChainItem) -> Result<()>,
@@ -110,7 +110,7 @@ impl CheckpointQueue {
                 let page = move |sql: &mut quad_store::Snapshot<'_>| {
                     checkpoint::between(sql, after, to, limits::CHECKPOINTS_PAGE)
                 };
-                let rows = store.read(tenant, page).await?;
+                let rows = store.snapshot(tenant, page).await?;
                 self.is_done = rows.is_empty();
                 self.after = rows.last().map_or(self.after, |row| row.size);
                 for row in rows {

@@ -6,10 +6,11 @@
 //! one's `previous` still names it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::{BufRead, Read as _, Seek as _, SeekFrom, Write as _};
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use quad_core::{Error, Result};
+use quad_core::{Error, Result, TenantId};
 
 use crate::checkpoint::Checkpoint;
 use crate::{chain_error, limits};
@@ -58,9 +59,87 @@ impl CheckpointFile {
                 FileSync::Later => Ok(()),
             }
         };
-        append_lines()
-            .map_err(|error| Error::internal(format!("{} cannot be written: {error}", self.0.display())))
+        append_lines().map_err(|error| write_error(&self.0, &error))
     }
+}
+
+impl CheckpointFile {
+    /// The checkpoint over the most events of each tenant. Reads the last `tail_bytes` bytes only, or all lines.
+    /// Lines that are no checkpoint, or are not signed, are skipped.
+    pub fn newest_of_each_tenant(&self, tail_bytes: Option<u64>) -> Result<Vec<Checkpoint>> {
+        let failed = |error: std::io::Error| {
+            Error::bad_input(format!("{} cannot be read: {error}", self.0.display()))
+                .hint("Make the file readable for this user")
+        };
+        let mut file = match File::open(&self.0) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        let length = file.metadata().map_err(failed)?.len();
+        if let Some(start) = tail_bytes.and_then(|bytes| length.checked_sub(bytes)) {
+            file.seek(SeekFrom::Start(start)).map_err(failed)?;
+        }
+        let mut newest: BTreeMap<String, Checkpoint> = BTreeMap::new();
+        let mut source = BufReader::new(file);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = source.by_ref().take(limits::LINE_BYTES_MAX).read_until(b'\n', &mut line);
+            if read.map_err(failed)? == 0 {
+                return Ok(newest.into_values().collect());
+            }
+            let text = std::str::from_utf8(&line).unwrap_or_default().trim_end_matches('\n');
+            let Some(checkpoint) = Checkpoint::parse(text) else { continue };
+            let tenant = &checkpoint.statement.tenant;
+            let is_newest =
+                newest.get(tenant).is_none_or(|other| other.statement.size < checkpoint.statement.size);
+            if is_newest && checkpoint.has_valid_signature() {
+                newest.insert(tenant.clone(), checkpoint);
+            }
+        }
+    }
+
+    /// Starts new contents. They take the place of the present file when they are finished; it then stays as
+    /// `former_file`.
+    pub fn replace(&self, former_file: Option<PathBuf>) -> Result<CheckpointFileWriter> {
+        let temp_path = self.0.with_extension("jsonl.new");
+        let file = File::create(&temp_path).map_err(|error| write_error(&temp_path, &error))?;
+        Ok(CheckpointFileWriter { file: BufWriter::new(file), temp_path, path: self.0.clone(), former_file })
+    }
+}
+
+/// New contents of the checkpoint file.
+#[derive(Debug)]
+pub struct CheckpointFileWriter {
+    file: BufWriter<File>,
+    temp_path: PathBuf,
+    path: PathBuf,
+    former_file: Option<PathBuf>,
+}
+
+impl CheckpointFileWriter {
+    /// Adds a checkpoint.
+    pub fn write_line(&mut self, line: &str) -> Result<()> {
+        writeln!(self.file, "{line}").map_err(|error| write_error(&self.temp_path, &error))
+    }
+
+    /// Puts the new contents in place. There is a complete file at any time.
+    pub fn finish(mut self) -> Result<()> {
+        let mut publish = || -> std::io::Result<()> {
+            self.file.flush()?;
+            self.file.get_ref().sync_all()?;
+            if let Some(former_file) = &self.former_file {
+                std::fs::hard_link(&self.path, former_file)?;
+            }
+            std::fs::rename(&self.temp_path, &self.path)
+        };
+        publish().map_err(|error| write_error(&self.path, &error))
+    }
+}
+
+fn write_error(path: &Path, error: &std::io::Error) -> Error {
+    Error::internal(format!("{} cannot be written: {error}", path.display()))
 }
 
 /// When the lines reach the disk.
@@ -79,6 +158,27 @@ pub struct TrustedCheckpoints {
     keys: BTreeSet<Vec<u8>>,
     /// Lines that are no checkpoint, such as partial lines of a killed process.
     pub unreadable_lines: usize,
+    origin: Origin,
+}
+
+/// Where checkpoints come from, which decides what they prove.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// A copy that the verifier trusts.
+    #[default]
+    KeptCopy,
+    /// The data folder of the server that made them: an administrator of the server can rewrite them.
+    DataFolder,
+}
+
+impl Origin {
+    /// One of the checkpoints, in messages.
+    pub(crate) fn checkpoint(self) -> &'static str {
+        match self {
+            Origin::KeptCopy => "trusted checkpoint",
+            Origin::DataFolder => "checkpoint in checkpoints.jsonl",
+        }
+    }
 }
 
 impl TrustedCheckpoints {
@@ -106,6 +206,33 @@ impl TrustedCheckpoints {
             }
         }
         Ok(trusted)
+    }
+
+    /// Says where the checkpoints come from.
+    pub fn with_origin(mut self, origin: Origin) -> TrustedCheckpoints {
+        self.origin = origin;
+        self
+    }
+
+    /// The checkpoints of one tenant, with all keys.
+    pub fn only_of(&self, tenant: &TenantId) -> TrustedCheckpoints {
+        let sizes = self.of_tenant(tenant.as_str());
+        TrustedCheckpoints {
+            checkpoints: HashMap::from([(tenant.as_str().to_owned(), sizes)]),
+            keys: self.keys.clone(),
+            ..*self
+        }
+    }
+
+    /// Also accepts this key.
+    pub fn with_key(mut self, public_key: Vec<u8>) -> TrustedCheckpoints {
+        self.keys.insert(public_key);
+        self
+    }
+
+    /// Where the checkpoints come from.
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
     }
 
     fn add(&mut self, line: u64, checkpoint: Checkpoint) -> Result<()> {
@@ -164,6 +291,26 @@ mod tests {
         assert_eq!(trusted.of_tenant("t").keys().copied().collect::<Vec<_>>(), [1, 2]);
         assert_eq!(trusted.unreadable_lines, 1);
         assert!(trusted.of_tenant("other").is_empty());
+    }
+
+    #[test]
+    fn newest_checkpoints_are_found_at_the_end_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = CheckpointFile::in_folder(folder.path());
+        assert_eq!(file.newest_of_each_tenant(None).unwrap(), []);
+        let lines: Vec<Checkpoint> = (1..40).map(|size| checkpoint(size, "a")).collect();
+        file.append(&lines, FileSync::Now).unwrap();
+        let newest = [checkpoint(39, "a")];
+        assert_eq!(file.newest_of_each_tenant(None).unwrap(), newest);
+        let line_length = newest[0].to_line().len() as u64 + 1;
+        for tail_bytes in [line_length, line_length * 3 / 2, 1 << 20] {
+            assert_eq!(file.newest_of_each_tenant(Some(tail_bytes)).unwrap(), newest, "{tail_bytes}");
+        }
+        assert_eq!(file.newest_of_each_tenant(Some(line_length - 1)).unwrap(), [], "half a line");
+        let mut forged = checkpoint(50, "a");
+        forged.statement.size = 60;
+        file.append(&[forged], FileSync::Now).unwrap();
+        assert_eq!(file.newest_of_each_tenant(None).unwrap(), newest);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use quad_core::{Error, Result, TenantId, Timestamp};
-use quad_store::audit::checkpoint as rows;
+use quad_store::audit::{block, checkpoint as rows};
 use quad_store::chain_ends::UncoveredEvents;
 use tokio::task::JoinSet;
 
@@ -108,23 +108,51 @@ impl CheckpointSigner {
         }
     }
 
-    /// Makes a checkpoint for every event that has none, in every chain, and returns their number. A serving process
-    /// calls it when it stops, after its last event: what comes later in a chain is then from another process.
+    /// Makes checkpoints for every event that has none, in every chain, and returns their number. A serving process
+    /// calls it when it stops, after its last event. It does not wait for events that other processes append meanwhile.
     pub async fn finish(&self) -> Result<usize> {
         self.store().flush_audit().await?;
+        let mut tenants = self.tenants_due(DueRule::ALWAYS).await?;
+        tenants.extend(self.own_uncovered());
+        self.cover(tenants).await
+    }
+
+    /// Makes checkpoints for the events of this process, and returns their number. A command calls it before it ends.
+    pub async fn finish_own(&self) -> Result<usize> {
+        self.store().flush_audit().await?;
+        self.cover(self.own_uncovered()).await
+    }
+
+    /// The tenants with events of this process that no checkpoint covers.
+    fn own_uncovered(&self) -> Vec<TenantId> {
+        self.store().chain_ends().uncovered().into_iter().map(|uncovered| uncovered.tenant).collect()
+    }
+
+    /// Makes checkpoints up to the present end of each chain, and syncs the checkpoint file.
+    async fn cover(&self, tenants: Vec<TenantId>) -> Result<usize> {
         let _round = self.begin_round().await;
-        let mut schedule = Schedule::default();
-        let mut made = 0;
         let deadline = Instant::now() + limits::CHECKPOINT_STOP_TIME_MAX;
+        let mut schedule = Schedule::default();
+        let mut ends: HashMap<TenantId, i64> = HashMap::new();
+        for tenant in tenants {
+            let end = self.store().read(&tenant, |sql| block::chain_end(sql)).await?.sequence;
+            ends.insert(tenant, end);
+        }
+        let mut made = 0;
         loop {
-            let mut tenants = self.tenants_due(DueRule::ALWAYS).await?;
-            tenants.retain(|tenant| !schedule.is_blocked(tenant));
-            let is_last_round = tenants.is_empty() || Instant::now() > deadline;
-            let checkpoints = self.attempt_all(tenants, |_, _| DueRule::ALWAYS, &mut schedule).await?;
+            let waiting: Vec<TenantId> = ends.keys().cloned().collect();
+            let checkpoints = self.attempt_all(waiting, |_, _| DueRule::ALWAYS, &mut schedule).await?;
             made += checkpoints.len();
             // Also syncs the lines of earlier rounds.
             self.write_to_file(checkpoints, FileSync::Now).await?;
-            if is_last_round {
+            for tenant in ends.keys().cloned().collect::<Vec<_>>() {
+                let latest = self.store().read(&tenant, |sql| rows::latest(sql)).await?;
+                let is_covered = latest.map_or(0, |row| row.size) >= ends[&tenant];
+                if is_covered || schedule.is_blocked(&tenant) {
+                    ends.remove(&tenant);
+                }
+            }
+            if ends.is_empty() || Instant::now() > deadline {
                 return Ok(made);
             }
         }
@@ -217,7 +245,6 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use quad_store::Store;
-    use quad_store::audit::block;
 
     use super::*;
     use crate::export::verify_stored;
@@ -372,6 +399,43 @@ mod tests {
                 assert_eq!(kept.keys().next_back().copied(), Some(end as u64));
             }
             assert_eq!(fixture.checkpoint_signer.finish().await.unwrap(), 0);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn finish_own_covers_the_events_of_this_process() {
+        for fixture in fixtures().await {
+            let other_tenant = quad_store::tenant::create(fixture.store(), "other").await.unwrap();
+            fixture.checkpoint_signer.finish().await.unwrap();
+            let process = fixture.open_second_process().await;
+            fixture.write(3).await;
+            write_events(process.store(), &other_tenant.id, 12).await;
+            assert_eq!(process.finish_own().await.unwrap(), 1);
+            let (end, covered) = sizes(fixture.store(), &other_tenant.id).await;
+            assert_eq!(end, covered);
+            let (end, covered) = sizes(fixture.store(), fixture.tenant()).await;
+            assert_eq!(end, covered + 3, "events of other processes are left to them");
+            assert_eq!(process.finish_own().await.unwrap(), 0);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn finish_does_not_wait_for_other_processes_to_stop() {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        for fixture in fixtures().await {
+            STOP.store(false, Ordering::Relaxed);
+            let other_process = fixture.open_second_process().await;
+            let mut load = start_load(other_process.store(), fixture.tenant(), &STOP);
+            fixture.write(5).await;
+            let started = Instant::now();
+            let made = fixture.checkpoint_signer.finish().await.unwrap();
+            assert!(
+                made >= 1 && started.elapsed() < limits::CHECKPOINT_STOP_TIME_MAX,
+                "{:?}",
+                started.elapsed()
+            );
+            STOP.store(true, Ordering::Relaxed);
+            while load.join_next().await.is_some() {}
         }
     }
 

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use quad_core::{Error, Result, TenantId};
-use quad_store::Store;
-use quad_store::audit::{archive, block};
+use quad_store::SnapshotSource;
+use quad_store::audit::{archive, block, checkpoint};
 use ring::digest::{Context, SHA256};
 
 use crate::chain_reader::{ChainItem, read_chain};
@@ -14,8 +14,8 @@ use crate::checkpointer::CheckpointSigner;
 use crate::export_format::{self, ExportAnchor, FileKind, Header, Trailer};
 use crate::hash::Hash;
 use crate::signer::Signer;
-use crate::tree_store;
 use crate::verify::{Report, Verifier};
+use crate::{chain_error, tree_store};
 
 /// The summary of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,12 +38,14 @@ pub(crate) struct ChainRange {
     pub(crate) through: i64,
     /// The hash of the last event, from the head row.
     pub(crate) end_hash: Option<Hash>,
+    /// The number of events that the newest checkpoint in the database covers.
+    pub(crate) covered: i64,
 }
 
 /// Loads the current range of a tenant's stored chain.
-pub(crate) async fn load_chain_range(store: &Store, tenant: &TenantId) -> Result<ChainRange> {
+pub(crate) async fn load_chain_range(store: &impl SnapshotSource, tenant: &TenantId) -> Result<ChainRange> {
     store
-        .read(tenant, |sql| {
+        .snapshot(tenant, |sql| {
             let end = block::chain_end(sql)?;
             let anchor = archive::archive_end(sql)?;
             let after = anchor.as_ref().map_or(0, |anchor| anchor.last_sequence);
@@ -52,7 +54,8 @@ pub(crate) async fn load_chain_range(store: &Store, tenant: &TenantId) -> Result
                 Ok(ExportAnchor { checkpoint: Checkpoint::from_db(&anchor.body)?, frontier })
             });
             let end_hash = end.hash.as_deref().and_then(Hash::parse);
-            Ok(ChainRange { anchor: anchor.transpose()?, after, through: end.sequence, end_hash })
+            let covered = checkpoint::latest(sql)?.map_or(0, |row| row.size);
+            Ok(ChainRange { anchor: anchor.transpose()?, after, through: end.sequence, end_hash, covered })
         })
         .await
 }
@@ -66,7 +69,7 @@ pub async fn export(
     mut progress: impl FnMut(u64, u64),
 ) -> Result<ExportSummary> {
     checkpoint_signer.checkpoint(tenant).await?;
-    let ChainRange { anchor, after, through, .. } =
+    let ChainRange { anchor, after, through, end_hash, .. } =
         load_chain_range(checkpoint_signer.store(), tenant).await?;
     let header = Header { kind: FileKind::Export, tenant: tenant.as_str().to_owned(), anchor };
     let mut writer = ExportWriter::new(out, &header)?;
@@ -80,17 +83,26 @@ pub async fn export(
         writer.write_item(&item)
     };
     read_chain(checkpoint_signer.store(), tenant, after, through, sink).await?;
+    // A file must not say that the chain ends earlier than it does.
+    if (writer.last, writer.hash) != (through as u64, end_hash) {
+        return Err(chain_error::event(
+            writer.last + 1,
+            None,
+            "is missing or changed: the head names other events",
+        ));
+    }
     writer.finish(checkpoint_signer.signer())
 }
 
-/// Verifies a tenant's stored chain. `progress` gets the number of finished events and their total.
+/// Verifies a tenant's stored chain, in the store or in a copy of the database. `progress` gets the number of finished
+/// events and their total.
 pub async fn verify_stored(
-    store: &Store,
+    store: &impl SnapshotSource,
     tenant: &TenantId,
     trusted: Option<TrustedCheckpoints>,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Report> {
-    let ChainRange { anchor, after, through, end_hash } = load_chain_range(store, tenant).await?;
+    let ChainRange { anchor, after, through, end_hash, covered } = load_chain_range(store, tenant).await?;
     let mut verifier = Verifier::new(trusted);
     verifier.begin_file(&Header { kind: FileKind::Export, tenant: tenant.as_str().to_owned(), anchor })?;
     let total = (through - after) as u64;
@@ -105,6 +117,10 @@ pub async fn verify_stored(
     };
     read_chain(store, tenant, after, through, sink).await?;
     verifier.check_end(through as u64, end_hash)?;
+    if covered > through {
+        let reason = format!("is missing: a checkpoint in the database covers {covered} events");
+        return Err(chain_error::event(through as u64 + 1, None, &reason));
+    }
     verifier.finish()
 }
 
@@ -274,8 +290,14 @@ mod tests {
             fixture.tamper(delete, vec![last.into()]).await;
             let error = verify_database(&fixture, None).await.unwrap_err();
             assert_eq!(error.detail("sequence"), Some(&last.into()), "the head knows better: {error}");
+            let mut file = Vec::new();
+            let exported = export(&fixture.checkpoint_signer, fixture.tenant(), &mut file, |_, _| {}).await;
+            let error = exported.unwrap_err();
+            assert_eq!(error.detail("sequence"), Some(&last.into()), "no shorter chain is signed: {error}");
             let cut_head = "UPDATE head SET sequence = $2, hash = $3 WHERE tenant_id = $1";
             fixture.tamper(cut_head, vec![(last - 1).into(), hash.into()]).await;
+            let error = verify_database(&fixture, None).await.unwrap_err();
+            assert_eq!(error.detail("sequence"), Some(&last.into()), "a checkpoint is left: {error}");
             fixture
                 .tamper("DELETE FROM audit_checkpoint WHERE tenant_id = $1 AND size >= $2", vec![last.into()])
                 .await;

@@ -18,6 +18,7 @@ mod checkpoint;
 mod checkpoint_file;
 mod checkpoint_schedule;
 mod checkpointer;
+pub mod database_check;
 mod events;
 pub mod export;
 mod export_format;
@@ -42,7 +43,7 @@ use quad_store::Store;
 
 pub use chain_error::AUDIT_BROKEN;
 pub use checkpoint::{Checkpoint, Statement};
-pub use checkpoint_file::{CheckpointFile, FileSync, TrustedCheckpoints};
+pub use checkpoint_file::{CheckpointFile, CheckpointFileWriter, FileSync, Origin, TrustedCheckpoints};
 pub use checkpoint_schedule::CheckpointLag;
 pub use checkpointer::CheckpointSigner;
 pub use events::event_json;

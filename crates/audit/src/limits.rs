@@ -37,6 +37,10 @@ pub const CHECKPOINTS_CONCURRENT: usize = 4;
 /// How often the checkpoint file is synced to the disk.
 pub const CHECKPOINT_FILE_SYNC_INTERVAL: Duration = Duration::from_millis(500);
 
+/// How much of the end of the checkpoint file a start compares with the database: some hundred lines, in about a
+/// millisecond. If the database is older than the file, its last lines show it.
+pub const CHECKPOINT_FILE_CHECKED_BYTES: u64 = 64 << 10;
+
 /// How long a stopping process makes checkpoints.
 pub const CHECKPOINT_STOP_TIME_MAX: Duration = Duration::from_secs(10);
 

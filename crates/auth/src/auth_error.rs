@@ -47,6 +47,8 @@ pub enum AuthErrorKind {
     LivesTooLong,
     /// The signature is valid, but the token is not in the registry.
     Unregistered,
+    /// The token expires later than its registration says.
+    ExpiryChanged,
     /// The token was revoked.
     Revoked,
     /// The holder is not registered.
@@ -82,6 +84,7 @@ impl AuthErrorKind {
             AuthErrorKind::NotYetValid => "not_yet_valid",
             AuthErrorKind::LivesTooLong => "lives_too_long",
             AuthErrorKind::Unregistered => "unregistered",
+            AuthErrorKind::ExpiryChanged => "expiry_changed",
             AuthErrorKind::Revoked => "revoked",
             AuthErrorKind::AgentUnregistered => "agent_unregistered",
             AuthErrorKind::AgentQuarantined => "agent_quarantined",
@@ -157,6 +160,7 @@ impl std::fmt::Display for AuthError {
             AuthErrorKind::NotYetValid => "The bearer token is not valid yet; compare the clocks",
             AuthErrorKind::LivesTooLong => "The bearer token's lifetime exceeds the limit for its issuer",
             AuthErrorKind::Unregistered => "The bearer token is not registered here",
+            AuthErrorKind::ExpiryChanged => "The bearer token expires later than its registration says",
             AuthErrorKind::Revoked => "The bearer token has been revoked",
             AuthErrorKind::AgentUnregistered => "The bearer token's holder is not registered here",
             AuthErrorKind::AgentQuarantined => "The bearer token's holder is quarantined",

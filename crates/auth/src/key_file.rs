@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use quad_core::{Result, Timestamp};
 
-use crate::key::{self, Seed};
+use crate::key::Seed;
 use crate::{limits, secret_file};
 
 /// A line of the file.
@@ -23,15 +23,16 @@ pub struct KeyFileEntry {
     pub retired_at: Option<Timestamp>,
 }
 
-/// Reads the file. Creates it with one key if it does not exist.
-pub fn read_or_create(path: &Path) -> Result<Vec<KeyFileEntry>> {
-    if let Some(entries) = read(path)? {
-        return Ok(entries);
-    }
-    let first = KeyFileEntry { seed: key::random_bytes()?, created_at: Timestamp::now(), retired_at: None };
-    secret_file::create_text(path, &to_text(&[first]))?;
-    // Another process may have created the file first; then its key is used.
+/// Reads the file, which must exist.
+pub fn read_existing(path: &Path) -> Result<Vec<KeyFileEntry>> {
     read(path)?.ok_or_else(|| secret_file::file_missing(path))
+}
+
+/// Creates the file with this key, unless it exists, and reads it: another process may have created it first.
+pub fn create(path: &Path, seed: &Seed, created_at: Timestamp) -> Result<Vec<KeyFileEntry>> {
+    let first = KeyFileEntry { seed: *seed, created_at, retired_at: None };
+    secret_file::create_text(path, &to_text(&[first]))?;
+    read_existing(path)
 }
 
 /// Reads the file; `None` if it does not exist.
@@ -89,11 +90,11 @@ mod tests {
         let path = folder.path().join("signing.key");
         write_private(&path, &format!("{}\n", BASE64.encode([7; 32])));
         let old = KeyFileEntry { seed: [7; 32], created_at: Timestamp(0), retired_at: None };
-        assert!(read_or_create(&path).unwrap() == [old.clone()]);
+        assert!(read_existing(&path).unwrap() == [old.clone()]);
         let retired = KeyFileEntry { retired_at: Some(Timestamp(9)), ..old };
         let fresh = KeyFileEntry { seed: [8; 32], created_at: Timestamp(9), retired_at: None };
         replace(&path, &[fresh.clone(), retired.clone()]).unwrap();
-        assert!(read_or_create(&path).unwrap() == [fresh, retired]);
+        assert!(read_existing(&path).unwrap() == [fresh, retired]);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a temporary file was left behind");
     }
@@ -112,7 +113,8 @@ mod tests {
             format!("{seed} 1 -\n{}", &seed[1..]),
         ] {
             write_private(&path, &damaged);
-            assert_eq!(read_or_create(&path).err().unwrap().code(), "KEY_DAMAGED", "{damaged:?}");
+            let created = create(&path, &[9; 32], Timestamp(1));
+            assert_eq!(created.err().unwrap().code(), "KEY_DAMAGED", "{damaged:?}");
             assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
         }
     }

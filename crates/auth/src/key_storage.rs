@@ -35,6 +35,9 @@ impl std::fmt::Debug for KeyStorage {
 }
 
 impl KeyStorage {
+    /// The name of the key file in the data folder, with SQLite.
+    pub const FILE_NAME: &'static str = "signing.key";
+
     /// `data_dir` holds the key files. `quad_key` is the value of `QUAD_KEY`; a blank value counts as unset. With
     /// SQLite `QUAD_KEY` is ignored.
     pub fn new(data_dir: impl Into<PathBuf>, quad_key: Option<String>) -> KeyStorage {
@@ -42,7 +45,7 @@ impl KeyStorage {
         KeyStorage { data_dir: data_dir.into(), quad_key }
     }
 
-    /// Reads the keys; creates the first one if there is none.
+    /// Reads the keys; creates the first one if there never was one.
     pub(crate) async fn open(&self, store: &Store) -> Result<Keyring> {
         if store.backend() == Backend::Postgres {
             self.warn_weak_quad_key();
@@ -54,8 +57,7 @@ impl KeyStorage {
     pub(crate) async fn read(&self, store: &Store) -> Result<Keyring> {
         let keys = match store.backend() {
             Backend::Sqlite => {
-                let path = self.file();
-                let entries = run_blocking(move || key_file::read_or_create(&path)).await?;
+                let entries = self.read_or_create_file(store).await?;
                 let to_key = |entry: KeyFileEntry| key_entry(&entry.seed, entry.created_at, entry.retired_at);
                 entries.into_iter().map(to_key).collect::<Result<Vec<_>>>()?
             }
@@ -66,6 +68,56 @@ impl KeyStorage {
         Keyring::new(
             keys.into_iter().filter(|entry| !dropped.iter().any(|kid| kid == entry.key.kid())).collect(),
         )
+    }
+
+    /// The keys in the file. Creates the file, unless it was lost.
+    async fn read_or_create_file(&self, store: &Store) -> Result<Vec<KeyFileEntry>> {
+        let path = self.file();
+        let read = || {
+            let path = path.clone();
+            run_blocking(move || key_file::read(&path))
+        };
+        if let Some(entries) = read().await? {
+            return Ok(entries);
+        }
+        if has_valid_tokens(store).await? {
+            // Another process may have created the file and minted a token meanwhile.
+            return read().await?.ok_or_else(|| {
+                key_missing(
+                    "signing.key is missing in the data folder, but the database has tokens that it signed",
+                )
+            });
+        }
+        let seed: Seed = key::random_bytes()?;
+        run_blocking(move || key_file::create(&path, &seed, Timestamp::now())).await
+    }
+
+    /// Creates a key in place of lost ones, and returns its id. The tokens that those signed stay invalid.
+    pub async fn replace_lost(&self, store: &Store, actor: &str) -> Result<String> {
+        let seed: Seed = key::random_bytes()?;
+        let kid = SigningKey::from_seed(&seed)?.kid().to_owned();
+        let event = EventDraft::system("identity", "key.created", actor).output("kid", kid.as_str());
+        let writer = WriteContext::from(&TenantId::system());
+        let name = kid.clone();
+        match store.backend() {
+            Backend::Sqlite => {
+                let path = self.file();
+                let create = move |tx: &mut Tx<'_>| create_in_file(&path, &seed, &name, tx.now());
+                store.write(&writer, event, create).await?;
+            }
+            Backend::Postgres => {
+                let rows = store.read(&TenantId::system(), |snapshot| load_encrypted_keys(snapshot)).await?;
+                check_no_key(rows.len())?;
+                let encrypted = self.key_cipher(false).await?.encrypt(&kid, &seed)?;
+                let create = move |tx: &mut Tx<'_>| {
+                    tx.lock("gate:key")?;
+                    check_no_key(load_encrypted_keys(tx)?.len())?;
+                    insert_key(tx, &name, &encrypted)
+                };
+                store.write(&writer, event, create).await?;
+            }
+        }
+        Ok(kid)
     }
 
     /// Creates a new current key and removes the obsolete ones. Returns the id of the new key.
@@ -122,12 +174,20 @@ impl KeyStorage {
     }
 
     fn file(&self) -> PathBuf {
-        self.data_dir.join("signing.key")
+        self.data_dir.join(Self::FILE_NAME)
     }
 
     async fn load_rows(&self, store: &Store) -> Result<Vec<KeyEntry>> {
         let system = TenantId::system();
-        let mut encrypted_keys = store.read(&system, |snapshot| load_encrypted_keys(snapshot)).await?;
+        let load = || store.read(&system, |snapshot| load_encrypted_keys(snapshot));
+        let mut encrypted_keys = load().await?;
+        if encrypted_keys.is_empty() && has_valid_tokens(store).await? {
+            // Another node may have inserted the first key and minted a token meanwhile.
+            encrypted_keys = load().await?;
+            if encrypted_keys.is_empty() {
+                return Err(key_missing("The database has no signing key, but tokens that one has signed"));
+            }
+        }
         let cipher = self.key_cipher(!encrypted_keys.is_empty()).await?;
         if encrypted_keys.is_empty() {
             let seed: Seed = key::random_bytes()?;
@@ -184,6 +244,42 @@ fn key_entry(seed: &Seed, created_at: Timestamp, retired_at: Option<Timestamp>) 
     Ok(KeyEntry { key: SigningKey::from_seed(seed)?, created_at, retired_at })
 }
 
+/// Whether any tenant has a token that is valid as far as the database knows: some key has signed it.
+async fn has_valid_tokens(store: &Store) -> Result<bool> {
+    // The keys belong to the server, so this query crosses tenants.
+    let has_tokens = |snapshot: &mut quad_store::Snapshot<'_>| {
+        let select = "SELECT id FROM gate_token WHERE revoked_at IS NULL AND expires_at > $1 LIMIT 1";
+        Ok(snapshot.query_opt(select, params![Timestamp::now()])?.is_some())
+    };
+    store.read(&TenantId::system(), has_tokens).await
+}
+
+fn create_in_file(path: &Path, seed: &Seed, kid: &str, now: Timestamp) -> Result<()> {
+    for entry in key_file::create(path, seed, now)? {
+        // The transaction is retried; the file already has the key.
+        if SigningKey::from_seed(&entry.seed)?.kid() == kid {
+            return Ok(());
+        }
+    }
+    check_no_key(1)
+}
+
+fn check_no_key(key_count: usize) -> Result<()> {
+    if key_count == 0 {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Conflict, "KEY_EXISTS", "There is a signing key")
+        .hint("Use `quad key rotate` to create another one"))
+}
+
+/// The error of a database whose tokens were signed with a key that is gone.
+fn key_missing(message: &str) -> Error {
+    Error::new(Kind::Conflict, "KEY_MISSING", message).hint(
+        "Restore the key from a backup. If it is lost, run `quad key create`: it makes a new key, and every token must \
+         be minted again",
+    )
+}
+
 /// The ids of the dropped keys.
 fn dropped_kids(sql: &mut impl Sql) -> Result<Vec<String>> {
     let tenant = sql.tenant().as_str().to_owned();
@@ -193,7 +289,7 @@ fn dropped_kids(sql: &mut impl Sql) -> Result<Vec<String>> {
 
 fn rotate_file(path: &Path, seed: &Seed, kid: &str, obsolete_kids: &[String], now: Timestamp) -> Result<()> {
     let mut entries = Vec::new();
-    for mut entry in key_file::read_or_create(path)? {
+    for mut entry in key_file::read_existing(path)? {
         let entry_kid = SigningKey::from_seed(&entry.seed)?.kid().to_owned();
         if entry_kid == kid {
             // The transaction is retried; the file already has the key.
@@ -228,7 +324,7 @@ fn rotate_rows(tx: &mut Tx<'_>, kid: &str, encrypted: &[u8], obsolete_kids: &[St
 
 fn remove_from_file(path: &Path, kid: &str) -> Result<()> {
     let (mut remaining, mut found) = (Vec::new(), false);
-    for entry in key_file::read_or_create(path)? {
+    for entry in key_file::read_existing(path)? {
         if SigningKey::from_seed(&entry.seed)?.kid() != kid {
             remaining.push(entry);
             continue;
@@ -316,7 +412,8 @@ mod tests {
     use quad_store::testing;
 
     use super::*;
-    use crate::COMPONENT;
+    use crate::service::tests::{AuthFixture, KNOWN_SCOPES, auth_fixtures, auth_outcome};
+    use crate::{AuthService, COMPONENT};
 
     #[test]
     fn debug_output_holds_no_secret() {
@@ -335,6 +432,64 @@ mod tests {
         assert_eq!(first.current().kid(), again.current().kid());
         assert_ne!(first.current().kid(), other.current().kid());
         assert!(folder.path().join("signing.key").exists() && !folder.path().join("quad.key").exists());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn missing_key_beside_tokens_is_an_error_until_it_is_replaced() {
+        for test in auth_fixtures().await {
+            let (store, folder) = (&test.db.store, test.folder.path());
+            let minted = test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await.unwrap();
+            lose_keys(&test).await;
+            let storage = KeyStorage::new(folder, None);
+            let error = AuthService::open(store.clone(), storage.clone()).await.unwrap_err();
+            assert_eq!((error.kind(), error.code()), (Kind::Conflict, "KEY_MISSING"), "{error}");
+            assert!(!folder.join(KeyStorage::FILE_NAME).exists(), "no new key was made");
+
+            let kid = storage.replace_lost(store, "operator").await.unwrap();
+            let auth = AuthService::open(store.clone(), storage.clone()).await.unwrap();
+            assert_eq!(auth.keys().await.unwrap()[0].kid, kid);
+            assert_eq!(auth_outcome(&auth, &minted.token).await, "unknown_key");
+            assert!(test.audit_records(&TenantId::system()).await.contains("key.created"));
+            let again = storage.replace_lost(store, "operator").await.unwrap_err();
+            assert_eq!(again.code(), "KEY_EXISTS");
+            assert_eq!(auth.keys().await.unwrap().len(), 1);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn key_is_created_anew_if_no_valid_token_needs_the_old_one() {
+        for test in auth_fixtures().await {
+            let request = test.mint_request("a", "table:read");
+            let id = test.auth.mint(request, &KNOWN_SCOPES).await.unwrap().record.id;
+            test.auth.revoke(&test.db.tenant, &id, "operator").await.unwrap();
+            lose_keys(&test).await;
+            let storage = KeyStorage::new(test.folder.path(), None);
+            assert_eq!(storage.open(&test.db.store).await.unwrap().iter().count(), 1);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn rotation_does_not_replace_a_lost_key() {
+        let test = &auth_fixtures().await[0];
+        std::fs::remove_file(test.folder.path().join(KeyStorage::FILE_NAME)).unwrap();
+        let storage = KeyStorage::new(test.folder.path(), None);
+        assert!(storage.rotate(&test.db.store, Vec::new(), "operator").await.is_err());
+    }
+
+    /// Removes the keys, as a restore of the database alone does.
+    async fn lose_keys(test: &AuthFixture) {
+        match test.db.store.backend() {
+            Backend::Sqlite => {
+                std::fs::remove_file(test.folder.path().join(KeyStorage::FILE_NAME)).unwrap();
+            }
+            Backend::Postgres => {
+                let delete = |tx: &mut Tx<'_>| {
+                    assert_eq!(tx.execute("DELETE FROM gate_key WHERE tenant_id = 'system'", &[])?, 1);
+                    Ok(())
+                };
+                test.db.store.write_unaudited(&TenantId::system(), delete).await.unwrap();
+            }
+        }
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -28,6 +28,7 @@ mod key_rotation;
 mod key_storage;
 mod keyring;
 pub mod limits;
+pub mod passphrase_encryption;
 mod rate_limit;
 mod refusal_counter;
 mod reloading;

@@ -81,6 +81,21 @@ pub const SUBSCRIPTION_URI_BYTES_MAX: usize = 8 * 1024;
 /// A shorter `QUAD_KEY` causes a warning: it could be guessed by an attacker who has a copy of the database.
 pub const QUAD_KEY_CHARS_ADVISED: usize = 32;
 
+/// A shorter passphrase of a backup is refused: an attacker who has the backup can try millions.
+pub const PASSPHRASE_CHARS_MIN: usize = 12;
+
+/// Memory that the key of a backup's secrets is derived with: 64 MiB, the advice of RFC 9106 for small machines.
+pub const PASSPHRASE_MEMORY_KIB: u32 = 64 * 1024;
+
+/// Passes over that memory, also from RFC 9106: about 0.2 s in total.
+pub const PASSPHRASE_PASSES: u32 = 3;
+
+/// The most memory that a backup may ask for. A hostile file must not use up the machine's.
+pub const PASSPHRASE_MEMORY_KIB_MAX: u32 = 1024 * 1024;
+
+/// The most passes that a backup may ask for.
+pub const PASSPHRASE_PASSES_MAX: u32 = 16;
+
 /// Refusals of the same kind within this time become one audit event with a count, so a flood cannot fill the disk.
 pub const REFUSAL_INTERVAL: Duration = Duration::from_secs(1);
 

@@ -55,7 +55,7 @@ pub fn file_damaged(path: &Path) -> Error {
 
 /// The error of a file that disappeared after it was created.
 pub fn file_missing(path: &Path) -> Error {
-    file_error(path, "it disappeared after it was created")
+    file_error(path, "it is missing")
 }
 
 #[cfg(unix)]

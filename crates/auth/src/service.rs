@@ -163,6 +163,10 @@ impl AuthService {
         }
         let known_subject =
             KnownSubject { tenant: claims.tenant.clone(), subject: claims.subject.to_string() };
+        // A copy of an old token that was signed again with a stolen key must not outlive the original.
+        if claims.expires_at > status.expires_at {
+            return Err(AuthError::for_subject(known_subject, AuthErrorKind::ExpiryChanged));
+        }
         if status.is_revoked {
             return Err(AuthError::for_subject(known_subject, AuthErrorKind::Revoked));
         }
@@ -436,6 +440,26 @@ pub(crate) mod tests {
             }
             let expired = Claims { expires_at: Timestamp(0), ..claims };
             assert_eq!(check(expired).await.code(), "auth_token_expired");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn token_that_expires_later_than_registered_is_rejected() {
+        for test in auth_fixtures().await {
+            let minted = test.auth.mint(test.mint_request("a", "table:read"), &KNOWN_SCOPES).await.unwrap();
+            let keyring = test.auth.keys.cached();
+            let token = CompactJws::parse(&minted.token).unwrap();
+            let claims = jws::verify(&keyring, &token, Timestamp::now()).unwrap();
+            let signed_with_expiry = |difference_ms: i64| {
+                let expires_at = claims.expires_at.plus_ms(difference_ms);
+                jws::sign(keyring.current(), &Claims { expires_at, ..claims.clone() })
+            };
+            assert_eq!(auth_outcome(&test.auth, &signed_with_expiry(1_000)).await, "expiry_changed");
+            assert_eq!(auth_outcome(&test.auth, &signed_with_expiry(0)).await, "ok");
+            assert_eq!(auth_outcome(&test.auth, &signed_with_expiry(-1_000)).await, "ok");
+            let error =
+                expect_auth_error(&test.auth, Some(&format!("Bearer {}", signed_with_expiry(1_000)))).await;
+            assert_eq!(error.code(), "auth_token_invalid");
         }
     }
 

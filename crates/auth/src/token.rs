@@ -123,6 +123,8 @@ fn list_tag() -> Tag {
 /// The registry state of a signed token.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenStatus {
+    /// When the token expires, as it was minted.
+    pub(crate) expires_at: Timestamp,
     /// The token was revoked.
     pub(crate) is_revoked: bool,
     /// The key that signed the token was dropped.
@@ -142,17 +144,23 @@ pub(crate) fn load_status(
     let row = sql.query_opt(
         "SELECT t.revoked_at, \
          (SELECT COUNT(*) FROM gate_dropped_key k WHERE k.tenant_id = 'system' AND k.kid = $4), \
+         t.expires_at, \
          a.subject, a.kind, a.scopes, a.scope_hash, a.state, a.created_at, a.updated_at FROM gate_token t \
          LEFT JOIN gate_agent a ON a.tenant_id = t.tenant_id AND a.subject = t.subject \
          WHERE t.tenant_id = $1 AND t.id = $2 AND t.subject = $3",
         params![tenant.as_str(), id, subject, kid],
     )?;
     let Some(row) = row else { return Ok(None) };
-    let agent = match row.opt_text(2)? {
+    let agent = match row.opt_text(3)? {
         None => None,
-        Some(_) => Some(AgentRecord::from_row(&tenant, &row, 2)?),
+        Some(_) => Some(AgentRecord::from_row(&tenant, &row, 3)?),
     };
-    Ok(Some(TokenStatus { is_revoked: row.opt_int(0)?.is_some(), key_was_dropped: row.int(1)? > 0, agent }))
+    Ok(Some(TokenStatus {
+        expires_at: Timestamp(row.int(2)?),
+        is_revoked: row.opt_int(0)?.is_some(),
+        key_was_dropped: row.int(1)? > 0,
+        agent,
+    }))
 }
 
 impl AuthService {

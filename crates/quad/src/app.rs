@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use quad_amem::Amem;
-use quad_audit::{Audit, CheckpointFile, CheckpointSigner, Links, SignatureWithKey, Signer};
+use quad_audit::{Audit, CheckpointFile, CheckpointSigner, Links, SignatureWithKey, Signer, database_check};
 use quad_auth::{AuthService, KeyStorage};
 use quad_bkend::{Bkend, TokenDirectory, TokenSummary};
 use quad_brain::{AgentDirectory, AgentSummary, Brain};
 use quad_core::resolver::View;
-use quad_core::{Error, Principal, ReadSet, Resolver, Result, Scheme, TenantId};
+use quad_core::{Error, Kind, Principal, ReadSet, Resolver, Result, Scheme, TenantId};
 use quad_refrakt::Refrakt;
-use quad_store::{Component, Store, tenant};
+use quad_store::{Component, Location, Store, tenant};
 
 use crate::config::Config;
 
@@ -45,12 +45,25 @@ pub struct App {
 }
 
 impl App {
-    /// Opens everything. The first start creates the local tenant with a demo organization.
+    /// Opens everything. The first start creates the local tenant with a demo organization. Refuses a database that is
+    /// older than the checkpoints beside it.
     pub async fn open(config: Config) -> Result<App> {
-        make_data_dir(&config)?;
-        let store = Store::open(config.location(), COMPONENTS).await?;
-        let quad_key = std::env::var("QUAD_KEY").ok();
-        let auth = AuthService::open(store.clone(), KeyStorage::new(&config.data_dir, quad_key)).await?;
+        check_database_exists(&config)?;
+        let store = open_store(&config).await?;
+        database_check::check(&store, &CheckpointFile::in_folder(&config.data_dir)).await?;
+        App::with_store(config, store).await
+    }
+
+    /// Opens a database of any age: for commands that say what is wrong with it.
+    pub async fn open_any_age(config: Config) -> Result<App> {
+        check_database_exists(&config)?;
+        let store = open_store(&config).await?;
+        App::with_store(config, store).await
+    }
+
+    /// Opens everything else on this database.
+    pub async fn with_store(config: Config, store: Store) -> Result<App> {
+        let auth = AuthService::open(store.clone(), key_storage(&config)).await?;
         if tenant::find(&store, tenant::LOCAL).await?.is_none() {
             let local = tenant::ensure(&store, tenant::LOCAL).await?;
             quad_bkend::demo::ensure(&store, &local.id).await?;
@@ -72,6 +85,24 @@ impl App {
         Ok(App { config, store, auth, resolver, memory, project, checkpoint_signer, tenant })
     }
 
+    /// Makes checkpoints while a command runs that is not done soon. It begins after a second, so that a short command
+    /// makes one checkpoint, at its end.
+    pub fn start_checkpoints(&self) {
+        let checkpoint_signer = self.checkpoint_signer.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(quad_audit::limits::CHECKPOINT_DUE_AGE).await;
+            checkpoint_signer.run().await;
+        });
+    }
+
+    /// Makes checkpoints for the events of a command before it ends: without them, the last events could be cut off
+    /// unnoticed. The outcome of the command does not depend on it.
+    pub async fn finish(&self) {
+        if let Err(error) = self.checkpoint_signer.finish_own().await {
+            tracing::warn!(cause = error.cause_chain(), "checkpoints not made: {}", error.message());
+        }
+    }
+
     /// The principal of `quad stdio`, of `quad serve --no-auth` and of the command line.
     pub fn local_agent(&self) -> Principal {
         Principal::local_agent(self.tenant.id.clone(), self.resolver.all_scopes())
@@ -81,6 +112,32 @@ impl App {
     pub fn view(&self, only: Option<&str>) -> Result<View> {
         only.map_or(Ok(View::All), |scheme| self.resolver.view_for_scheme(scheme))
     }
+}
+
+/// Opens the database alone. The first start creates it.
+pub async fn open_store(config: &Config) -> Result<Store> {
+    make_data_dir(config)?;
+    Store::open(config.location(), COMPONENTS).await
+}
+
+/// Where the signing keys are.
+pub fn key_storage(config: &Config) -> KeyStorage {
+    KeyStorage::new(&config.data_dir, std::env::var("QUAD_KEY").ok())
+}
+
+/// Refuses to create a database in a folder that had one: the checkpoints beside it have outlived it.
+fn check_database_exists(config: &Config) -> Result<()> {
+    let Location::Sqlite(file) = config.location() else { return Ok(()) };
+    let checkpoints = CheckpointFile::in_folder(&config.data_dir);
+    let tail_bytes = Some(quad_audit::limits::CHECKPOINT_FILE_CHECKED_BYTES);
+    if file.exists() || checkpoints.newest_of_each_tenant(tail_bytes)?.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{} is missing, but checkpoints.jsonl beside it covers its events", file.display());
+    Err(Error::new(Kind::Conflict, "DATABASE_MISSING", message).hint(
+        "Restore a backup with `quad restore FILE`. To begin without the old data, move checkpoints.jsonl to another \
+         folder",
+    ))
 }
 
 /// Registers the schemes, in the order of lists. `Links` asks the resolver what a caller can read, so it gets the same
@@ -176,7 +233,7 @@ fn project_folder(config: &Config) -> Result<std::path::PathBuf> {
     }
 }
 
-fn make_data_dir(config: &Config) -> Result<()> {
+pub fn make_data_dir(config: &Config) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     let created = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&config.data_dir);
     created.map_err(|error| {
@@ -192,8 +249,7 @@ async fn unknown_tenant(store: &Store, name: &str) -> Result<Error> {
         || "List the tenants with `quad tenant list`, or create one with `quad tenant add`".to_owned(),
         |near| format!("Use {near}, the nearest name, or create this one with `quad tenant add {name}`"),
     );
-    Ok(Error::new(quad_core::Kind::NotFound, "UNKNOWN_TENANT", format!("There is no tenant named {name}"))
-        .hint(hint))
+    Ok(Error::new(Kind::NotFound, "UNKNOWN_TENANT", format!("There is no tenant named {name}")).hint(hint))
 }
 
 #[cfg(test)]

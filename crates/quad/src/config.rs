@@ -63,6 +63,7 @@ const VARIABLES: &[&str] = &[
     "QUAD_TOOL_NAMES",
     "QUAD_AUDIT",
     "QUAD_KEY",
+    "QUAD_BACKUP_PASSPHRASE",
     "QUAD_LOG",
 ];
 

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod app;
+mod backup_contents;
 mod cli;
 mod client_snippet;
 mod commands;

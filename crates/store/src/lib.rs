@@ -22,7 +22,7 @@
 
 pub mod audit;
 mod audit_mode;
-mod backup;
+pub mod backup;
 pub mod batch;
 mod chain;
 pub mod chain_ends;
@@ -30,6 +30,7 @@ mod change_log;
 mod commit;
 mod commit_thread;
 mod connection;
+mod database_copy;
 mod deferred_audit;
 mod error;
 pub mod fast_path;
@@ -51,6 +52,7 @@ mod write_transaction;
 
 pub use audit_mode::AuditMode;
 pub use chain::{AuditEvent, hash_record};
+pub use database_copy::{DatabaseCopy, SnapshotSource};
 pub use error::DbError;
 pub use migrate::Component;
 pub use sql::{Snapshot, Sql, Tx};

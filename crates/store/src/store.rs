@@ -405,7 +405,7 @@ impl<T: Send, F: FnMut(&mut Tx<'_>) -> Result<T> + Send> TransactionJob for Clos
     }
 }
 
-fn run_snapshot<T>(
+pub(crate) fn run_snapshot<T>(
     connection: &mut Connection,
     tenant: &TenantId,
     f: &mut impl FnMut(&mut Snapshot<'_>) -> Result<T>,

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::selector::Selection;
 use crate::chain_reader::ChainEntry;
 use crate::checkpoint::Checkpoint;
+use crate::checkpoint_file::Origin;
 use crate::export_format::{ExportAnchor, Header};
 use crate::hash::Hash;
 use crate::merkle::Frontier;
@@ -23,6 +24,7 @@ pub(super) struct Chain {
     /// An event is held back until the next one is known: only then it is clear which of the two was changed.
     pub(super) pending: Option<ChainEntry>,
     pub(super) trusted: BTreeMap<u64, Checkpoint>,
+    pub(super) origin: Origin,
     pub(super) trusted_matched: u64,
     pub(super) trusted_before_start: u64,
     pub(super) last_checkpoint: Option<Hash>,
@@ -42,7 +44,11 @@ pub(super) struct RecordHeader<'r> {
 }
 
 impl Chain {
-    pub(super) fn new(header: &Header, mut trusted: BTreeMap<u64, Checkpoint>) -> Result<Chain> {
+    pub(super) fn new(
+        header: &Header,
+        mut trusted: BTreeMap<u64, Checkpoint>,
+        origin: Origin,
+    ) -> Result<Chain> {
         let (hash, frontier, previous) = match &header.anchor {
             None => (None, Frontier::default(), None),
             Some(ExportAnchor { checkpoint, frontier }) => {
@@ -58,6 +64,7 @@ impl Chain {
             frontier,
             pending: None,
             trusted: remaining,
+            origin,
             trusted_matched: 0,
             trusted_before_start: trusted.len() as u64,
             last_checkpoint: previous,
@@ -120,8 +127,10 @@ impl Chain {
         let size = self.frontier.size();
         let Some(checkpoint) = self.trusted.get(&size) else { return Ok(()) };
         if checkpoint.statement.root != self.frontier.root() {
-            let reason = "or an earlier event does not match a trusted checkpoint: the chain was rewritten";
-            return Err(chain_error::event(size, None, reason));
+            let checkpoint = self.origin.checkpoint();
+            let reason =
+                format!("or an earlier event does not match a {checkpoint}: the chain was rewritten");
+            return Err(chain_error::event(size, None, &reason));
         }
         self.trusted_matched += 1;
         Ok(())

@@ -115,9 +115,10 @@ impl Verifier {
             }
         }
         let Some(chain) = &mut self.chain else {
+            let origin = self.trusted.as_ref().map(TrustedCheckpoints::origin).unwrap_or_default();
             let trusted =
                 self.trusted.as_ref().map(|trusted| trusted.of_tenant(&header.tenant)).unwrap_or_default();
-            self.chain = Some(Chain::new(header, trusted)?);
+            self.chain = Some(Chain::new(header, trusted, origin)?);
             return Ok(());
         };
         chain.check_pending(None, &mut self.selection)?;
@@ -209,11 +210,10 @@ impl Verifier {
         if !trailer.has_valid_signature() {
             return Err(chain_error::file(line, "has a bad signature"));
         }
-        if self.trusted.as_ref().is_some_and(|trusted| !trusted.has_key(&trailer.signature.public_key)) {
-            return Err(unknown_key(chain_error::file(
-                line,
-                "is signed with a key that no trusted checkpoint has",
-            )));
+        if let Some(trusted) = &self.trusted
+            && !trusted.has_key(&trailer.signature.public_key)
+        {
+            return Err(unknown_key(chain_error::file(line, &signed_with_unknown_key(trusted))));
         }
         self.keys.insert(crate::signer::kid(&trailer.signature.public_key));
         Ok(())
@@ -224,7 +224,7 @@ impl Verifier {
         let last_checked = self.last_checked()?;
         let chain = chain_mut(&mut self.chain)?;
         if let Some((size, _)) = chain.trusted.iter().find(|(size, _)| **size > last_checked) {
-            let reason = format!("is missing: a trusted checkpoint covers {size} events");
+            let reason = format!("is missing: a {} covers {size} events", chain.origin.checkpoint());
             return Err(chain_error::event(last_checked + 1, None, &reason));
         }
         Ok(Report {
@@ -269,14 +269,17 @@ impl Verifier {
 
 /// With trusted checkpoints, only their keys are accepted.
 pub(crate) fn check_key(trusted: Option<&TrustedCheckpoints>, checkpoint: &Checkpoint) -> Result<()> {
-    if trusted.is_some_and(|trusted| !trusted.has_key(&checkpoint.signature.public_key)) {
+    if let Some(trusted) = trusted
+        && !trusted.has_key(&checkpoint.signature.public_key)
+    {
         let size = checkpoint.statement.size;
-        return Err(unknown_key(chain_error::checkpoint(
-            size,
-            "is signed with a key that no trusted checkpoint has",
-        )));
+        return Err(unknown_key(chain_error::checkpoint(size, &signed_with_unknown_key(trusted))));
     }
     Ok(())
+}
+
+fn signed_with_unknown_key(trusted: &TrustedCheckpoints) -> String {
+    format!("is signed with a key that no {} has", trusted.origin().checkpoint())
 }
 
 fn unknown_key(error: Error) -> Error {

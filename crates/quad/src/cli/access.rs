@@ -73,6 +73,8 @@ pub enum AgentCommand {
 pub enum KeyCommand {
     /// Create a new key for signing; tokens of the old keys stay valid
     Rotate,
+    /// Create a key in place of a lost one; every token that the lost key signed is invalid
+    Create,
     /// List the keys, without their secrets
     List,
     /// Delete a key for good; every token that it signed becomes invalid

@@ -56,6 +56,11 @@ pub enum AuditCommand {
         #[arg(long, value_name = "FILE")]
         checkpoints: Option<PathBuf>,
     },
+    /// Accept a database that is older than checkpoints.jsonl in the data folder, after a restore
+    ///
+    /// The loss is recorded in the audit chain. The file is kept under another name, as evidence of what was lost, and
+    /// a new one begins with the checkpoints of the database.
+    AcceptRestore,
     /// Move old events to a file; the rest can still be verified, alone and together with the file
     Archive {
         /// Move events before this time: 2026-02-12, 2026-02-12T08:30:00Z, or an age such as 90d

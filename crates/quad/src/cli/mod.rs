@@ -5,6 +5,7 @@
 
 mod access;
 mod audit;
+mod backup;
 mod bkend;
 mod brain;
 mod markdoc;
@@ -20,6 +21,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub use access::{AgentCommand, KeyCommand, Mint, TokenCommand};
 pub use audit::{Audit, AuditCommand, Tail};
+pub use backup::{Backup, Restore};
 pub use bkend::{BkendCommand, OrgCommand};
 pub use brain::{BrainAdd, BrainCommand, BrainImport};
 pub use markdoc::MarkdocCommand;
@@ -115,11 +117,16 @@ pub enum Command {
         #[arg(long)]
         http: bool,
     },
-    /// Copy the database into a file, while it is in use
-    Backup {
-        /// The file; it must not exist
-        file: PathBuf,
-    },
+    /// Copy the database, the settings and the encrypted keys into a file, while they are in use
+    ///
+    /// The file is verified after it was written: every page, every audit chain, every signature. The passphrase can
+    /// also be in QUAD_BACKUP_PASSPHRASE. Without one the signing key is left out, and the command says so.
+    Backup(Backup),
+    /// Restore a file of `quad backup` into the data folder
+    ///
+    /// Verifies the file first. Nothing is overwritten: the data folder must not hold a database. The passphrase can also
+    /// be in QUAD_BACKUP_PASSPHRASE.
+    Restore(Restore),
     /// Create and list tenants
     Tenant {
         #[command(subcommand)]

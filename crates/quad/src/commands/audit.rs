@@ -1,4 +1,4 @@
-//! `quad audit tail|export|verify|prove|check-receipt|archive`
+//! `quad audit tail|export|verify|prove|check-receipt|accept-restore|archive`
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read as _, Write as _};
@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use quad_audit::database_check::{self, AcceptedDatabase, MissingCheckpoint};
 use quad_audit::{
-    EventSelector, ReadReceipt, Report, TrustedCheckpoints, Verifier, archive, export, limits, proof,
+    EventSelector, Origin, ReadReceipt, Report, TrustedCheckpoints, Verifier, archive, export, limits, proof,
 };
 use quad_core::{Error, Kind, Result, TenantId, Timestamp};
 use quad_store::AuditEvent;
@@ -39,6 +40,11 @@ pub fn run_offline(command: &AuditCommand, as_json: bool) -> Option<Result<()>> 
     }
 }
 
+/// Whether the command also runs on a database that is older than the checkpoints beside it.
+pub fn is_for_any_age(command: &AuditCommand) -> bool {
+    matches!(command, AuditCommand::Verify { .. } | AuditCommand::Tail(_) | AuditCommand::AcceptRestore)
+}
+
 /// Runs a command with the database.
 pub async fn run(app: &App, Audit { system, command }: Audit, as_json: bool) -> Result<()> {
     let tenant = if system { TenantId::system() } else { app.tenant.id.clone() };
@@ -56,6 +62,7 @@ pub async fn run(app: &App, Audit { system, command }: Audit, as_json: bool) -> 
         AuditCommand::CheckReceipt { file, against: Some(against), checkpoints } => {
             check_receipt_offline(&file, &against, checkpoints.as_deref(), as_json)
         }
+        AuditCommand::AcceptRestore => accept_restore(app, as_json).await,
         AuditCommand::Archive { before, file } => archive_to_file(app, &tenant, before, &file, as_json).await,
     }
 }
@@ -173,19 +180,19 @@ async fn verify_database(
     checkpoints: Option<&Path>,
     as_json: bool,
 ) -> Result<()> {
-    let default_file = app.checkpoint_signer.file().path();
-    let checkpoints = checkpoints.or_else(|| default_file.is_file().then_some(default_file));
+    let source = CheckpointSource::of_server(app, checkpoints);
+    let trusted = source.load(Some(app))?;
     let bar = new_bar("events");
     let progress = progress_callback(&bar);
-    let report =
-        export::verify_stored(&app.store, tenant, load_trusted_checkpoints(checkpoints)?, progress).await?;
+    let report = export::verify_stored(&app.store, tenant, trusted, progress).await?;
     bar.finish_and_clear();
-    print_report(&report, checkpoints, as_json);
+    print_report(&report, &source, as_json);
     Ok(())
 }
 
 fn verify_files(files: &[PathBuf], checkpoints: Option<&Path>, as_json: bool) -> Result<()> {
-    let trusted = load_trusted_checkpoints(checkpoints)?;
+    let source = CheckpointSource::named(checkpoints);
+    let trusted = source.load(None)?;
     if let [file] = files
         && let Some(document) = read_proof(file)?
     {
@@ -204,13 +211,13 @@ fn verify_files(files: &[PathBuf], checkpoints: Option<&Path>, as_json: bool) ->
                 "ok: event {} ({}) is one of {size} events that key {kid} signed",
                 verified.sequence, verified.id
             ));
-            print_trust_note(checkpoints);
+            print_trust_note(&source);
         }
         return Ok(());
     }
     let mut verifier = Verifier::new(trusted);
     check_files(&mut verifier, files)?;
-    print_report(&verifier.finish()?, checkpoints, as_json);
+    print_report(&verifier.finish()?, &source, as_json);
     Ok(())
 }
 
@@ -272,9 +279,8 @@ async fn check_receipt(
         event.map(|event| proof::document(sql, &event)).transpose()
     });
     let document = document.await?.ok_or_else(|| event_missing(&receipt))?;
-    let default_file = app.checkpoint_signer.file().path();
-    let checkpoints = checkpoints.or_else(|| default_file.is_file().then_some(default_file));
-    let verified = proof::verify(&document, load_trusted_checkpoints(checkpoints)?.as_ref())?;
+    let trusted = CheckpointSource::of_server(app, checkpoints).load(Some(app))?;
+    let verified = proof::verify(&document, trusted.as_ref())?;
     receipt.check(verified.sequence, &verified.record)?;
     print_receipt(&receipt, verified.sequence, as_json);
     Ok(())
@@ -287,7 +293,8 @@ fn check_receipt_offline(
     as_json: bool,
 ) -> Result<()> {
     let receipt = ReadReceipt::parse(&read_json(file)?)?;
-    let trusted = load_trusted_checkpoints(checkpoints)?;
+    let source = CheckpointSource::named(checkpoints);
+    let trusted = source.load(None)?;
     let event = match read_proof(against)? {
         Some(document) => {
             let verified = proof::verify(&document, trusted.as_ref())?;
@@ -308,7 +315,7 @@ fn check_receipt_offline(
     receipt.check(sequence, &record)?;
     print_receipt(&receipt, sequence, as_json);
     if !as_json {
-        print_trust_note(checkpoints);
+        print_trust_note(&source);
     }
     Ok(())
 }
@@ -335,6 +342,32 @@ fn print_receipt(receipt: &ReadReceipt, sequence: u64, as_json: bool) {
         Some(_) => output::print_line("    the contents match the event"),
         None => output::print_line("    the receipt has no contents; only the hash was compared"),
     }
+}
+
+async fn accept_restore(app: &App, as_json: bool) -> Result<()> {
+    let accepted = database_check::accept(&app.store, app.checkpoint_signer.file(), ACTOR).await?;
+    let Some(AcceptedDatabase { missing, former_file }) = accepted else {
+        match as_json {
+            true => output::print_line(json!({"accepted": []})),
+            false => output::print_line("The database has every checkpoint of checkpoints.jsonl"),
+        }
+        return Ok(());
+    };
+    if as_json {
+        let entry = |missing: &MissingCheckpoint| json!({"tenant": missing.tenant.as_str(), "events": missing.events, "checkpoint": missing.size});
+        let entries: Vec<Value> = missing.iter().map(entry).collect();
+        output::print_json(&json!({"accepted": entries, "formerFile": former_file.display().to_string()}));
+        return Ok(());
+    }
+    for MissingCheckpoint { tenant, size, events } in &missing {
+        let events = events.unwrap_or(0);
+        output::print_line(format_args!(
+            "accepted: the database has {events} events of {}, checkpoints.jsonl covered {size}",
+            tenant.as_str()
+        ));
+    }
+    output::print_line(format_args!("{} is the former file; keep it as evidence", former_file.display()));
+    Ok(())
 }
 
 async fn archive_to_file(
@@ -368,7 +401,7 @@ async fn archive_to_file(
     Ok(())
 }
 
-fn print_report(report: &Report, checkpoints: Option<&Path>, as_json: bool) {
+fn print_report(report: &Report, source: &CheckpointSource, as_json: bool) {
     if as_json {
         output::print_json(&json!({
             "ok": true,
@@ -380,6 +413,7 @@ fn print_report(report: &Report, checkpoints: Option<&Path>, as_json: bool) {
             "coveredTo": report.covered_to,
             "pinned": report.trusted_matched,
             "pinnedBefore": report.trusted_before_start,
+            "checkpointSource": source.as_json(),
             "keys": report.keys,
         }));
         return;
@@ -398,26 +432,86 @@ fn print_report(report: &Report, checkpoints: Option<&Path>, as_json: bool) {
         report.covered_to,
         if keys.is_empty() { "no key".to_owned() } else { keys.join(", ") },
     ));
-    if checkpoints.is_some() {
-        output::print_line(format_args!("    {} trusted checkpoints match", report.trusted_matched));
+    let matched = report.trusted_matched;
+    match source {
+        CheckpointSource::None => {}
+        CheckpointSource::DataFolder(_) => {
+            output::print_line(format_args!("    {matched} checkpoints of checkpoints.jsonl match"))
+        }
+        CheckpointSource::KeptCopy(_) => {
+            output::print_line(format_args!("    {matched} trusted checkpoints match"))
+        }
     }
-    print_trust_note(checkpoints);
+    print_trust_note(source);
 }
 
 /// Says which keys were trusted. Without trusted checkpoints, a file proves only that it is consistent in itself.
-fn print_trust_note(checkpoints: Option<&Path>) {
-    match checkpoints {
-        Some(file) => {
+fn print_trust_note(source: &CheckpointSource) {
+    match source {
+        CheckpointSource::KeptCopy(file) => {
             output::print_line(format_args!("    the keys were checked against {}", file.display()))
         }
-        None => output::print_line(
+        CheckpointSource::DataFolder(_) => output::print_line(
+            "    that file is the server's own: name a copy that is kept elsewhere with --checkpoints",
+        ),
+        CheckpointSource::None => output::print_line(
             "    the keys were not checked: name a trusted checkpoint file with --checkpoints",
         ),
     }
 }
 
-fn load_trusted_checkpoints(file: Option<&Path>) -> Result<Option<TrustedCheckpoints>> {
-    let Some(file) = file else { return Ok(None) };
+/// The checkpoints that a chain is compared with.
+enum CheckpointSource {
+    /// None: a file proves only that it is consistent in itself.
+    None,
+    /// The file in the data folder. An administrator of the server can rewrite it together with the chain.
+    DataFolder(PathBuf),
+    /// A file that the caller trusts.
+    KeptCopy(PathBuf),
+}
+
+impl CheckpointSource {
+    fn named(file: Option<&Path>) -> CheckpointSource {
+        file.map_or(CheckpointSource::None, |file| CheckpointSource::KeptCopy(file.to_owned()))
+    }
+
+    /// The named file, or that of the data folder.
+    fn of_server(app: &App, file: Option<&Path>) -> CheckpointSource {
+        let own_file = app.checkpoint_signer.file().path();
+        // The server's own file is no other by being named.
+        let is_own = |file: &Path| file.canonicalize().ok() == own_file.canonicalize().ok();
+        match file {
+            Some(file) if !is_own(file) => CheckpointSource::KeptCopy(file.to_owned()),
+            None if !own_file.is_file() => CheckpointSource::None,
+            _ => CheckpointSource::DataFolder(own_file.to_owned()),
+        }
+    }
+
+    fn as_json(&self) -> Value {
+        match self {
+            CheckpointSource::None => Value::Null,
+            CheckpointSource::DataFolder(_) => "data_folder".into(),
+            CheckpointSource::KeptCopy(_) => "kept_copy".into(),
+        }
+    }
+
+    fn load(&self, app: Option<&App>) -> Result<Option<TrustedCheckpoints>> {
+        match self {
+            CheckpointSource::None => Ok(None),
+            CheckpointSource::KeptCopy(file) => load_trusted_checkpoints(file).map(Some),
+            CheckpointSource::DataFolder(file) => {
+                let trusted = load_trusted_checkpoints(file)?.with_origin(Origin::DataFolder);
+                // After a rotation, another node may have signed with the new key first.
+                Ok(Some(match app {
+                    Some(app) => trusted.with_key(app.checkpoint_signer.signer().sign(b"").public_key),
+                    None => trusted,
+                }))
+            }
+        }
+    }
+}
+
+fn load_trusted_checkpoints(file: &Path) -> Result<TrustedCheckpoints> {
     let trusted = TrustedCheckpoints::read(BufReader::new(open(file)?))?;
     if trusted.unreadable_lines > 0 {
         tracing::warn!(
@@ -426,7 +520,7 @@ fn load_trusted_checkpoints(file: Option<&Path>) -> Result<Option<TrustedCheckpo
             file.display()
         );
     }
-    Ok(Some(trusted))
+    Ok(trusted)
 }
 
 /// The proof in a file, or None if the file is an export. A proof is one JSON object in any layout; an export has one

@@ -40,6 +40,7 @@ pub async fn run(config: Config, deep: bool, as_json: bool) -> Result<()> {
             if deep {
                 findings.extend(check_memories(&app).await);
             }
+            app.finish().await;
         }
     }
     print_report(&findings, as_json)

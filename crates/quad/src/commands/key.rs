@@ -1,11 +1,12 @@
-//! `quad key rotate|list|drop`
+//! `quad key rotate|create|list|drop`
 
 use quad_auth::KeyRecord;
 use quad_core::Result;
 use serde_json::{Value, json};
 
-use crate::app::App;
+use crate::app::{App, key_storage, open_store};
 use crate::cli::KeyCommand;
+use crate::config::Config;
 use crate::output;
 
 /// The actor in audit events of this command.
@@ -25,6 +26,8 @@ pub async fn run(app: &App, command: KeyCommand, as_json: bool) -> Result<()> {
                 ));
             }
         }
+        // Opens the database itself: without a key, nothing else can.
+        KeyCommand::Create => create(app.config.clone(), as_json).await?,
         KeyCommand::List => {
             let keys = app.auth.keys().await?;
             if as_json {
@@ -44,6 +47,21 @@ pub async fn run(app: &App, command: KeyCommand, as_json: bool) -> Result<()> {
                 ));
             }
         }
+    }
+    Ok(())
+}
+
+/// Creates a key where the signing keys are lost.
+pub async fn create(config: Config, as_json: bool) -> Result<()> {
+    let store = open_store(&config).await?;
+    let kid = key_storage(&config).replace_lost(&store, ACTOR).await?;
+    App::with_store(config, store).await?.finish().await;
+    if as_json {
+        output::print_json(&json!({"kid": kid, "created": true}));
+    } else {
+        output::print_line(format_args!(
+            "{kid} is the signing key from now on; mint new tokens, the old ones are invalid"
+        ));
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ mod memory;
 mod progress;
 mod read;
 mod refrakt;
+mod restore;
 mod serve;
 mod stdio;
 mod templates;
@@ -27,7 +28,7 @@ mod watch;
 use quad_core::Result;
 
 use crate::app::App;
-use crate::cli::{Cli, Command, PluginSet, RefraktCommand};
+use crate::cli::{Cli, Command, KeyCommand, PluginSet, RefraktCommand};
 use crate::config::Config;
 
 /// The server's name in the protocol.
@@ -62,27 +63,52 @@ pub async fn run(cli: Cli) -> Result<()> {
         Command::Doctor { deep } => doctor::run(config, deep, json).await,
         Command::Serve(flags) => serve::run(App::open(config).await?, &flags, json).await,
         Command::Stdio(flags) => stdio::run(App::open(config).await?, &flags).await,
-        Command::Read { uri } => read::run(&App::open(config).await?, &uri, json).await,
-        Command::Ls { prefix } => ls::run(&App::open(config).await?, prefix.as_deref(), json).await,
-        Command::Tools { name } => tools::run(&App::open(config).await?, name.as_deref(), json),
-        Command::Templates => templates::run(&App::open(config).await?, json),
-        Command::Call { tool, arguments } => {
-            call::run(&App::open(config).await?, &tool, &arguments, json).await
+        Command::Restore(flags) => restore::run(config, &flags, json).await,
+        Command::Key { command: KeyCommand::Create } => key::create(config, json).await,
+        Command::Audit(flags) if audit::is_for_any_age(&flags.command) => {
+            // Signs nothing meanwhile: until the database is accepted, the checkpoint file is evidence.
+            let app = App::open_any_age(config).await?;
+            let result = audit::run(&app, flags, json).await;
+            app.finish().await;
+            result
         }
-        Command::Watch { uri } => watch::run(App::open(config).await?, &uri, json).await,
-        Command::ClientConfig { name, http } => {
-            client_config::run(&App::open(config).await?, name, http).await
+        command => {
+            let app = App::open(config).await?;
+            app.start_checkpoints();
+            let result = run_command(&app, command, json).await;
+            app.finish().await;
+            result
         }
-        Command::Backup { file } => backup::run(&App::open(config).await?, &file, json).await,
-        Command::Tenant { command } => tenant::run(&App::open(config).await?, command, json).await,
-        Command::Bkend { command } => bkend::run(&App::open(config).await?, command, json).await,
-        Command::Brain { command } => brain::run(&App::open(config).await?, command, json).await,
-        Command::Refrakt { command } => refrakt::run(&App::open(config).await?, command, json).await,
-        Command::Memory { command } => memory::run(&App::open(config).await?, command, json).await,
-        Command::Agent { command } => agent::run(&App::open(config).await?, command, json).await,
-        Command::Key { command } => key::run(&App::open(config).await?, command, json).await,
-        Command::Token { command } => token::run(&App::open(config).await?, command, json).await,
-        Command::Audit(flags) => audit::run(&App::open(config).await?, flags, json).await,
-        Command::Completions { .. } | Command::Markdoc { .. } => Ok(()),
+    }
+}
+
+/// Runs a command that does not serve.
+
+async fn run_command(app: &App, command: Command, json: bool) -> Result<()> {
+    match command {
+        Command::Read { uri } => read::run(app, &uri, json).await,
+        Command::Ls { prefix } => ls::run(app, prefix.as_deref(), json).await,
+        Command::Tools { name } => tools::run(app, name.as_deref(), json),
+        Command::Templates => templates::run(app, json),
+        Command::Call { tool, arguments } => call::run(app, &tool, &arguments, json).await,
+        Command::Watch { uri } => watch::run(app, &uri, json).await,
+        Command::ClientConfig { name, http } => client_config::run(app, name, http).await,
+        Command::Backup(flags) => backup::run(app, &flags, json).await,
+        Command::Tenant { command } => tenant::run(app, command, json).await,
+        Command::Bkend { command } => bkend::run(app, command, json).await,
+        Command::Brain { command } => brain::run(app, command, json).await,
+        Command::Refrakt { command } => refrakt::run(app, command, json).await,
+        Command::Memory { command } => memory::run(app, command, json).await,
+        Command::Agent { command } => agent::run(app, command, json).await,
+        Command::Key { command } => key::run(app, command, json).await,
+        Command::Token { command } => token::run(app, command, json).await,
+        Command::Audit(flags) => audit::run(app, flags, json).await,
+        // These run without the database, or open it themselves.
+        Command::Completions { .. }
+        | Command::Doctor { .. }
+        | Command::Markdoc { .. }
+        | Command::Restore(_)
+        | Command::Serve(_)
+        | Command::Stdio(_) => Ok(()),
     }
 }

@@ -73,7 +73,8 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
     };
     let result = http::serve(options, shutdown_signal()).await.map_err(Error::internal);
     auth.flush_refusals().await;
-    app.store.flush_audit().await?;
+    // The last checkpoints: events after them could be cut off unnoticed.
+    app.checkpoint_signer.finish().await?;
     result
 }
 
@@ -159,7 +160,7 @@ fn print_banner(app: &App, running: &RunningServer, token: Option<&str>, as_json
     output::print_line("Stop with Ctrl-C.");
 }
 
-async fn shutdown_signal() {
+pub async fn shutdown_signal() {
     let Ok(mut terminate) = signal(SignalKind::terminate()) else {
         let _ = tokio::signal::ctrl_c().await;
         return;

@@ -15,7 +15,7 @@ use crate::output;
 const PRINT_QUEUE: usize = 256;
 
 /// Prints a line for every change. It subscribes through the protocol, in this process, like any client.
-pub async fn run(app: App, uri: &str, as_json: bool) -> Result<()> {
+pub async fn run(app: &App, uri: &str, as_json: bool) -> Result<()> {
     let caller = app.local_agent();
     // A subscription silently omits unreadable addresses; this read returns the reason.
     app.resolver.read(&caller, View::All, uri).await?;

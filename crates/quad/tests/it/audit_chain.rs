@@ -54,6 +54,12 @@ pub fn load_events(instance: &TestInstance, id: &str) -> Vec<Value> {
     lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// The hash of the last stored event of a chain.
+pub fn hash_of_last_event(instance: &TestInstance, id: &str) -> String {
+    let blocks = load_blocks(instance, id);
+    sha256(blocks.last().and_then(|block| block.text.lines().last()).unwrap())
+}
+
 /// The events of one commit, a block.
 struct Block {
     first_sequence: usize,

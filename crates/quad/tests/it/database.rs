@@ -25,6 +25,18 @@ impl TestInstance {
         rows[0][0].clone().unwrap_or_default()
     }
 
+    /// Runs statements that change the data, as an attacker with access to the database would.
+    pub fn execute(&self, sql: &str) {
+        match self.backend {
+            Backend::Sqlite => {
+                rusqlite::Connection::open(self.database_file()).unwrap().execute_batch(sql).unwrap()
+            }
+            Backend::Postgres => {
+                runtime().block_on(execute_postgres(self.database_url.as_deref().unwrap(), sql))
+            }
+        }
+    }
+
     /// The id of a tenant.
     pub fn tenant_id(&self, name: &str) -> String {
         self.query_one(&format!("SELECT id FROM tenant WHERE name = '{name}'"))
@@ -68,4 +80,57 @@ impl TestInstance {
         };
         messages.iter().filter_map(row).collect()
     }
+}
+
+/// A copy of an instance's database.
+pub enum DatabaseCopy {
+    /// The path of a file.
+    Sqlite(std::path::PathBuf),
+    /// The URL of a database.
+    Postgres(String),
+}
+
+/// Copies the database as an administrator would. No process may use it.
+pub fn copy_database(instance: &TestInstance, name: &str) -> DatabaseCopy {
+    match instance.backend {
+        Backend::Sqlite => {
+            let path = instance.folder().join(format!("{name}.db"));
+            instance.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+            std::fs::copy(instance.database_file(), &path).unwrap();
+            DatabaseCopy::Sqlite(path)
+        }
+        Backend::Postgres => {
+            let url = instance.database_url.as_deref().unwrap();
+            let (server, original) = url.rsplit_once('/').unwrap();
+            let copy = format!("{original}_{name}");
+            let create = format!("CREATE DATABASE {copy} TEMPLATE {original}");
+            runtime().block_on(execute_postgres(&std::env::var("QUAD_TEST_POSTGRES_URL").unwrap(), &create));
+            DatabaseCopy::Postgres(format!("{server}/{copy}"))
+        }
+    }
+}
+
+impl DatabaseCopy {
+    /// Puts the copy where the instance has its database.
+    pub fn put_in_place_of(self, instance: &mut TestInstance) {
+        match self {
+            DatabaseCopy::Sqlite(path) => {
+                for suffix in ["-wal", "-shm"] {
+                    let mut log = instance.database_file().into_os_string();
+                    log.push(suffix);
+                    let _ = std::fs::remove_file(log);
+                }
+                std::fs::rename(path, instance.database_file()).unwrap();
+            }
+            DatabaseCopy::Postgres(url) => instance.database_url = Some(url),
+        }
+    }
+}
+
+async fn execute_postgres(url: &str, sql: &str) {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+    let driver = tokio::spawn(connection);
+    client.batch_execute(sql).await.unwrap();
+    drop(client);
+    driver.await.unwrap().unwrap();
 }

@@ -155,6 +155,12 @@ impl Drop for Process {
     }
 }
 
+/// Sends a signal to a process.
+pub fn send_signal(process: &Process, signal: &str) {
+    let id = process.0.id().to_string();
+    assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
+}
+
 /// A running `quad serve`.
 pub struct Server {
     process: Process,
@@ -166,9 +172,13 @@ pub struct Server {
 
 impl Server {
     /// Sends SIGTERM and waits for the end, when all audit events are written.
-    pub fn stop(mut self) {
-        let kill_status = Command::new("kill").arg(self.process.0.id().to_string()).status().unwrap();
-        assert!(kill_status.success());
+    pub fn stop(self) {
+        self.stop_with("TERM");
+    }
+
+    /// Sends a signal that ends the server, and waits for the end.
+    pub fn stop_with(mut self, signal: &str) {
+        send_signal(&self.process, signal);
         assert!(self.process.0.wait().unwrap().success());
     }
 }

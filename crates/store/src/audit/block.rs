@@ -54,6 +54,12 @@ fn block_from_row(row: &Row) -> Result<Block> {
     })
 }
 
+/// Whether the tenant exists, and so has a chain.
+pub fn has_chain(sql: &mut dyn Sql) -> Result<bool> {
+    let tenant = sql.tenant().as_str().to_owned();
+    Ok(sql.query_opt("SELECT sequence FROM head WHERE tenant_id = $1", params![tenant])?.is_some())
+}
+
 /// The end of the tenant's chain.
 pub fn chain_end(sql: &mut dyn Sql) -> Result<ChainEnd> {
     let tenant = sql.tenant().as_str().to_owned();

@@ -1,6 +1,7 @@
 //! A connection to a SQLite file.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -101,6 +102,12 @@ impl Conn {
         }
     }
 
+    /// A connection that only reads.
+    pub(crate) fn read_only(inner: rusqlite::Connection) -> Conn {
+        let time_budget = Arc::new(TimeBudget::new());
+        Conn { inner, sync_commit: true, time_budget, rowid_predictor: RowidPredictor::default() }
+    }
+
     /// Limits the total time of the statements that follow; past it they fail. `None` removes the limit.
     pub(crate) fn set_time_budget(&mut self, budget: Option<Duration>) {
         self.time_budget.set(budget);
@@ -171,6 +178,26 @@ impl Conn {
         let rows = self.query("PRAGMA data_version", &[])?;
         rows.first().map_or(Ok(0), |row| row.int(0))
     }
+}
+
+/// Opens a file that no process writes. SQLite takes no locks then, and creates no files beside it.
+pub(crate) fn open_immutable(file: &Path) -> rusqlite::Result<rusqlite::Connection> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut uri = String::from("file:");
+    for &byte in file.as_os_str().as_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(char::from(byte)),
+            byte => {
+                let _ = write!(uri, "%{byte:02X}");
+            }
+        }
+    }
+    uri.push_str("?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    rusqlite::Connection::open_with_flags(uri, flags)
 }
 
 /// Creates an empty file that only its owner can read; SQLite would use the umask. The `-wal` and `-shm` files get
