@@ -10,7 +10,7 @@ use indicatif::ProgressBar;
 use quad_audit::{
     EventSelector, ReadReceipt, Report, TrustedCheckpoints, Verifier, archive, export, limits, proof,
 };
-use quad_core::{Error, Kind, Result, TenantId, Timestamp};
+use quad_core::{Error, Kind, Result, TenantId, Timestamp, input_file};
 use quad_store::AuditEvent;
 use quad_store::audit::{Filter, block, lookup, query};
 use serde_json::{Value, json};
@@ -449,7 +449,7 @@ fn read_json(file: &Path) -> Result<Value> {
 }
 
 fn open(file: &Path) -> Result<File> {
-    File::open(file).map_err(|error| output::read_error(file.display(), &error))
+    Ok(input_file::open(file)?.0)
 }
 
 /// Reports progress in events on a bar.
