@@ -22,6 +22,7 @@ use crate::{local_token, output, process_metrics, readiness};
 
 /// Serves over HTTP until SIGINT or SIGTERM.
 pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
+    refuse_hangups()?;
     let settings = app.config.serve(flags)?;
     app.store.set_audit_mode(app.config.audit_mode(flags.audit));
     let listener = bind(&settings.listen).await?;
@@ -46,7 +47,6 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
     };
     // Removed when the server stops.
     let _server_file = ServerFile::create(&app.config.data_dir, &running)?;
-    refuse_hangups()?;
     print_banner(&app, &running, token.as_deref(), as_json);
     if is_unencrypted(bound, settings.public_url.as_deref()) {
         print_unencrypted_warning(bound, as_json);
