@@ -18,7 +18,10 @@ pub fn start(serving: bool, format: LogFormat) {
     let default_level = if serving { "info" } else { "warn" };
     let filter = EnvFilter::try_from_env("QUAD_LOG").unwrap_or_else(|_| EnvFilter::new(default_level));
     let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A line that cannot be written, as on a full disk, is lost. By default the library would say so on standard error
+    // and panic, since that cannot be written either.
+    let log = tracing_subscriber::fmt().log_internal_errors(false).with_env_filter(filter);
+    let log = log.with_writer(std::io::stderr);
     // Fails only if a log is already started, as in tests that share a process.
     let _ = match format {
         LogFormat::Text => log.with_ansi(ansi).event_format(WithRequestId(Format::default())).try_init(),
