@@ -86,7 +86,7 @@ fn parse(line: &str) -> Result<Map<String, Value>> {
 }
 
 fn with_line_number(number: usize, error: Error) -> Error {
-    if error.kind() == Kind::Internal || error.code() == "BUSY" {
+    if error.may_pass() {
         return error;
     }
     let numbered =

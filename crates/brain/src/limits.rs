@@ -16,6 +16,9 @@ pub const CONTRIBUTION_BYTES: usize = 50 << 20;
 /// checks: [`quad_statements::limits::FILE_BYTES`].
 pub const UPLOAD_BYTES: usize = 1 << 30;
 
+/// Bytes of one statement. The parser checks the limit too.
+pub const STATEMENT_BYTES: usize = quad_statements::limits::FILE_BYTES;
+
 /// Bytes of an artifact per row. Larger rows would delay other statements.
 pub const CHUNK_BYTES: usize = 1 << 20;
 

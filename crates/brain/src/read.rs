@@ -154,8 +154,7 @@ pub(crate) async fn get_or_render(
             return Ok(Some(Page::Current(rendered, saved)));
         }
     }
-    Err(Error::new(quad_core::Kind::Limit, "BUSY", "The ledger changed while the page was rendered")
-        .hint("Try again"))
+    Err(Error::busy("The ledger changed while the page was rendered"))
 }
 
 /// The registry entry of the agent that a page is about.

@@ -131,7 +131,7 @@ fn is_upsert(line: &Map<String, Value>) -> bool {
 
 /// Adds the line number to an error.
 fn with_line(number: usize, error: Error) -> Error {
-    if error.kind() == Kind::Internal || number == 0 {
+    if error.may_pass() || number == 0 {
         return error;
     }
     let (kind, code) = (error.kind(), error.code().to_owned());

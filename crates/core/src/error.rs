@@ -23,6 +23,9 @@ pub enum Kind {
     Limit,
     /// A fault of the server.
     Internal,
+    /// The database cannot store or read anything now: a full disk, a read-only file system, an I/O error. The same
+    /// request succeeds when its operator has removed the reason.
+    Unavailable,
     /// The credential was revoked or changed between its check and the commit. The transport authenticates
     /// the caller again; a caller never sees this kind.
     Credential,
@@ -38,13 +41,27 @@ impl Kind {
             Kind::Conflict => "conflict",
             Kind::Limit => "limit",
             Kind::Internal => "internal",
+            Kind::Unavailable => "unavailable",
             Kind::Credential => "credential",
         }
     }
 }
 
+/// The code of a database that is busy: locked, out of connections, or not reachable for a moment.
+pub const BUSY: &str = "BUSY";
+
 /// A result with [`Error`] as the default error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The detail that says after how many seconds the request may be sent again. HTTP repeats it as `Retry-After`.
+pub const RETRY_AFTER_DETAIL: &str = "retry_after_seconds";
+
+/// Seconds after which a busy database is worth another try: a restart of PostgreSQL and a burst of writes take about
+/// as long.
+const RETRY_AFTER_SECONDS: u64 = 1;
+
+/// Seconds after which an unavailable database is worth another try: the operator has to act first.
+const UNAVAILABLE_RETRY_SECONDS: u64 = 10;
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
@@ -107,6 +124,35 @@ impl Error {
             Some("Try again; if the error persists, see the server's log for its cause".to_owned());
         error.0.cause = Some(cause.into());
         error
+    }
+
+    /// The database cannot take the request now, for a reason that passes by itself.
+    pub fn busy(message: impl Into<String>) -> Error {
+        Error::new(Kind::Limit, BUSY, message)
+            .hint("Send the request again after a second")
+            .with_detail(RETRY_AFTER_DETAIL, RETRY_AFTER_SECONDS)
+    }
+
+    /// The database cannot store or read anything until its operator has removed the reason.
+    pub fn unavailable(code: &'static str, message: impl Into<String>) -> Error {
+        Error::new(Kind::Unavailable, code, message)
+            .with_detail(RETRY_AFTER_DETAIL, UNAVAILABLE_RETRY_SECONDS)
+    }
+
+    /// The same error for another caller. The cause is text, since a cause cannot be cloned.
+    pub fn duplicate(&self) -> Error {
+        let inner = &self.0;
+        let cause_text = self.cause_chain();
+        Error(Box::new(Inner {
+            kind: inner.kind,
+            code: inner.code.clone(),
+            message: inner.message.clone(),
+            hint: inner.hint.clone(),
+            uri: inner.uri.clone(),
+            details: inner.details.clone(),
+            cause: (!cause_text.is_empty()).then(|| cause_text.into()),
+            audit_state: inner.audit_state,
+        }))
     }
 
     /// The caller lacks the required scope.
@@ -188,6 +234,22 @@ impl Error {
     /// The kind.
     pub fn kind(&self) -> Kind {
         self.0.kind
+    }
+
+    /// Whether the server is at fault, not the request: for logs, metrics and the outcome of an audit event.
+    pub fn is_server_fault(&self) -> bool {
+        matches!(self.kind(), Kind::Internal | Kind::Unavailable)
+    }
+
+    /// Whether the error says nothing about the request, so that the same request may succeed later: a fault of the
+    /// server, a busy database, a credential that changed.
+    pub fn may_pass(&self) -> bool {
+        self.is_server_fault() || self.kind() == Kind::Credential || self.code() == BUSY
+    }
+
+    /// After how many seconds the request may be sent again, if the error says so.
+    pub fn retry_after_seconds(&self) -> Option<u64> {
+        self.detail(RETRY_AFTER_DETAIL).and_then(Value::as_u64)
     }
 
     /// The code.
@@ -293,6 +355,23 @@ mod tests {
         check("The id is missing", "The id is missing. Send an id");
         check("The id is missing.", "The id is missing. Send an id");
         assert_eq!(Error::bad_input("no").message_with_hint(), "no");
+    }
+
+    #[test]
+    fn duplicate_has_the_same_envelope_and_cause() {
+        let error =
+            Error::unavailable("DISK_FULL", "The disk is full").hint("Free space").with_cause("ENOSPC");
+        let duplicate = error.duplicate();
+        assert_eq!((duplicate.envelope(), duplicate.cause_chain()), (error.envelope(), error.cause_chain()));
+        assert_eq!(duplicate.retry_after_seconds(), Some(UNAVAILABLE_RETRY_SECONDS));
+    }
+
+    #[test]
+    fn errors_that_may_pass_are_not_about_the_request() {
+        for error in [Error::internal("x"), Error::busy("x"), Error::unavailable("DISK_FULL", "x")] {
+            assert!(error.may_pass(), "{error:?}");
+        }
+        assert!(!Error::not_found("x://y").may_pass() && !Error::busy("x").is_server_fault());
     }
 
     #[test]

@@ -82,13 +82,12 @@ impl EventDraft {
         self
     }
 
-    /// Marks the event with an error: `failed` for an internal error, else `refused`.
+    /// Marks the event with an error: `failed` for a fault of the server, else `refused`.
     pub fn failed(mut self, error: &Error) -> EventDraft {
         self.outputs.set("ok", false);
         self.outputs.set("error_code", error.code());
-        let is_internal = error.kind() == crate::Kind::Internal;
-        self.outcome = Some(if is_internal { "failed" } else { "refused" });
-        if is_internal {
+        self.outcome = Some(if error.is_server_fault() { "failed" } else { "refused" });
+        if error.is_server_fault() {
             self.severity = "warning";
         }
         self

@@ -19,6 +19,7 @@ pub mod cursor;
 pub mod error;
 pub mod event;
 pub mod id;
+pub mod input_file;
 pub mod json;
 pub mod limits;
 pub mod link_index;

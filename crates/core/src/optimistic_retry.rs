@@ -30,7 +30,7 @@ impl<'c> OptimisticRetry<'c> {
     /// Begins an attempt. The answer's data must be read after this returns.
     pub(crate) async fn next_attempt(&mut self) -> Result<()> {
         if self.attempt == limits::READ_ATTEMPTS_MAX {
-            return Err(Error::new(Kind::Limit, "BUSY", "Too many concurrent writes").hint("Try again"));
+            return Err(Error::busy("Too many concurrent writes"));
         }
         self.attempt += 1;
         if self.attempt == 2 {

@@ -64,7 +64,7 @@ async fn via_http(headers: &HeaderMap, body: &[u8]) -> Option<Vec<u8>> {
             check_reply(&json, body, Some(appended));
             Some(json)
         }
-        PostBody::Stream(mut messages) => {
+        PostBody::Stream(mut messages, _) => {
             // The first message of a stream is ready at once.
             let first = messages.next().now_or_never().flatten().expect("the stream has no first message");
             let first: Value = serde_json::from_slice(&first).expect("the message is not JSON");

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::dispatch::{Reply, RequestContext};
 use crate::envelope::{self, Message, UNPARSED_METHOD};
-use crate::http_post::{PostReply, accepted_reply, error_reply, ok_reply};
+use crate::http_post::{Failure, PostReply, accepted_reply, error_reply, message_reply};
 use crate::params::Params;
 use crate::{Endpoint, Era, Method, Revision, RpcError, Transport, request, session_stream};
 
@@ -50,12 +50,16 @@ pub(crate) async fn handle(
         }
     };
     let mut replies: Vec<Vec<u8>> = Vec::new();
+    // The first failure: that of the batch.
+    let mut failure = None;
     for raw in messages {
         let (id, name, params, result) = match envelope::parse_message(raw.get()) {
             Err(invalid) => (invalid.id, UNPARSED_METHOD.into(), None, Err(invalid.rpc_error)),
             Ok(Message::Request { id, method, params }) => {
                 let session = session.as_deref();
-                let result = handle_request(endpoint, caller, revision, session, id, &method, params).await;
+                let result =
+                    handle_request(endpoint, caller, revision, session, id, &method, params, &mut failure)
+                        .await;
                 (Some(id.to_owned()), method, params, result)
             }
             Ok(_) => continue,
@@ -68,11 +72,12 @@ pub(crate) async fn handle(
                 if rpc_error.needs_reauth() && replies.is_empty() {
                     return error_reply(None, None, rpc_error);
                 }
+                failure.get_or_insert(Failure::of(&rpc_error.error));
                 replies.push(rpc_error.to_json(id.as_deref()));
             }
         }
     }
-    if replies.is_empty() { accepted_reply() } else { ok_reply(None, join(&replies)) }
+    if replies.is_empty() { accepted_reply() } else { message_reply(None, join(&replies), failure) }
 }
 
 /// The revision and the session of a batch.
@@ -88,6 +93,7 @@ async fn negotiate(
     if revision.has_batches() { Ok((revision, session)) } else { Err(unsupported()) }
 }
 
+#[allow(clippy::too_many_arguments)]
 async fn handle_request(
     endpoint: &Endpoint,
     caller: &Principal,
@@ -96,6 +102,7 @@ async fn handle_request(
     id: &RawValue,
     name: &str,
     params: Option<&RawValue>,
+    failure: &mut Option<Failure>,
 ) -> Result<Vec<u8>, RpcError> {
     let params = Params::read(params).map_err(|error| RpcError::from_error(error, Era::Legacy))?;
     if params.has_protocol_version() {
@@ -112,8 +119,18 @@ async fn handle_request(
         }
         _ => match context.dispatch(method).await? {
             Reply::Message(message) => Ok(message),
+            Reply::FailedCall(message, call_failure) => {
+                failure.get_or_insert(call_failure);
+                Ok(message)
+            }
             // The reply to a batch is one document: progress has no place in it, only the response has.
-            Reply::Stream(messages) => Ok(messages.fold(Vec::new(), async |_, message| message).await),
+            Reply::Stream(messages, stream_failure) => {
+                let message = messages.fold(Vec::new(), async |_, message| message).await;
+                if let Some(call_failure) = stream_failure.get() {
+                    failure.get_or_insert(*call_failure);
+                }
+                Ok(message)
+            }
         },
     }
 }

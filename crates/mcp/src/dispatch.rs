@@ -3,6 +3,7 @@
 use quad_core::{Error, Principal};
 use serde_json::value::RawValue;
 
+use crate::http_post::{Failure, StreamFailure};
 use crate::params::Params;
 use crate::response_writer::ResponseWriter;
 use crate::{
@@ -24,8 +25,10 @@ pub(crate) struct RequestContext<'a> {
 pub(crate) enum Reply {
     /// One response.
     Message(Vec<u8>),
-    /// Notifications, then the response.
-    Stream(MessageStream),
+    /// The response of a tool call that failed.
+    FailedCall(Vec<u8>, Failure),
+    /// Notifications, then the response. When it has ended, the cell holds how it failed, if it did.
+    Stream(MessageStream, StreamFailure),
 }
 
 impl RequestContext<'_> {
@@ -37,7 +40,10 @@ impl RequestContext<'_> {
         let result = match method {
             Method::ResourcesRead => resources::read(self).await,
             Method::ToolsCall => return Box::pin(tool_call::handle(self)).await,
-            Method::Listen => return Box::pin(listen::open(self)).await.map(Reply::Stream),
+            Method::Listen => {
+                let messages = Box::pin(listen::open(self)).await?;
+                return Ok(Reply::Stream(messages, StreamFailure::default()));
+            }
             Method::Ping | Method::Initialized => Ok(self.empty_result()),
             Method::Discover => discover::handle(self),
             Method::ResourcesList => Box::pin(resources::list(self)).await,

@@ -3,12 +3,15 @@
 //! The caller has been authenticated and the body is within its limit. This module knows HTTP headers and statuses,
 //! but no socket.
 
+use std::sync::{Arc, OnceLock};
+
 use http::HeaderMap;
-use quad_core::{Kind, Principal};
+use quad_core::{Error, Principal};
 use serde_json::value::RawValue;
 
 use crate::dispatch::{Reply, RequestContext};
-use crate::envelope::{self, Incoming, Message, UNPARSED_METHOD};
+use crate::envelope::{self, Incoming, Message, UNPARSED_METHOD, raw_str};
+use crate::params::Params;
 use crate::request::{self, RejectedRequest, RpcRequest};
 use crate::{Endpoint, MessageStream, Method, RpcError, Transport, batch, initialize, session_stream};
 
@@ -16,13 +19,35 @@ use crate::{Endpoint, MessageStream, Method, RpcError, Transport, batch, initial
 pub struct PostReply {
     /// The method, for the metrics; `None` if it is unknown or could not be read.
     pub method: Option<Method>,
-    /// The outcome, for the metrics.
-    pub outcome: Outcome,
+    /// The scheme of the address or the tool, for the metrics; `None` if the request belongs to no single scheme.
+    pub scheme: Option<&'static str>,
+    /// How the request failed, if it did. A stream says it when it has ended.
+    pub failure: Option<Failure>,
     /// The id of the session that was opened, for the `Mcp-Session-Id` header.
     pub session: Option<String>,
     /// The body.
     pub body: PostBody,
 }
+
+/// How a request failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The outcome, for the metrics: refused or failed.
+    pub outcome: Outcome,
+    /// After how many seconds the request may be sent again, if the error says so.
+    pub retry_after: Option<u64>,
+}
+
+impl Failure {
+    /// The failure that an error is.
+    pub fn of(error: &Error) -> Failure {
+        let outcome = if error.is_server_fault() { Outcome::Failed } else { Outcome::Refused };
+        Failure { outcome, retry_after: error.retry_after_seconds() }
+    }
+}
+
+/// The failure of a reply that is a stream: empty until the stream has ended with one.
+pub type StreamFailure = Arc<OnceLock<Failure>>;
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,8 +73,8 @@ pub enum PostBody {
         /// Set with status 403: the content of the challenge.
         scope: Option<ScopeChallenge>,
     },
-    /// A stream of messages.
-    Stream(MessageStream),
+    /// A stream of messages, and how it failed when it has ended.
+    Stream(MessageStream, StreamFailure),
     /// The credential changed during the request, which had no effect and left no audit event: authenticate again and
     /// repeat the request.
     CredentialChanged,
@@ -91,11 +116,12 @@ async fn handle_request(
     name: &str,
     params: Option<&RawValue>,
 ) -> PostReply {
-    let mut session = None;
+    let (mut session, mut scheme) = (None, None);
     let (method, result) = match RpcRequest::parse(endpoint, caller, headers, name, params).await {
         Err(RejectedRequest { method, rpc_error }) => (method, Err(rpc_error)),
         Ok(request) => {
             let (revision, params) = (request.revision, &request.params);
+            scheme = scheme_of(endpoint, request.method, params);
             let context =
                 RequestContext { endpoint, caller, revision, transport: Transport::Http, id, params };
             let result = match request.method {
@@ -110,14 +136,32 @@ async fn handle_request(
             (Some(request.method), result)
         }
     };
-    match result {
-        Ok(Reply::Message(json)) => PostReply { session, ..ok_reply(method, json) },
-        Ok(Reply::Stream(stream)) => {
-            PostReply { method, outcome: Outcome::Ok, session, body: PostBody::Stream(stream) }
-        }
+    let reply = match result {
+        Ok(Reply::Message(json)) => message_reply(method, json, None),
+        Ok(Reply::FailedCall(json, failure)) => message_reply(method, json, Some(failure)),
+        Ok(Reply::Stream(messages, failure)) => PostReply {
+            method,
+            scheme: None,
+            failure: None,
+            session: None,
+            body: PostBody::Stream(messages, failure),
+        },
         Err(rpc_error) => {
             error_reply(method, Some(id), endpoint.audit_error(caller, name, params, rpc_error).await)
         }
+    };
+    PostReply { scheme, session, ..reply }
+}
+
+/// The scheme that a request is about, if it names an address or a tool of one.
+fn scheme_of(endpoint: &Endpoint, method: Method, params: &Params<'_>) -> Option<&'static str> {
+    let resolver = endpoint.resolver();
+    match method {
+        Method::ResourcesRead | Method::Subscribe | Method::Unsubscribe => {
+            resolver.scheme_of_uri(&raw_str(params.uri?)?)
+        }
+        Method::ToolsCall => resolver.scheme_of_tool(&raw_str(params.name?)?),
+        _ => None,
     }
 }
 
@@ -153,24 +197,24 @@ async fn handle_notification(
 }
 
 pub(crate) fn accepted_reply() -> PostReply {
-    PostReply { method: None, outcome: Outcome::Ok, session: None, body: PostBody::Accepted }
+    PostReply { method: None, scheme: None, failure: None, session: None, body: PostBody::Accepted }
 }
 
-pub(crate) fn ok_reply(method: Option<Method>, json: Vec<u8>) -> PostReply {
+pub(crate) fn message_reply(method: Option<Method>, json: Vec<u8>, failure: Option<Failure>) -> PostReply {
     let body = PostBody::Message { status: 200, json, scope: None };
-    PostReply { method, outcome: Outcome::Ok, session: None, body }
+    PostReply { method, scheme: None, failure, session: None, body }
 }
 
 pub(crate) fn error_reply(method: Option<Method>, id: Option<&RawValue>, rpc_error: RpcError) -> PostReply {
     if rpc_error.needs_reauth() {
-        let body = PostBody::CredentialChanged;
-        return PostReply { method, outcome: Outcome::Refused, session: None, body };
+        let (failure, body) = (Some(Failure::of(&rpc_error.error)), PostBody::CredentialChanged);
+        return PostReply { method, scheme: None, failure, session: None, body };
     }
-    let outcome = if rpc_error.error.kind() == Kind::Internal { Outcome::Failed } else { Outcome::Refused };
+    let failure = Some(Failure::of(&rpc_error.error));
     let scope = rpc_error.missing_scope().map(|scope| ScopeChallenge {
         scope: scope.to_owned(),
         description: rpc_error.error.message().to_owned(),
     });
     let body = PostBody::Message { status: rpc_error.status, json: rpc_error.to_json(id), scope };
-    PostReply { method, outcome, session: None, body }
+    PostReply { method, scheme: None, failure, session: None, body }
 }

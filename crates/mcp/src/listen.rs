@@ -51,7 +51,7 @@ async fn subscribe_all(context: &RequestContext<'_>) -> Result<MessageStream> {
         for uri in &requested_uris {
             match endpoint.resolver().read_set_of(context.caller, endpoint.view, uri).await {
                 Ok(read_set) => subscriptions.subscribe(uri.clone(), read_set),
-                Err(error) if matches!(error.kind(), Kind::Internal | Kind::Credential) => return Err(error),
+                Err(error) if error.may_pass() => return Err(error),
                 // The acknowledgement omits the URIs that the caller cannot read now, for whatever reason.
                 Err(_) => rejected += 1,
             }

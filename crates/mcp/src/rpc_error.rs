@@ -44,7 +44,7 @@ impl RpcError {
     pub fn from_error(error: Error, era: Era) -> RpcError {
         let code = match error.kind() {
             Kind::NotFound if era == Era::Legacy => LEGACY_NOT_FOUND,
-            Kind::Internal | Kind::Credential => INTERNAL_ERROR,
+            Kind::Internal | Kind::Unavailable | Kind::Credential => INTERNAL_ERROR,
             _ => INVALID_PARAMS,
         };
         let status = if error.kind() == Kind::Scope { 403 } else { 200 };

@@ -340,8 +340,8 @@ impl SessionState {
                 result.map(|()| context.empty_result()).map_err(|error| context.rpc_error(error))
             }
             _ => match context.dispatch(method).await? {
-                Reply::Message(response) => Ok(response),
-                Reply::Stream(messages) => self.send_notifications(&context, messages).await,
+                Reply::Message(response) | Reply::FailedCall(response, _) => Ok(response),
+                Reply::Stream(messages, _) => self.send_notifications(&context, messages).await,
             },
         }
     }

@@ -14,13 +14,29 @@ use tracing::Instrument as _;
 
 use crate::blocks::block_json;
 use crate::dispatch::{Reply, RequestContext};
+use crate::http_post::{Failure, Outcome, StreamFailure};
 use crate::params::{self, Params};
 use crate::progress::ProgressMessages;
 use crate::response_writer::{ResponseWriter, STORED_TEXT_KEY};
 use crate::{Endpoint, Era, Revision, RpcError, Transport, limits};
 
 /// The response of a running call.
-type CallFuture = BoxFuture<'static, Result<Vec<u8>, RpcError>>;
+type CallFuture = BoxFuture<'static, Result<CallResponse, RpcError>>;
+
+/// The response of a call, and how the call failed if it did.
+struct CallResponse {
+    json: Vec<u8>,
+    failure: Option<Failure>,
+}
+
+impl CallResponse {
+    fn into_reply(self) -> Reply {
+        match self.failure {
+            None => Reply::Message(self.json),
+            Some(failure) => Reply::FailedCall(self.json, failure),
+        }
+    }
+}
 
 /// Answers `tools/call`: with one response or, if the call reports progress before it is done, with a stream.
 pub(crate) async fn handle(context: &RequestContext<'_>) -> Result<Reply, RpcError> {
@@ -34,7 +50,7 @@ pub(crate) async fn handle(context: &RequestContext<'_>) -> Result<Reply, RpcErr
         } else {
             call.run(&NoProgress).await
         };
-        return response.map(Reply::Message);
+        return response.map(CallResponse::into_reply);
     };
     let (sender, mut progress_messages) = mpsc::channel(limits::PROGRESS_QUEUED);
     let progress = ProgressMessages::new(token.to_owned(), sender);
@@ -47,12 +63,18 @@ pub(crate) async fn handle(context: &RequestContext<'_>) -> Result<Reply, RpcErr
         Some(first) = progress_messages.recv() => (first, CallState::Running(call_future)),
         result = &mut call_future => match (progress_messages.try_recv(), result) {
             (Ok(first), result) => (first, CallState::Done(result)),
-            (Err(_), result) => return result.map(Reply::Message),
+            (Err(_), result) => return result.map(CallResponse::into_reply),
         },
     };
-    let running_call =
-        RunningCall { id: context.id.to_owned(), first: Some(first), progress_messages, state };
-    Ok(Reply::Stream(Box::pin(stream::unfold(running_call, RunningCall::next))))
+    let failure = StreamFailure::default();
+    let running_call = RunningCall {
+        id: context.id.to_owned(),
+        first: Some(first),
+        progress_messages,
+        state,
+        failure: failure.clone(),
+    };
+    Ok(Reply::Stream(Box::pin(stream::unfold(running_call, RunningCall::next)), failure))
 }
 
 /// Runs a call as a task of its own, which goes on when the returned future is dropped.
@@ -71,11 +93,13 @@ struct RunningCall {
     first: Option<Vec<u8>>,
     progress_messages: mpsc::Receiver<Vec<u8>>,
     state: CallState,
+    /// Set when the call has failed.
+    failure: StreamFailure,
 }
 
 enum CallState {
     Running(CallFuture),
-    Done(Result<Vec<u8>, RpcError>),
+    Done(Result<CallResponse, RpcError>),
     Closed,
 }
 
@@ -95,9 +119,17 @@ impl RunningCall {
             return Some((progress_message, self));
         }
         match std::mem::replace(&mut self.state, CallState::Closed) {
-            CallState::Done(Ok(message)) => Some((message, self)),
+            CallState::Done(Ok(CallResponse { json, failure })) => {
+                if let Some(failure) = failure {
+                    let _ = self.failure.set(failure);
+                }
+                Some((json, self))
+            }
             // The HTTP status has been sent already, so the error can only be a message.
-            CallState::Done(Err(rpc_error)) => Some((rpc_error.to_json(Some(&self.id)), self)),
+            CallState::Done(Err(rpc_error)) => {
+                let _ = self.failure.set(Failure::of(&rpc_error.error));
+                Some((rpc_error.to_json(Some(&self.id)), self))
+            }
             CallState::Running(_) | CallState::Closed => None,
         }
     }
@@ -143,11 +175,16 @@ impl OwnedToolCall {
     }
 
     /// Runs the call and writes its response.
-    async fn run(self, progress: &dyn Progress) -> Result<Vec<u8>, RpcError> {
+    async fn run(self, progress: &dyn Progress) -> Result<CallResponse, RpcError> {
         let resolver = self.endpoint.resolver();
         let result =
             resolver.call_tool(&self.caller, self.endpoint.view, &self.name, self.arguments, progress).await;
         let result = result.map_err(|error| self.endpoint.tool_names.rewrite_error(resolver, error));
+        // A tool may report its failure as a result of its own form.
+        let failure = match &result {
+            Ok(output) => output.is_error.then_some(Failure { outcome: Outcome::Refused, retry_after: None }),
+            Err(error) => Some(Failure::of(error)),
+        };
         let response = match result {
             Ok(output) => write_response(&self.endpoint, &self.id, self.revision, &output, None),
             Err(error) if is_protocol_error(&error, self.transport) => Err(error),
@@ -156,6 +193,7 @@ impl OwnedToolCall {
                 write_response(&self.endpoint, &self.id, self.revision, &output, Some(&error))
             }
         };
+        let response = response.map(|json| CallResponse { json, failure });
         response.map_err(|error| RpcError::from_error(error, self.revision.era()))
     }
 }

@@ -6,18 +6,20 @@
 use std::path::{Path, PathBuf};
 
 use quad_auth::{Algorithm, ClaimNames, IssuerConfig, RateLimit};
-use quad_core::{Error, Kind, Result, closest};
+use quad_core::{Error, Kind, Result, closest, input_file};
 use quad_store::{AuditMode, Location};
 use serde::Deserialize;
 
-use crate::cli::{Common, Durability, Serve, ToolNames, Tools};
-use crate::output;
+use crate::cli::{Common, Durability, LogFormat, Serve, ToolNames, Tools};
 
 /// The address and port of `quad serve`, unless one is configured.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:4704";
 
 /// The page that describes every setting.
 const DOCS_PAGE: &str = "docs/reference/configuration.md";
+
+/// The largest settings file. A real one has some hundred bytes.
+const SETTINGS_BYTES_MAX: u64 = 1 << 20;
 
 /// All keys of `quad.toml`, for hints. A test checks that each is a field of [`SettingsFile`].
 const KEYS: &[&str] = &[
@@ -32,6 +34,8 @@ const KEYS: &[&str] = &[
     "tools",
     "tool_names",
     "audit",
+    "access_log",
+    "log_format",
     "rate_limit",
     "rate_limit.per_second",
     "rate_limit.burst",
@@ -65,6 +69,8 @@ const VARIABLES: &[&str] = &[
     "QUAD_KEY",
     "QUAD_BACKUP_PASSPHRASE",
     "QUAD_LOG",
+    "QUAD_LOG_FORMAT",
+    "QUAD_ACCESS_LOG",
 ];
 
 /// `quad.toml`, as it is written.
@@ -81,6 +87,8 @@ struct SettingsFile {
     tools: Option<Tools>,
     tool_names: Option<ToolNames>,
     audit: Option<Durability>,
+    access_log: Option<bool>,
+    log_format: Option<LogFormat>,
     rate_limit: Option<RateLimitTable>,
     issuer: Option<IssuerTable>,
 }
@@ -145,6 +153,8 @@ pub struct ServeConfig {
     pub all_tools: bool,
     /// The form of the published tool names.
     pub tool_names: quad_mcp::ToolNames,
+    /// Whether every request is logged.
+    pub access_log: bool,
     /// How many requests a tenant may send.
     pub rate_limit: RateSetting,
     /// An identity provider whose tokens are accepted.
@@ -213,6 +223,7 @@ impl Config {
             public_url: flags.public_url.clone().or_else(|| file.public_url.clone()),
             all_tools: self.all_tools(flags.tools),
             tool_names: self.tool_names(flags.tool_names),
+            access_log: flags.access_log.or(file.access_log).unwrap_or(false),
             rate_limit: rate_limit(file.rate_limit.as_ref())?,
             issuer: file.issuer.as_ref().map(issuer).transpose()?,
         })
@@ -232,6 +243,11 @@ impl Config {
             None | Some(ToolNames::Portable) => quad_mcp::ToolNames::Portable,
             Some(ToolNames::Original) => quad_mcp::ToolNames::Original,
         }
+    }
+
+    /// The form of log lines.
+    pub fn log_format(&self, flag: Option<LogFormat>) -> LogFormat {
+        flag.or(self.file.log_format).unwrap_or_default()
     }
 
     /// Whether all tools are listed.
@@ -313,7 +329,7 @@ fn find_file(named: Option<&Path>) -> Option<PathBuf> {
 }
 
 fn read_file(file: &Path) -> Result<SettingsFile> {
-    let source = std::fs::read_to_string(file).map_err(|error| output::read_error(file.display(), &error))?;
+    let source = input_file::text(input_file::read(file, SETTINGS_BYTES_MAX)?, file.display())?;
     parse(&source).map_err(|error| {
         let hint = error.hint_text().map(str::to_owned);
         let located =

@@ -42,7 +42,7 @@ pub async fn load_or_mint(app: &App) -> Result<Option<String>> {
 }
 
 /// One file per tenant, since each tenant has its own local agent.
-fn token_path(app: &App) -> PathBuf {
+pub fn token_path(app: &App) -> PathBuf {
     app.config.data_dir.join(format!("{}.token", app.tenant.name))
 }
 

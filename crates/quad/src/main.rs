@@ -10,6 +10,8 @@ mod config;
 mod local_token;
 mod log;
 mod output;
+mod process_metrics;
+mod readiness;
 mod rune_flags;
 mod running_server;
 

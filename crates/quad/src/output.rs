@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
+pub use quad_core::input_file::read_error;
 use quad_core::{Error, Kind, Result};
 use serde_json::{Value, json};
 
@@ -28,20 +29,8 @@ fn exit_status(kind: Kind) -> u8 {
         Kind::NotFound => 3,
         Kind::Scope => 4,
         Kind::Conflict => 5,
-        Kind::Limit => 6,
+        Kind::Limit | Kind::Unavailable => 6,
     }
-}
-
-/// The error of a file that cannot be read.
-pub fn read_error(file: impl std::fmt::Display, error: &std::io::Error) -> Error {
-    let hint = match error.kind() {
-        std::io::ErrorKind::NotFound => "Check the path; relative paths start in the working directory",
-        std::io::ErrorKind::PermissionDenied => "Make the file readable for this user",
-        std::io::ErrorKind::IsADirectory => "Name a file, not a folder",
-        std::io::ErrorKind::InvalidData => "Save the file as UTF-8 text",
-        _ => "Check the file and its folder",
-    };
-    Error::bad_input(format!("{file} cannot be read: {error}")).hint(hint)
 }
 
 /// The hint of an error that has none.
@@ -53,6 +42,7 @@ fn default_hint(kind: Kind) -> &'static str {
         Kind::Limit => "Send less at once, or try again later",
         Kind::Scope => "Use a token with the scope; `quad token mint --scope` makes one",
         Kind::Credential => "Mint a new token with `quad token mint`",
+        Kind::Unavailable => "Correct the state of the disk or the database, then run the command again",
         Kind::Internal => "Run `quad doctor`; it checks the installation and the data",
     }
 }
@@ -136,7 +126,7 @@ pub fn exit_code(result: Result<()>, json: bool) -> ExitCode {
     }
     let causes = error.cause_chain();
     // The person at the terminal is the operator and may see the cause, unlike a remote caller.
-    if error.kind() == Kind::Internal && !causes.is_empty() {
+    if error.is_server_fault() && !causes.is_empty() {
         let _ = writeln!(stderr, "cause: {causes}");
     }
     ExitCode::from(exit_status(error.kind()))
@@ -185,6 +175,7 @@ mod tests {
             Kind::Limit,
             Kind::Scope,
             Kind::Credential,
+            Kind::Unavailable,
             Kind::Internal,
         ];
         for kind in kinds {

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::response::Response;
-use http::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use quad_auth::{AuthError, AuthErrorKind};
+use quad_core::error::RETRY_AFTER_DETAIL;
 use quad_core::{Error, EventDraft, Kind, Principal};
 use quad_mcp::RpcError;
 use quad_mcp::http_post::{PostBody, PostReply};
@@ -162,8 +163,9 @@ impl RequestAuth<'_> {
         self.server.metrics.count_unauthorized();
         if let AuthErrorKind::Failed(error) = &error.kind {
             tracing::error!(code = error.code(), cause = error.cause_chain(), "credential check failed");
-            return response::error_response(StatusCode::INTERNAL_SERVER_ERROR, error);
+            return response::error_response(response::status_for_kind(error.kind()), error);
         }
+        tracing::info!(code = error.code(), reason = error.kind.as_str(), "credential refused");
         let envelope = credential_error(error.code(), error.kind.as_str(), error.to_string());
         self.unauthorized_response(!error.is_missing(), &envelope)
     }
@@ -188,10 +190,8 @@ impl RequestAuth<'_> {
             .hint("Wait for the number of seconds in Retry-After")
             .with_detail("per_second", rate_limiter.limit().per_second)
             .with_detail("burst", rate_limiter.limit().burst)
-            .with_detail("retry_after_seconds", seconds);
-        let mut response = response::error_response(StatusCode::TOO_MANY_REQUESTS, &error);
-        response::set_header(&mut response, RETRY_AFTER, &seconds.to_string());
-        Err(Box::new(response))
+            .with_detail(RETRY_AFTER_DETAIL, seconds);
+        Err(Box::new(response::error_response(StatusCode::TOO_MANY_REQUESTS, &error)))
     }
 
     /// The `Authorization` header.

@@ -6,9 +6,10 @@
 
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -22,12 +23,14 @@ use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use quad_core::BoxFuture;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use crate::admission::{Admission, OpenConnection, OpenConnections};
 use crate::credential_cache::ConnectionCredentialCache;
 use crate::limits::{self, Timeouts};
+use crate::metrics::ConnectionMetrics;
 use crate::request;
 use crate::server::Server;
 
@@ -42,32 +45,39 @@ pub(crate) async fn serve(
 ) {
     let mut shutdown = pin!(shutdown);
     let closing = watch::Sender::new(false);
-    let connection_permits = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
+    let mut open_connections = OpenConnections::default();
+    let mut room_log = RoomLog::default();
+    let metrics = server.metrics.connections.clone();
     loop {
-        let accepted = async {
-            let permit = connection_permits.clone().acquire_owned().await.ok();
-            (permit, listener.accept().await)
-        };
         tokio::select! {
             biased;
             () = &mut shutdown => break,
-            (permit, accepted) = accepted => match accepted {
-                Ok((stream, _)) => {
-                    let service = ConnectionService::new(server.clone(), router.clone());
-                    let connection = serve_connection(stream, service, closing.subscribe());
-                    connections.spawn(async move {
-                        connection.await;
-                        drop(permit);
-                    });
+            // Before new ones, so that connections that have ended do not count.
+            Some(ended) = connections.join_next_with_id() => {
+                open_connections.remove(ended.map_or_else(|error| error.id(), |(id, ())| id));
+            }
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => {
+                    let (admission, has_evicted) = open_connections.admit(peer.ip());
+                    room_log.record(admission, has_evicted, &metrics);
+                    if admission == Admission::Refused {
+                        continue;
+                    }
+                    let service =
+                        ConnectionService::new(server.clone(), router.clone(), peer, admission);
+                    let (idle_tracker, is_known) = (service.0.idle_tracker.clone(), service.0.is_known.clone());
+                    let abort = connections.spawn(serve_connection(stream, service, closing.subscribe()));
+                    let open = OpenConnection { address: peer.ip(), idle_tracker, is_known, abort };
+                    open_connections.insert(open.abort.id(), open);
                 }
                 Err(error) => {
                     tracing::warn!(%error, "connection not accepted");
                     sleep(limits::ACCEPT_BACKOFF).await;
                 }
             },
-            Some(_) = connections.join_next() => {}
         }
+        metrics.open.set(i64::try_from(open_connections.len()).unwrap_or(i64::MAX));
     }
     drop(listener);
     close();
@@ -75,6 +85,29 @@ pub(crate) async fn serve(
     let drained = async { while connections.join_next().await.is_some() {} };
     if tokio::time::timeout(limits::SHUTDOWN_TIMEOUT, drained).await.is_err() {
         tracing::warn!(open = connections.len(), "connections were still open when the server stopped");
+    }
+}
+
+/// Logs that connections had to make room, at most once in [`limits::ROOM_LOG_INTERVAL`].
+#[derive(Default)]
+struct RoomLog {
+    last: Option<Instant>,
+}
+
+impl RoomLog {
+    fn record(&mut self, admission: Admission, has_evicted: bool, metrics: &ConnectionMetrics) {
+        if has_evicted {
+            metrics.evicted.inc();
+        } else if admission == Admission::Full {
+            return;
+        } else {
+            metrics.refused.inc();
+        }
+        if self.last.is_none_or(|last| last.elapsed() >= limits::ROOM_LOG_INTERVAL) {
+            self.last = Some(Instant::now());
+            let (evicted, refused) = (metrics.evicted.get(), metrics.refused.get());
+            tracing::warn!(evicted, refused, "too many connections; the oldest idle ones are closed");
+        }
     }
 }
 
@@ -132,17 +165,41 @@ struct ConnectionService(Arc<ConnectionState>);
 
 /// The state of one connection. Each connection has its own `Arc`: a reference count that all connections shared would
 /// move between processor caches with every request.
-struct ConnectionState {
-    server: Arc<Server>,
-    router: Router,
+pub(crate) struct ConnectionState {
+    pub(crate) server: Arc<Server>,
+    pub(crate) router: Router,
+    pub(crate) peer: PeerAddress,
+    pub(crate) admission: Admission,
+    pub(crate) credential_cache: ConnectionCredentialCache,
     idle_tracker: IdleTracker,
-    credential_cache: ConnectionCredentialCache,
+    /// Whether a request on this connection had an accepted credential. See [`crate::admission`].
+    is_known: Arc<AtomicBool>,
 }
 
+/// The address of the other end of a connection: a client or a proxy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PeerAddress(pub(crate) SocketAddr);
+
 impl ConnectionService {
-    fn new(server: Arc<Server>, router: Router) -> ConnectionService {
-        let (idle_tracker, credential_cache) = (IdleTracker::new(), ConnectionCredentialCache::default());
-        ConnectionService(Arc::new(ConnectionState { server, router, idle_tracker, credential_cache }))
+    fn new(server: Arc<Server>, router: Router, peer: SocketAddr, admission: Admission) -> ConnectionService {
+        ConnectionService(Arc::new(ConnectionState {
+            server,
+            router,
+            peer: PeerAddress(peer),
+            admission,
+            credential_cache: ConnectionCredentialCache::default(),
+            idle_tracker: IdleTracker::new(),
+            is_known: Arc::default(),
+        }))
+    }
+}
+
+impl ConnectionState {
+    /// A request on this connection had an accepted credential.
+    pub(crate) fn mark_known(&self) {
+        if !self.is_known.load(Ordering::Relaxed) {
+            self.is_known.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -155,8 +212,7 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
         let connection = self.0.clone();
         Box::pin(async move {
             let in_flight = connection.idle_tracker.start_request();
-            let ConnectionState { server, router, credential_cache, .. } = &*connection;
-            let response = request::handle(server, router, credential_cache, request).await;
+            let response = request::handle(&connection, request).await;
             Ok(response.map(|body| TrackedBody { body, _in_flight: in_flight }))
         })
     }
@@ -196,7 +252,7 @@ fn tick_interval(timeouts: &Timeouts) -> Duration {
 
 /// Whether a connection has a request in flight, or since when it has been idle.
 #[derive(Clone, Debug)]
-struct IdleTracker(Arc<IdleState>);
+pub(crate) struct IdleTracker(Arc<IdleState>);
 
 #[derive(Debug)]
 struct IdleState {
@@ -209,14 +265,19 @@ const IN_FLIGHT: u64 = u64::MAX;
 
 impl IdleTracker {
     /// The tracker of a new connection, which is idle.
-    fn new() -> IdleTracker {
+    pub(crate) fn new() -> IdleTracker {
         IdleTracker(Arc::new(IdleState { opened: Instant::now(), idle_since_ms: AtomicU64::new(0) }))
     }
 
     /// Marks a request as in flight until the guard is dropped.
-    fn start_request(&self) -> InFlightGuard {
+    pub(crate) fn start_request(&self) -> InFlightGuard {
         self.0.idle_since_ms.store(IN_FLIGHT, Ordering::Relaxed);
         InFlightGuard(self.0.clone())
+    }
+
+    /// How long the connection has been idle; `None` while a request is in flight.
+    pub(crate) fn idle_time(&self) -> Option<Duration> {
+        (self.0.idle_since_ms.load(Ordering::Relaxed) != IN_FLIGHT).then(|| self.idle_for())
     }
 
     /// How long the connection has been idle; zero while a request is in flight.
@@ -230,7 +291,7 @@ impl IdleTracker {
 
 /// A request in flight, until the last byte of its reply.
 #[derive(Debug)]
-struct InFlightGuard(Arc<IdleState>);
+pub(crate) struct InFlightGuard(Arc<IdleState>);
 
 impl Drop for InFlightGuard {
     fn drop(&mut self) {

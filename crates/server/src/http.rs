@@ -9,13 +9,15 @@ use axum::Router;
 use axum::response::Response;
 use axum::routing::{any, get};
 use http::StatusCode;
+use prometheus_client::registry::Registry;
 use quad_auth::{RateLimit, RateLimiter};
 use quad_core::resolver::View;
-use quad_core::{BoxFuture, Error, Kind, Resolver};
+use quad_core::{Error, Kind, Resolver};
 use quad_mcp::{Endpoint, ServerOptions, ServerState, SessionStore, ToolNames};
 use tokio::net::TcpListener;
 
 use crate::auth_policy::AuthPolicy;
+use crate::health::Readiness;
 use crate::host_check::HostPolicy;
 use crate::limits::Timeouts;
 use crate::metrics::Metrics;
@@ -23,8 +25,7 @@ use crate::request_id::RequestIds;
 use crate::server::Server;
 use crate::{connection, health, http_mcp, metadata, resources_get, response};
 
-/// Whether the database answers. For `/readyz`.
-pub type ReadinessCheck = Arc<dyn Fn() -> BoxFuture<'static, bool> + Send + Sync>;
+pub use crate::health::ReadinessCheck;
 
 /// The options of an HTTP server.
 pub struct HttpOptions {
@@ -51,8 +52,12 @@ pub struct HttpOptions {
     pub rate_limit: Option<RateLimit>,
     /// The timeouts of connections and requests.
     pub timeouts: Timeouts,
-    /// Whether the database answers.
+    /// Whether what a call writes can be written.
     pub ready: ReadinessCheck,
+    /// Metrics of other parts of the program. The server adds its own.
+    pub metrics: Registry,
+    /// Whether each request is logged.
+    pub access_log: bool,
     /// The server's name, as clients see it.
     pub name: &'static str,
     /// The server's version, as clients see it.
@@ -73,8 +78,9 @@ pub async fn serve(options: HttpOptions, shutdown: impl Future<Output = ()> + Se
         state.resolver().all_scopes().into_iter().filter(|scope| scope.ends_with(":read")).collect();
     let server = Arc::new(Server {
         auth_policy: options.auth_policy,
-        metrics: Metrics::default(),
-        ready: options.ready,
+        metrics: Metrics::new(options.metrics, state.clone(), options.version),
+        readiness: Readiness::new(options.ready),
+        access_log: options.access_log,
         public_url: options.public_url,
         authorization_servers: options.authorization_servers,
         bound,

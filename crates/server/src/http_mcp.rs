@@ -3,7 +3,7 @@
 //! This file reads bodies and writes replies. Messages are parsed and answered in [`quad_mcp`].
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
@@ -20,12 +20,13 @@ use quad_core::resolver::View;
 use quad_core::text::truncate;
 use quad_core::{Error, Kind, Principal};
 use quad_mcp::envelope::UNPARSED_METHOD;
-use quad_mcp::http_post::{self, PostBody, PostReply};
+use quad_mcp::http_post::{self, Outcome, PostBody, PostReply, StreamFailure};
 use quad_mcp::limits::BODY_BYTES;
 use quad_mcp::{Endpoint, RpcError, ToolNames, session_stream};
 
 use crate::auth::RequestAuth;
 use crate::credential_cache::ConnectionCredentialCache;
+use crate::metrics::RequestCounter;
 use crate::request::with_deadline;
 use crate::server::Server;
 use crate::{limits, metadata, response, sse};
@@ -139,15 +140,32 @@ async fn handle_post<B: RequestBody>(auth: &RequestAuth<'_>, endpoint: &Endpoint
     };
     match auth.call_as(caller, call).await {
         Ok(reply) => {
-            auth.server.metrics.count_request(reply.method, reply.outcome, auth.started.elapsed());
+            record(auth.server, &reply, auth.started.elapsed());
             to_response(auth, reply)
         }
         Err(response) => *response,
     }
 }
 
+/// Records a reply that has been computed or, for a stream, has begun.
+fn record(server: &Server, reply: &PostReply, took: Duration) {
+    server.metrics.record_duration(reply.method, reply.scheme, took);
+    if !is_counted_at_end(reply) {
+        let outcome = reply.failure.map_or(Outcome::Ok, |failure| failure.outcome);
+        server.metrics.requests.count(reply.method, outcome);
+    }
+    if took >= limits::SLOW_REQUEST {
+        server.metrics.count_slow_request();
+        let method = reply.method.map_or("other", quad_mcp::Method::as_str);
+        let took_ms = took.as_secs_f64() * 1e3;
+        tracing::warn!(method, scheme = reply.scheme.unwrap_or_default(), took_ms, "slow call");
+    }
+}
+
 /// The HTTP reply to a protocol reply.
 fn to_response(auth: &RequestAuth<'_>, reply: PostReply) -> Response {
+    let is_counted_later = is_counted_at_end(&reply);
+    let retry_after = reply.failure.and_then(|failure| failure.retry_after);
     let mut response = match reply.body {
         PostBody::Accepted => empty(StatusCode::ACCEPTED),
         PostBody::Message { status, json, scope } => {
@@ -164,13 +182,37 @@ fn to_response(auth: &RequestAuth<'_>, reply: PostReply) -> Response {
             }
             response
         }
-        PostBody::Stream(messages) => sse::response(messages),
+        PostBody::Stream(messages, failure) if is_counted_later => {
+            let counter = auth.server.metrics.requests.clone();
+            sse::counted_response(messages, StreamOutcome { counter, method: reply.method, failure })
+        }
+        PostBody::Stream(messages, _) => sse::response(messages),
         PostBody::CredentialChanged => auth.credential_changed_response(),
     };
+    response::set_retry_after(&mut response, retry_after);
     if let Some(session) = reply.session {
         response::set_header(&mut response, SESSION_ID, &session);
     }
     response
+}
+
+/// Whether the outcome is known only when the stream ends: that of a tool call with progress.
+fn is_counted_at_end(reply: &PostReply) -> bool {
+    matches!(reply.body, PostBody::Stream(..)) && reply.method == Some(quad_mcp::Method::ToolsCall)
+}
+
+/// Counts the request of a stream when the stream ends.
+pub(crate) struct StreamOutcome {
+    counter: RequestCounter,
+    method: Option<quad_mcp::Method>,
+    failure: StreamFailure,
+}
+
+impl Drop for StreamOutcome {
+    fn drop(&mut self) {
+        let outcome = self.failure.get().map_or(Outcome::Ok, |failure| failure.outcome);
+        self.counter.count(self.method, outcome);
+    }
 }
 
 /// The stream of a legacy session.

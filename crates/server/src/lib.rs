@@ -5,6 +5,7 @@
 //! [`quad_auth`].
 #![forbid(unsafe_code)]
 
+mod admission;
 mod auth;
 mod auth_policy;
 mod connection;

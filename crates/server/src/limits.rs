@@ -5,6 +5,25 @@ use std::time::Duration;
 /// Open connections: one for each possible stream, and three times as many for everything else.
 pub(crate) const CONNECTIONS_MAX: usize = 4_096;
 
+/// Further connections for health checks, when all others are in use. Each is closed after one reply.
+pub(crate) const CONNECTIONS_RESERVED: usize = 64;
+
+/// Connections from one address that have shown no accepted credential yet. A client shows its token with its first
+/// request, so a proxy with thousands of clients has few of them at a time.
+pub(crate) const UNKNOWN_CONNECTIONS_OF_ADDRESS_MAX: usize = 256;
+
+/// How often at most the log says that connections had to make room.
+pub(crate) const ROOM_LOG_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How long a readiness check may take. Load balancers usually wait two seconds.
+pub(crate) const READINESS_TIMEOUT: Duration = Duration::from_millis(1_900);
+
+/// How long the outcome of a readiness check is reused. A check writes to the disk, and anyone may ask.
+pub(crate) const READINESS_INTERVAL: Duration = Duration::from_millis(500);
+
+/// From how long on a request is logged and counted as slow. Most take a millisecond.
+pub(crate) const SLOW_REQUEST: Duration = Duration::from_secs(1);
+
 /// Headers of one request. An MCP client sends about a dozen; proxies add a few.
 pub(crate) const HEADERS_MAX: usize = 64;
 

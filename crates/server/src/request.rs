@@ -7,37 +7,32 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, HeaderValue, ORIGIN, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, CONNECTION, HeaderValue, ORIGIN, VARY,
 };
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use quad_core::{Error, Kind};
 use tower_service::Service as _;
 
-use crate::credential_cache::ConnectionCredentialCache;
+use crate::admission::Admission;
+use crate::connection::ConnectionState;
 use crate::host_check::{HostRejection, check_fetch_site};
 use crate::server::Server;
 use crate::{http_mcp, limits, request_id, response};
 
 /// Answers one request: gives it an id, checks it, calls its handler, and ends it at its deadline.
-pub(crate) async fn handle(
-    server: &Server,
-    router: &Router,
-    credential_cache: &ConnectionCredentialCache,
-    request: Request<Incoming>,
-) -> Response {
-    let started = Instant::now();
+pub(crate) async fn handle(connection: &ConnectionState, request: Request<Incoming>) -> Response {
+    let (server, started) = (&*connection.server, Instant::now());
     let id = server.request_ids.for_request(request.headers().get(&request_id::HEADER));
-    let logged_request = tracing::enabled!(tracing::Level::DEBUG)
+    let logged_request = (server.access_log || tracing::enabled!(tracing::Level::DEBUG))
         .then(|| (request.method().clone(), request.uri().path().to_owned()));
     // Pinned here and not passed on: the future is large, and passing it would copy it.
     let result = {
-        let mut handling = pin!(check_and_handle(server, router, credential_cache, request, started));
+        let mut handling = pin!(check_and_handle(connection, request, started));
         let poll = |context: &mut Context<'_>| id.in_scope(|| handling.as_mut().poll(context));
         with_deadline(started + server.timeouts.request, poll_fn(poll)).await
     };
@@ -47,7 +42,11 @@ pub(crate) async fn handle(
     });
     if let Some((method, path)) = logged_request {
         let (status, took) = (response.status().as_u16(), started.elapsed());
-        id.in_scope(|| tracing::debug!(%method, path, status, ?took, "request answered"));
+        let (peer, took_ms) = (connection.peer.0, took.as_secs_f64() * 1e3);
+        id.in_scope(|| match server.access_log {
+            true => tracing::info!(target: "quad::access", %peer, %method, path, status, took_ms, "request"),
+            false => tracing::debug!(%method, path, status, took_ms, "request answered"),
+        });
     }
     response.headers_mut().insert(&request_id::HEADER, id.into_header_value());
     response
@@ -66,18 +65,20 @@ pub(crate) async fn with_deadline<T>(deadline: Instant, future: impl Future<Outp
 
 /// Checks the headers, the host and the origin, calls the handler, and adds the CORS headers for an allowed origin.
 async fn check_and_handle(
-    server: &Server,
-    router: &Router,
-    credential_cache: &ConnectionCredentialCache,
-    request: Request<Incoming>,
+    connection: &ConnectionState,
+    mut request: Request<Incoming>,
     started: Instant,
 ) -> Response {
+    let server = &*connection.server;
+    if connection.admission == Admission::Reserve {
+        return Box::pin(handle_on_reserve(connection, request)).await;
+    }
     if let Err(response) = check_header_limits(&request) {
         return *response;
     }
     let path = request.uri().path();
     // Load balancers probe by address and do not know the server's name.
-    let is_probe = matches!(path, "/healthz" | "/readyz");
+    let is_probe = is_probe(path);
     let is_public = path.starts_with("/.well-known/");
     let authority = request.uri().authority().map(http::uri::Authority::as_str);
     let mut checked =
@@ -95,17 +96,21 @@ async fn check_and_handle(
     let is_preflight = origin.is_some()
         && request.method() == Method::OPTIONS
         && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+    let mut needs_credential = true;
     let mut response = if is_preflight {
+        needs_credential = false;
         preflight()
     } else if path == http_mcp::MCP_PATH {
         // Nearly all requests. The router would cost more than a cached read.
-        http_mcp::handle_all(server, credential_cache, request, started).await
+        http_mcp::handle_all(server, &connection.credential_cache, request, started).await
     } else {
-        match router.clone().call(request.map(Body::new)).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        }
+        needs_credential = needs_credential_at(path);
+        request.extensions_mut().insert(connection.peer);
+        route(connection, request).await
     };
+    if needs_credential && response.status().is_success() {
+        connection.mark_known();
+    }
     if let Some(origin) = origin {
         let headers = response.headers_mut();
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
@@ -117,6 +122,37 @@ async fn check_and_handle(
         );
         headers.append(VARY, HeaderValue::from_static("Origin"));
     }
+    response
+}
+
+async fn route(connection: &ConnectionState, request: Request<Incoming>) -> Response {
+    match connection.router.clone().call(request.map(Body::new)).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
+}
+
+/// Load balancers probe by address and do not know the server's name.
+fn is_probe(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz")
+}
+
+/// Whether only a request with an accepted credential succeeds at this path.
+fn needs_credential_at(path: &str) -> bool {
+    (path.starts_with("/mcp/") && path != "/mcp/info") || path.starts_with("/v1/")
+}
+
+/// Answers on a connection of the reserve, which then closes.
+async fn handle_on_reserve(connection: &ConnectionState, mut request: Request<Incoming>) -> Response {
+    let path = request.uri().path();
+    let mut response = if is_probe(path) {
+        request.extensions_mut().insert(connection.peer);
+        route(connection, request).await
+    } else {
+        let error = Error::busy("The server has too many connections").with_code("TOO_MANY_CONNECTIONS");
+        response::error_response(StatusCode::SERVICE_UNAVAILABLE, &error)
+    };
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 

@@ -17,7 +17,7 @@ use http::{HeaderMap, StatusCode};
 use quad_core::resolver::{ReadAnswer, View};
 use quad_core::{Body as ContentBody, Error, Kind, Principal, canonical};
 use quad_mcp::Method;
-use quad_mcp::http_post::Outcome;
+use quad_mcp::http_post::{Failure, Outcome};
 
 use crate::auth::RequestAuth;
 use crate::range::Range;
@@ -52,12 +52,10 @@ pub(crate) async fn get_resource(
         Ok(answer) => answer,
         Err(response) => return *response,
     };
-    let outcome = match &answer {
-        Ok(_) => Outcome::Ok,
-        Err(error) if error.kind() == Kind::Internal => Outcome::Failed,
-        Err(_) => Outcome::Refused,
-    };
-    server.metrics.count_request(Some(Method::ResourcesRead), outcome, auth.started.elapsed());
+    let outcome = answer.as_ref().map_or_else(|error| Failure::of(error).outcome, |_| Outcome::Ok);
+    server.metrics.requests.count(Some(Method::ResourcesRead), outcome);
+    let scheme = resolver.scheme_of_uri(uri);
+    server.metrics.record_duration(Some(Method::ResourcesRead), scheme, auth.started.elapsed());
     match answer {
         Ok(answer) => ok_response(&answer, uri, &headers),
         Err(error) => error_response(&auth, &error),

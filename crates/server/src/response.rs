@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::response::Response;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{HeaderName, StatusCode};
 use quad_core::{Error, Kind};
 
@@ -16,7 +16,16 @@ pub(crate) fn json_response(status: StatusCode, body: impl Into<Body>) -> Respon
 
 /// An error envelope as a response.
 pub(crate) fn error_response(status: StatusCode, error: &Error) -> Response {
-    json_response(status, serde_json::Value::Object(error.envelope()).to_string())
+    let mut response = json_response(status, serde_json::Value::Object(error.envelope()).to_string());
+    set_retry_after(&mut response, error.retry_after_seconds());
+    response
+}
+
+/// Sets `Retry-After`, if the error says after how many seconds the request may be sent again.
+pub(crate) fn set_retry_after(response: &mut Response, seconds: Option<u64>) {
+    if let Some(seconds) = seconds {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
 }
 
 /// The response to an invalid request.
@@ -38,6 +47,7 @@ pub(crate) fn status_for_kind(kind: Kind) -> StatusCode {
         Kind::Conflict => StatusCode::CONFLICT,
         Kind::Limit => StatusCode::TOO_MANY_REQUESTS,
         Kind::Credential => StatusCode::UNAUTHORIZED,
+        Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

@@ -7,8 +7,8 @@ use quad_auth::RateLimiter;
 use quad_mcp::{Endpoint, ServerState, ToolNames};
 
 use crate::auth_policy::AuthPolicy;
+use crate::health::Readiness;
 use crate::host_check::HostPolicy;
-use crate::http::ReadinessCheck;
 use crate::limits::Timeouts;
 use crate::metrics::Metrics;
 use crate::request_id::RequestIds;
@@ -20,7 +20,9 @@ pub(crate) struct Server {
     pub(crate) endpoint: Endpoint,
     pub(crate) auth_policy: AuthPolicy,
     pub(crate) metrics: Metrics,
-    pub(crate) ready: ReadinessCheck,
+    pub(crate) readiness: Readiness,
+    /// Whether each request is logged.
+    pub(crate) access_log: bool,
     pub(crate) public_url: Option<String>,
     pub(crate) authorization_servers: Vec<String>,
     pub(crate) bound: SocketAddr,

@@ -10,7 +10,15 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use quad_mcp::MessageStream;
 use tokio::time::timeout;
 
+use crate::http_mcp::StreamOutcome;
 use crate::limits;
+
+/// Like [`response`], for a request that is counted when its stream ends.
+pub(crate) fn counted_response(messages: MessageStream, outcome: StreamOutcome) -> Response {
+    response(Box::pin(messages.inspect(move |_| {
+        let _outcome = &outcome;
+    })))
+}
 
 /// Sends each message as one event, and a comment after each [`limits::KEEP_ALIVE_INTERVAL`] without a message.
 pub(crate) fn response(messages: MessageStream) -> Response {

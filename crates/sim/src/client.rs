@@ -164,7 +164,7 @@ fn parse_reply(result: io::Result<Response>) -> Reply {
 
 fn classify(message: Value) -> Outcome {
     let error_outcome = |error: &Value, kind: &Value| {
-        if kind == "internal" {
+        if kind == "internal" || kind == "unavailable" {
             Outcome::ServerError(error.clone())
         } else {
             Outcome::Rejected(error.clone())

@@ -174,7 +174,9 @@ fn read_stream(client: Client<'_>, request: crate::http::Request) -> Result<List
         let envelope = [&message["error"]["data"], &message["error"], &message];
         let envelope = envelope.into_iter().find(|part| part["kind"].is_string()).cloned();
         return Err(match envelope {
-            Some(envelope) if envelope["kind"] == "internal" => Outcome::ServerError(envelope),
+            Some(envelope) if envelope["kind"] == "internal" || envelope["kind"] == "unavailable" => {
+                Outcome::ServerError(envelope)
+            }
             Some(envelope) => Outcome::Rejected(envelope),
             None => Outcome::NoReply(format!("{} {text}", response.status)),
         });

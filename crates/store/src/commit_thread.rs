@@ -20,6 +20,7 @@ use crate::connection::Connection;
 use crate::deferred_audit::{DeferredEvents, FlushSignal};
 use crate::head_lease::{self, LeaseRequest};
 use crate::limits;
+use crate::metrics::CommitMetrics;
 use crate::recent_changes::RecentChanges;
 use crate::wal_checkpoint::CheckpointSignal;
 
@@ -39,6 +40,8 @@ enum CommitCommand {
     Lease(LeaseRequest),
     /// Write the deferred events, and reply when that is done.
     Flush(Option<oneshot::Sender<()>>),
+    /// Commit something small, and reply whether that worked.
+    CheckWritable(oneshot::Sender<Result<()>>),
 }
 
 impl CommitQueue {
@@ -74,6 +77,23 @@ impl CommitQueue {
             FlushSignal::Now => drop(self.sender.try_send(CommitCommand::Flush(None))),
         }
         Ok(())
+    }
+
+    /// Commits something small on the connection of the commit thread.
+    pub(crate) async fn check_writable(&self) -> Result<()> {
+        let (reply, checked) = oneshot::channel();
+        self.sender.send(CommitCommand::CheckWritable(reply)).await.map_err(|_| writer_stopped())?;
+        checked.await.map_err(|_| writer_stopped())?
+    }
+
+    /// Events of answered calls that are not written yet.
+    pub(crate) fn deferred_len(&self) -> usize {
+        self.deferred.len()
+    }
+
+    /// Commands in the queue.
+    pub(crate) fn len(&self) -> usize {
+        self.sender.max_capacity() - self.sender.capacity()
     }
 
     /// Returns when an attempt was made to write every event that was accepted before the call.
@@ -120,6 +140,7 @@ struct PendingBatch {
     jobs: VecDeque<CommitJob>,
     lease_requests: Vec<LeaseRequest>,
     flush_waiters: Vec<oneshot::Sender<()>>,
+    writable_checks: Vec<oneshot::Sender<Result<()>>>,
     /// Commit deferred events even if there is no job.
     flush_requested: bool,
 }
@@ -133,11 +154,15 @@ impl PendingBatch {
                 self.flush_waiters.extend(reply);
                 self.flush_requested = true;
             }
+            CommitCommand::CheckWritable(reply) => self.writable_checks.push(reply),
         }
     }
 
     fn is_idle(&self) -> bool {
-        self.jobs.is_empty() && self.lease_requests.is_empty() && !self.flush_requested
+        self.jobs.is_empty()
+            && self.lease_requests.is_empty()
+            && self.writable_checks.is_empty()
+            && !self.flush_requested
     }
 
     fn drain_queue(&mut self, receiver: &mut mpsc::Receiver<CommitCommand>) {
@@ -178,6 +203,7 @@ struct CommitThread<C> {
     mode: Arc<AtomicAuditMode>,
     deferred: Arc<DeferredEvents>,
     checkpoint_signal: Option<Arc<CheckpointSignal>>,
+    metrics: CommitMetrics,
     /// Weak, so that the thread does not keep its own queue open.
     retry_sender: mpsc::WeakSender<CommitCommand>,
     runtime: Handle,
@@ -190,6 +216,7 @@ pub(crate) fn start(
     recent_changes: Arc<RecentChanges>,
     mode: Arc<AtomicAuditMode>,
     checkpoint_signal: Option<Arc<CheckpointSignal>>,
+    metrics: CommitMetrics,
     runtime: Handle,
 ) -> Result<CommitQueue> {
     let (sender, receiver) = mpsc::channel(limits::QUEUE_JOBS_MAX);
@@ -203,6 +230,7 @@ pub(crate) fn start(
         mode,
         deferred,
         checkpoint_signal,
+        metrics,
         retry_sender,
         runtime,
     };
@@ -227,39 +255,68 @@ impl<C: FnMut() -> Result<Connection>> CommitThread<C> {
                 }
             }
             batch.fill_batch(&mut receiver, &load);
-            self.reconnect_if_dead();
-            if !batch.lease_requests.is_empty() {
-                let requests = std::mem::take(&mut batch.lease_requests);
+            let connected = self.reconnect_if_dead();
+            self.check_writable(std::mem::take(&mut batch.writable_checks), &connected);
+            let requests = std::mem::take(&mut batch.lease_requests);
+            // Without a connection the requests are dropped, and the reads are computed without a lease.
+            if !requests.is_empty() && connected.is_ok() {
                 head_lease::grant_leases(&mut self.connection, &self.recent_changes, requests);
             }
-            load = self.commit(&mut batch, &receiver);
+            load = self.commit(&mut batch, &receiver, connected);
         }
     }
 
-    fn reconnect_if_dead(&mut self) {
-        if !self.connection.is_alive() {
-            match (self.connect)() {
-                Ok(connection) => self.connection = connection,
-                Err(error) => {
-                    tracing::error!(cause = error.cause_chain(), "cannot connect to the database")
-                }
-            }
+    /// One commit for all checks whose callers still wait.
+    fn check_writable(&mut self, mut checks: Vec<oneshot::Sender<Result<()>>>, connected: &Result<()>) {
+        checks.retain(|reply| !reply.is_closed());
+        if checks.is_empty() {
+            return;
         }
+        let outcome = match connected {
+            Ok(()) => self.connection.probe_commit().map_err(Error::from),
+            Err(error) => Err(error.duplicate()),
+        };
+        for reply in checks {
+            // The caller may be gone.
+            let _ = reply.send(outcome.as_ref().map(|()| ()).map_err(Error::duplicate));
+        }
+    }
+
+    /// The error says why there is no connection.
+    fn reconnect_if_dead(&mut self) -> Result<()> {
+        if !self.connection.is_alive() {
+            self.connection = (self.connect)().inspect_err(|error| {
+                tracing::error!(cause = error.cause_chain(), "cannot connect to the database");
+            })?;
+        }
+        Ok(())
     }
 
     /// Commits the oldest deferred events together with the jobs of the batch.
-    fn commit(&mut self, batch: &mut PendingBatch, receiver: &mpsc::Receiver<CommitCommand>) -> LoadEstimate {
+    fn commit(
+        &mut self,
+        batch: &mut PendingBatch,
+        receiver: &mpsc::Receiver<CommitCommand>,
+        connected: Result<()>,
+    ) -> LoadEstimate {
         let (batch_size, start) = (batch.jobs.len(), Instant::now());
         let deferred_jobs = self.deferred.take();
         let has_more = deferred_jobs.len() == limits::BATCH_JOBS_MAX;
         let jobs: Vec<CommitJob> =
             deferred_jobs.into_iter().map(CommitJob::AuditEvent).chain(batch.jobs.drain(..)).collect();
-        let has_jobs = !jobs.is_empty();
-        let remainder = match has_jobs {
-            true => commit::commit_batch(&mut self.connection, &self.recent_changes, self.mode.get(), jobs),
-            false => commit::BatchRemainder::default(),
+        let (has_jobs, job_count) = (!jobs.is_empty(), jobs.len());
+        let remainder = match connected {
+            _ if !has_jobs => commit::BatchRemainder::default(),
+            Ok(()) => commit::commit_batch(&mut self.connection, &self.recent_changes, self.mode.get(), jobs),
+            Err(error) => commit::BatchRemainder {
+                requeue: Vec::new(),
+                unwritten_events: commit::fail_all(jobs, error),
+            },
         };
         let load = LoadEstimate { callers: batch_size + receiver.len(), last_commit: start.elapsed() };
+        if has_jobs {
+            self.metrics.record(job_count, load.last_commit);
+        }
         batch.jobs.extend(remainder.requeue);
         if remainder.unwritten_events.is_empty() {
             self.deferred.mark_flushed();

@@ -72,6 +72,11 @@ impl DeferredEvents {
         self.is_failing.load(Ordering::Relaxed)
     }
 
+    /// Events that wait to be written.
+    pub(crate) fn len(&self) -> usize {
+        self.lock_jobs().len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.lock_jobs().is_empty()
     }

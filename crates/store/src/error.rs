@@ -1,5 +1,7 @@
 //! Errors of a database statement.
 
+use quad_core::Error;
+
 /// A statement failed. Converts to an internal error unless the caller handles the variant.
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
@@ -18,6 +20,24 @@ pub enum DbError {
     /// internal error.
     #[error("a table or column was dropped meanwhile: {0}")]
     SchemaChanged(String),
+    /// The database server does not answer, or the connection to it is lost.
+    #[error("the database server does not answer: {0}")]
+    Unreachable(String),
+    /// The database server accepts no further connection.
+    #[error("the database server has too many clients: {0}")]
+    TooManyClients(String),
+    /// The disk of the database is full.
+    #[error("the disk is full: {0}")]
+    DiskFull(String),
+    /// The database or its folder cannot be written.
+    #[error("the database is read-only: {0}")]
+    ReadOnly(String),
+    /// The disk failed to read, write or sync.
+    #[error("an I/O error: {0}")]
+    Io(String),
+    /// The database file is no longer the one that was opened: it was deleted, moved or replaced.
+    #[error("the database file was deleted or replaced")]
+    FileReplaced,
     /// Text that the backend cannot store, such as a NUL character.
     #[error("the database cannot store this text: {0}")]
     InvalidText(String),
@@ -38,30 +58,65 @@ pub enum DbError {
 }
 
 impl DbError {
-    /// Whether another attempt at the whole transaction may succeed.
+    /// Whether another attempt at the whole transaction may succeed, on the same connection if that is alive.
     pub(crate) fn is_retryable(&self) -> bool {
-        matches!(self, DbError::Retryable(_) | DbError::SchemaChanged(_))
+        matches!(
+            self,
+            DbError::Retryable(_)
+                | DbError::SchemaChanged(_)
+                | DbError::Unreachable(_)
+                | DbError::TooManyClients(_)
+        )
     }
 
     pub(crate) fn other(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> DbError {
         DbError::Other(cause.into())
     }
+
+    /// The error of a file operation on the database file.
+    pub(crate) fn of_file(error: std::io::Error) -> DbError {
+        use std::io::ErrorKind;
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => DbError::DiskFull(error.to_string()),
+            ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => {
+                DbError::ReadOnly(error.to_string())
+            }
+            _ => DbError::Io(error.to_string()),
+        }
+    }
 }
 
-impl From<DbError> for quad_core::Error {
-    fn from(error: DbError) -> quad_core::Error {
+impl From<DbError> for Error {
+    fn from(error: DbError) -> Error {
         match error {
             DbError::InvalidText(_) => {
-                quad_core::Error::bad_input("The text contains a character that cannot be stored")
+                Error::bad_input("The text contains a character that cannot be stored")
                     .hint("Remove NUL characters (\\u0000)")
                     .with_cause(error)
             }
-            DbError::Retryable(_) => {
-                quad_core::Error::new(quad_core::Kind::Limit, "BUSY", "The database is busy")
-                    .hint("Retry the request")
+            DbError::Retryable(_) => Error::busy("The database is busy").with_cause(error),
+            DbError::Unreachable(_) => Error::busy("The database does not answer").with_cause(error),
+            DbError::TooManyClients(_) => Error::busy("The database has too many clients").with_cause(error),
+            DbError::DiskFull(_) => Error::unavailable("DISK_FULL", "The disk of the database is full")
+                .hint("Ask the operator to free space on the disk, then send the request again")
+                .with_cause(error),
+            DbError::ReadOnly(_) => Error::unavailable(
+                "DATABASE_READ_ONLY",
+                "The database cannot be written",
+            )
+            .hint(
+                "Ask the operator to make the database and its folder writable, then send the request again",
+            )
+            .with_cause(error),
+            DbError::Io(_) => Error::unavailable("DATABASE_IO_ERROR", "The disk of the database fails")
+                .hint("Ask the operator to check the disk; the server's log has the error")
+                .with_cause(error),
+            DbError::FileReplaced => {
+                Error::unavailable("DATABASE_REPLACED", "The database file was deleted or replaced")
+                    .hint("Ask the operator to put the file back or to restart the server")
                     .with_cause(error)
             }
-            _ => quad_core::Error::internal(error),
+            _ => Error::internal(error),
         }
     }
 }

@@ -210,6 +210,7 @@ fn lock_heads<'c>(
     requests: &[LeaseRequest],
     now: Timestamp,
 ) -> Result<WriteTransaction<'c>, TxError> {
+    connection.check_file()?;
     connection.set_sync_commit(true)?;
     let mut transaction = WriteTransaction::begin(connection)?;
     let mut side_effects: Vec<(&TenantId, &SideEffect)> = requests

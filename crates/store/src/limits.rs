@@ -68,6 +68,10 @@ pub const POSTGRES_CONNECTIONS_FOR_READS: usize = 4;
 /// How long to wait for SQLite's write lock before the database counts as busy.
 pub const SQLITE_BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long a wait for that lock is normal. Other processes of `quad` hold it for milliseconds; a longer wait is logged,
+/// once.
+pub const SQLITE_BUSY_LOG_AFTER: Duration = Duration::from_secs(1);
+
 /// Sleep between two attempts to take that lock: about as long as a short commit holds it. An attempt costs some
 /// microseconds.
 pub const SQLITE_BUSY_SLEEP: Duration = Duration::from_micros(500);
@@ -100,6 +104,19 @@ pub const DDL_LOCK_TIMEOUT_SECONDS: u32 = 2;
 
 /// How long one PostgreSQL statement may run. Every query is bounded, so this stops only a runaway statement.
 pub const STATEMENT_TIMEOUT_SECONDS: u32 = 30;
+
+/// How long this process waits for the reply to a PostgreSQL statement: the server ends a statement after
+/// [`STATEMENT_TIMEOUT_SECONDS`], so a server that says nothing for longer is paused or not reachable.
+pub const STATEMENT_REPLY_TIMEOUT: Duration = Duration::from_secs(STATEMENT_TIMEOUT_SECONDS as u64 + 2);
+
+/// How long a connection to PostgreSQL may take to open, with its handshake. On a network it takes milliseconds.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a call waits for a connection of the pool. All of them are in use that long only if the database hangs.
+pub const POOL_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// How long a readiness check waits for its commit. A load balancer waits about two seconds.
+pub const READINESS_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Pages that a backup copies between two progress reports.
 pub const BACKUP_STEP_PAGES: i32 = 256;

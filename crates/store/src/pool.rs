@@ -9,6 +9,7 @@ use quad_core::{Error, Result};
 use tokio::sync::Semaphore;
 
 use crate::connection::Connection;
+use crate::limits;
 use crate::tx_error::TxError;
 
 type Connect = dyn Fn() -> Result<Connection> + Send + Sync;
@@ -19,6 +20,21 @@ pub(crate) struct Pool {
     connect: Arc<Connect>,
     idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
+    max_connections: usize,
+}
+
+/// The error of a call that waited too long for a connection.
+pub(crate) fn all_in_use() -> Error {
+    Error::busy("The database does not answer: all connections to it are in use")
+}
+
+/// How busy a pool is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolUsage {
+    /// Connections that run a closure.
+    pub in_use: usize,
+    /// Connections that may do so at the same time.
+    pub max: usize,
 }
 
 impl Pool {
@@ -30,6 +46,7 @@ impl Pool {
             connect: Arc::new(connect),
             idle: Arc::default(),
             permits: Arc::new(Semaphore::new(max_connections)),
+            max_connections,
         }
     }
 
@@ -38,7 +55,8 @@ impl Pool {
         &self,
         f: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let permit = self.permits.clone().acquire_owned().await.map_err(Error::internal)?;
+        let permit = tokio::time::timeout(limits::POOL_WAIT_MAX, self.permits.clone().acquire_owned()).await;
+        let permit = permit.map_err(|_| all_in_use())?.map_err(Error::internal)?;
         let pool = self.clone();
         let task = tokio::task::spawn_blocking(move || {
             let _permit = permit;
@@ -74,6 +92,12 @@ impl Pool {
             Err(TxError::Retry(_)) => None,
             outcome => (!timed_out).then_some(outcome.map_err(TxError::into_error)),
         }
+    }
+
+    /// How many connections are in use, and how many there may be.
+    pub(crate) fn usage(&self) -> PoolUsage {
+        let in_use = self.max_connections - self.permits.available_permits().min(self.max_connections);
+        PoolUsage { in_use, max: self.max_connections }
     }
 
     fn take(&self) -> Result<Connection> {

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use prometheus_client::registry::Registry;
 use quad_core::{
     AppendError, AuditLog, Change, ChangeFeed, Error, EventDraft, HeadLease, PendingAppend, Principal,
     ReadSet, ReadSets, Receipt, Result, SideEffect, TenantId, Timestamp, Version, id,
@@ -17,13 +18,14 @@ use crate::commit::{self, AuditJob, CommitJob, EventPolicy, ReplyTiming, Transac
 use crate::commit_thread::{self, CommitQueue};
 use crate::connection::{Connection, postgres, sqlite};
 use crate::head_lease::{ActiveLeases, LeaseRequest};
+use crate::metrics::{CommitMetrics, StoreCollector};
 use crate::migrate::{self, Component};
-use crate::pool::Pool;
+use crate::pool::{self, Pool, PoolUsage};
 use crate::recent_changes::RecentChanges;
 use crate::sql::{Snapshot, Sql, Tx};
 use crate::tx_error::TxError;
 use crate::wal_checkpoint::{self, CheckpointSignal};
-use crate::{AuditMode, Backend, chain, change_log, head, limits};
+use crate::{AuditMode, Backend, DbError, chain, change_log, head, limits};
 
 /// Where the data is.
 #[derive(Clone, Debug)]
@@ -50,6 +52,9 @@ struct Inner {
     queue: CommitQueue,
     recent_changes: Arc<RecentChanges>,
     audit_mode: Arc<AtomicAuditMode>,
+    commit_metrics: CommitMetrics,
+    /// The opened file; `None` on PostgreSQL.
+    database_file: Option<sqlite::DatabaseFile>,
 }
 
 /// The tenant and the credential of a write.
@@ -199,12 +204,16 @@ impl Store {
         match self.backend() {
             Backend::Sqlite => self.inner.queue.push(job).await?,
             Backend::Postgres => {
-                let _permit = self.inner.write_permits.acquire().await.map_err(Error::internal)?;
+                let permit = tokio::time::timeout(limits::POOL_WAIT_MAX, self.inner.write_permits.acquire());
+                let _permit = permit.await.map_err(|_| pool::all_in_use())?.map_err(Error::internal)?;
                 let recent_changes = self.inner.recent_changes.clone();
+                let metrics = self.inner.commit_metrics.clone();
                 self.inner
                     .readers
                     .run(move |connection| {
+                        let started = Instant::now();
                         commit::commit_batch(connection, &recent_changes, AuditMode::Durable, vec![job]);
+                        metrics.record(1, started.elapsed());
                         Ok(())
                     })
                     .await?;
@@ -263,11 +272,38 @@ impl Store {
         &self.inner.recent_changes.chain_ends
     }
 
-    /// Whether the database answers a query.
-    pub async fn is_ready(&self) -> bool {
-        self.read(&TenantId::system(), |snapshot| Ok(snapshot.query_opt("SELECT 1", &[])?.is_some()))
-            .await
-            .unwrap_or(false)
+    /// Commits something small where every write and audit event is committed, within
+    /// [`READINESS_TIMEOUT`](limits::READINESS_TIMEOUT). The error says why the database cannot be written. It costs a
+    /// sync of the disk.
+    pub async fn check_writable(&self) -> Result<()> {
+        let check = tokio::time::timeout(limits::READINESS_TIMEOUT, self.inner.queue.check_writable());
+        check.await.unwrap_or_else(|_| Err(Error::busy("The database does not answer in time")))
+    }
+
+    /// Registers the metrics of the database.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        self.inner.commit_metrics.register(registry);
+        registry.register_collector(Box::new(StoreCollector(self.clone())));
+    }
+
+    /// How busy the pool is.
+    pub fn pool_usage(&self) -> PoolUsage {
+        self.inner.readers.usage()
+    }
+
+    /// Jobs that wait for the commit thread.
+    pub(crate) fn queued_jobs(&self) -> usize {
+        self.inner.queue.len()
+    }
+
+    /// Audit events of answered calls that are not written yet.
+    pub(crate) fn deferred_events(&self) -> usize {
+        self.inner.queue.deferred_len()
+    }
+
+    /// Bytes of SQLite's write-ahead log; `None` on PostgreSQL.
+    pub(crate) fn wal_bytes(&self) -> Option<u64> {
+        self.inner.database_file.as_ref().map(sqlite::DatabaseFile::wal_bytes)
     }
 }
 
@@ -421,17 +457,20 @@ pub(crate) fn run_snapshot<T>(
     outcome
 }
 
-fn connect(location: &Location, runtime: &Handle) -> Result<Connection> {
+/// The first connection. Its errors are for the operator, who has just started the program.
+fn connect_first(location: &Location, runtime: &Handle) -> Result<Connection> {
     let unavailable =
         |message: String| Error::new(quad_core::Kind::Internal, "DATABASE_UNAVAILABLE", message);
     match location {
         Location::Sqlite(file) => sqlite::Conn::open(file).map(Connection::Sqlite).map_err(|error| {
-            unavailable("The database file cannot be opened".to_owned())
-                .hint(format!(
-                    "Check that {} is a quad database and that you may write to it",
-                    file.display()
-                ))
-                .with_cause(error)
+            let hint =
+                format!("Check that {} is a quad database and that you may write to it", file.display());
+            match error {
+                DbError::DiskFull(_) | DbError::ReadOnly(_) | DbError::Io(_) => Error::from(error).hint(hint),
+                error => {
+                    unavailable("The database file cannot be opened".to_owned()).hint(hint).with_cause(error)
+                }
+            }
         }),
         Location::Postgres(url) => {
             postgres::Conn::open(url, runtime).map(Connection::Postgres).map_err(|error| {
@@ -443,12 +482,29 @@ fn connect(location: &Location, runtime: &Handle) -> Result<Connection> {
     }
 }
 
+/// A further connection to the database of the first one.
+fn connect_again(
+    location: &Location,
+    database_file: Option<&sqlite::DatabaseFile>,
+    runtime: &Handle,
+) -> Result<Connection> {
+    Ok(match (location, database_file) {
+        (Location::Postgres(url), _) => Connection::Postgres(postgres::Conn::open(url, runtime)?),
+        (Location::Sqlite(_), Some(file)) => Connection::Sqlite(sqlite::Conn::open_same(file.clone())?),
+        (Location::Sqlite(path), None) => Connection::Sqlite(sqlite::Conn::open(path)?),
+    })
+}
+
 fn open(location: Location, components: &[Component], runtime: &Handle) -> Result<Store> {
-    let connect = {
-        let (location, runtime) = (location.clone(), runtime.clone());
-        move || connect(&location, &runtime)
+    let mut connection = connect_first(&location, runtime)?;
+    let database_file = match &connection {
+        Connection::Sqlite(conn) => Some(conn.file().clone()),
+        Connection::Postgres(_) => None,
     };
-    let mut connection = connect()?;
+    let connect = {
+        let (location, runtime, database_file) = (location.clone(), runtime.clone(), database_file.clone());
+        move || connect_again(&location, database_file.as_ref(), &runtime)
+    };
     migrate::migrate(&mut connection, components)?;
     connection.set_page_cache(limits::WRITER_CACHE_KIB)?;
     let recent_changes = Arc::new(RecentChanges::default());
@@ -466,18 +522,29 @@ fn open(location: Location, components: &[Component], runtime: &Handle) -> Resul
         Location::Postgres(_) => None,
     };
     let audit_mode = Arc::new(AtomicAuditMode::default());
+    let commit_metrics = CommitMetrics::default();
     let queue = commit_thread::start(
         connect.clone(),
         connection,
         recent_changes.clone(),
         audit_mode.clone(),
         checkpoint_signal,
+        commit_metrics.clone(),
         runtime.clone(),
     )?;
     let write_permits = Semaphore::new(limits::POSTGRES_CONNECTIONS - limits::POSTGRES_CONNECTIONS_FOR_READS);
     let leases = Arc::default();
-    let inner =
-        Arc::new(Inner { location, readers, write_permits, leases, queue, recent_changes, audit_mode });
+    let inner = Arc::new(Inner {
+        location,
+        readers,
+        write_permits,
+        leases,
+        queue,
+        recent_changes,
+        audit_mode,
+        commit_metrics,
+        database_file,
+    });
     runtime.spawn(poll_change_log(Arc::downgrade(&inner)));
     Ok(Store { inner })
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use quad_core::{Error, Kind, Result};
+use quad_core::{Error, Kind, Result, input_file};
 use serde_json::Value;
 
 use super::amem_file::MAGIC;
@@ -59,16 +59,7 @@ impl MemoryFile {
             Error::new(Kind::BadInput, "FILE_ERROR", format!("{} cannot be read: {error}", path.display()))
                 .hint("Check the path, and whether this user may read the file")
         };
-        let mut file = File::open(path).map_err(read_error)?;
-        let metadata = file.metadata().map_err(read_error)?;
-        if !metadata.is_file() {
-            return Err(Error::new(
-                Kind::BadInput,
-                "FILE_ERROR",
-                format!("{} is not a file", path.display()),
-            )
-            .hint("Give the path of a file"));
-        }
+        let (mut file, size) = input_file::open(path).map_err(|error| error.with_code("FILE_ERROR"))?;
         let format = detect_format(&mut file)?;
         file.seek(SeekFrom::Start(0)).map_err(read_error)?;
         let bytes_read = Arc::new(AtomicU64::new(0));
@@ -82,7 +73,7 @@ impl MemoryFile {
                 Reader::ServerMemory(Box::new(ServerMemoryReader::new(buffered(file), now, 0)))
             }
         };
-        Ok(MemoryFile { format, reader, bytes: metadata.len(), bytes_read, items_read: 0 })
+        Ok(MemoryFile { format, reader, bytes: size, bytes_read, items_read: 0 })
     }
 
     /// Reads the whole file if its format must be valid as a whole, so that nothing of an invalid one is imported.

@@ -454,7 +454,7 @@ fn write_edges(
                 superseded_nodes.insert(edge.target);
                 added.push(*edge);
             }
-            Err(error) if error.kind() == quad_core::Kind::Internal => return Err(error),
+            Err(error) if error.may_pass() => return Err(error),
             Err(_) => result.edges_left_out += 1,
         }
     }

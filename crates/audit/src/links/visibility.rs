@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use quad_core::{Kind, Principal, ReadSet, Resolver, Result};
+use quad_core::{Principal, ReadSet, Resolver, Result};
 
 use super::link::{Direction, Link, LinkId};
 
@@ -48,8 +48,8 @@ impl<'a> LinkVisibility<'a> {
         }
         let read_set = match self.resolver.check_readable(self.caller, uri).await {
             Ok((_, read_set)) => Some(Arc::new(read_set)),
-            // An internal failure must not look like a missing address.
-            Err(error) if matches!(error.kind(), Kind::Internal | Kind::Credential) => return Err(error),
+            // A failure of the server must not look like a missing address.
+            Err(error) if error.may_pass() => return Err(error),
             Err(_) => None,
         };
         self.cached.insert(uri.to_owned(), read_set.clone());

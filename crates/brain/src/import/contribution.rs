@@ -177,7 +177,7 @@ const ACCOUNT_HINT: &str =
 
 /// Whether an error is about the artifact, so that a later try would meet it again.
 fn is_about_artifact(error: &Error) -> bool {
-    !matches!(error.kind(), Kind::Internal | Kind::Credential) && error.code() != "BUSY"
+    !error.may_pass()
 }
 
 /// Whether a file that cannot be parsed is another document than a statement.

@@ -59,6 +59,7 @@ pub(super) struct PreparedImport {
     parsed_id: String,
     /// One for each statement of the document.
     statements: Vec<StatementProgress>,
+    was_imported: bool,
     is_resumed: bool,
 }
 
@@ -74,8 +75,11 @@ pub(super) struct EntryChunk {
 impl PreparedImport {
     /// The report before any entry is posted.
     pub(super) fn report(&self, document: &Document) -> FileReport {
-        let mut report =
-            FileReport { is_resumed: self.is_resumed, ..file_report(document, Some(self.raw_id.clone())) };
+        let mut report = FileReport {
+            was_imported: self.was_imported,
+            is_resumed: self.is_resumed,
+            ..file_report(document, Some(self.raw_id.clone()))
+        };
         for (statement, progress) in document.statements.iter().zip(&self.statements) {
             let posted = PostingCounts {
                 unchanged: progress.posted_entries.min(statement.entries.len()),
@@ -162,6 +166,7 @@ impl ImportJob {
         let mut prepared = PreparedImport {
             parsed_id: parsed_id.as_str().to_owned(),
             statements: Vec::with_capacity(document.statements.len()),
+            was_imported: status_before == Some(ProjectionStatus::Projected),
             is_resumed: status_before == Some(ProjectionStatus::Projecting),
             raw_id,
         };

@@ -95,6 +95,8 @@ pub struct FileReport {
     pub problems: Vec<String>,
     /// The number of errors. Each stands for a line or a part of the file that was left out.
     pub error_count: usize,
+    /// Whether an earlier import of the file was completed.
+    pub was_imported: bool,
     /// Whether this import resumed an interrupted one.
     pub is_resumed: bool,
     /// Matched transfers between the tenant's accounts.
@@ -232,6 +234,7 @@ fn file_report(document: &Document, raw_id: Option<String>) -> FileReport {
         has_errors: document.has_errors(),
         problems: first_problems(document),
         error_count: document.error_count,
+        was_imported: false,
         is_resumed: false,
         transfers: TransferReport::default(),
     }

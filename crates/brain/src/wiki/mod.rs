@@ -7,6 +7,8 @@
 mod account;
 mod agent;
 mod counterparty;
+#[cfg(test)]
+mod hostile_text_tests;
 mod invoice;
 pub(crate) mod not_found;
 mod obligation;

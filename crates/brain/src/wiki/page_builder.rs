@@ -100,7 +100,7 @@ impl PageBuilder {
         for raw in std::mem::take(&mut self.raw_ids) {
             self.add_line(Section::EvidenceLinks, link(&raw, &Artifact::uri(&raw)));
         }
-        let mut body = format!("# {}\n", collapse_whitespace(&self.title));
+        let mut body = format!("# {}\n", escape_markdown(&self.title));
         for (section, heading) in SECTIONS {
             let mut lines = self.lines.iter().filter(|(line_section, _)| *line_section == section).peekable();
             if lines.peek().is_none() {
@@ -124,11 +124,26 @@ pub(crate) fn link(text: &str, uri: &str) -> String {
     format!("[{}]({uri})", escape_markdown(text))
 }
 
-/// Escapes text for one line of Markdown.
+/// Escapes text for one line of Markdown: it becomes neither a link, an image, markup, HTML nor a character reference.
+/// A bare address becomes no link either: `https\://`, `www\.`.
 pub(crate) fn escape_markdown(text: &str) -> String {
+    let text = collapse_whitespace(text);
     let mut escaped = String::with_capacity(text.len());
-    for character in collapse_whitespace(text).chars() {
-        if matches!(character, '[' | ']' | '(' | ')' | '*' | '`' | '<' | '>' | '#' | '|' | '\\' | '!') {
+    for (at, character) in text.char_indices() {
+        let (before, after) = (&text[..at], &text[at + character.len_utf8()..]);
+        let is_special = match character {
+            '[' | ']' | '(' | ')' | '*' | '`' | '<' | '>' | '#' | '|' | '\\' | '!' | '~' => true,
+            '&' => after.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '#'),
+            ':' => after.starts_with("//"),
+            '.' => before.len() >= 3 && before.as_bytes()[at - 3..].eq_ignore_ascii_case(b"www"),
+            // Inside a word it is no emphasis, and ids keep their form.
+            '_' => {
+                let is_inside_word = |neighbour: Option<char>| neighbour.is_some_and(char::is_alphanumeric);
+                !is_inside_word(before.chars().next_back()) || !is_inside_word(after.chars().next())
+            }
+            _ => false,
+        };
+        if is_special {
             escaped.push('\\');
         }
         escaped.push(character);

@@ -1,6 +1,7 @@
 //! How a call gets its audit event: after an answer was computed, or after the call failed.
 
 use super::{Resolver, ToolOwner, View};
+use crate::audit_fields::AuditValue;
 use crate::audit_log::ReadSets;
 use crate::cache::CacheKeyRef;
 use crate::optimistic_retry::OptimisticRetry;
@@ -78,12 +79,16 @@ impl Resolver {
         if error.kind() == Kind::Credential || !error.needs_audit_event() {
             return error;
         }
-        if error.kind() == Kind::Internal {
-            tracing::error!(code = error.code(), cause = error.cause_chain(), "call failed");
-        }
+        log_failed_call(caller, &event, &error);
         match self.append_event(caller, event.failed(&error)).await {
             Ok(_) => error.mark_recorded(),
-            Err(append_error) => append_error.mark_audit_failed(),
+            Err(append_error) => {
+                if append_error.code() != error.code() {
+                    let (code, cause) = (append_error.code(), append_error.cause_chain());
+                    tracing::error!(code, cause, "the audit event of a refused call was not written");
+                }
+                append_error.mark_audit_failed()
+            }
         }
     }
 
@@ -141,5 +146,21 @@ impl Resolver {
             Some(scheme_index) => self.schemes[scheme_index].scheme.map_error(caller, target, error),
             None => error,
         }
+    }
+}
+
+/// One line in the log: what was called by whom, and why it failed. It holds no arguments.
+fn log_failed_call(caller: &Principal, event: &EventDraft, error: &Error) {
+    let text = |name: &str| match event.inputs.get(name) {
+        Some(AuditValue::Static(text)) => *text,
+        Some(AuditValue::Str(text)) => &**text,
+        _ => "",
+    };
+    let (tenant, actor, code) = (caller.tenant.as_str(), &*caller.subject, error.code());
+    let (method, tool) = (text("method"), text("tool"));
+    if error.is_server_fault() {
+        tracing::error!(method, tool, code, tenant, actor, cause = error.cause_chain(), "call failed");
+    } else {
+        tracing::info!(method, tool, code, tenant, actor, cause = error.cause_chain(), "call refused");
     }
 }

@@ -172,6 +172,21 @@ impl Resolver {
         self.schemes.iter().map(|mounted| mounted.scheme.name()).collect()
     }
 
+    /// The scheme of an address, if it is a mounted one.
+    pub fn scheme_of_uri(&self, uri: &str) -> Option<&'static str> {
+        let (name, _) = uri.split_once("://")?;
+        self.schemes.iter().map(|mounted| mounted.scheme.name()).find(|scheme| *scheme == name)
+    }
+
+    /// The scheme of a tool, by either of its names; `None` for a resource tool and an unknown one.
+    pub fn scheme_of_tool(&self, name: &str) -> Option<&'static str> {
+        let name = self.dotted_names.get(name).copied().unwrap_or(name);
+        match self.tools.get(name)? {
+            ToolOwner::Scheme { scheme_index, .. } => Some(self.schemes[*scheme_index].scheme.name()),
+            ToolOwner::Builtin(_) => None,
+        }
+    }
+
     /// Every scope of every scheme.
     pub fn all_scopes(&self) -> Vec<&'static str> {
         self.schemes.iter().flat_map(|mounted| mounted.scheme.scopes().iter().copied()).collect()

@@ -23,7 +23,8 @@ impl Server {
             Ok(startup_line) => {
                 let endpoint = startup_line["endpoint"].as_str().unwrap();
                 let address = endpoint["http://".len()..].trim_end_matches("/mcp").to_owned();
-                (address, startup_line["token"].as_str().map(str::to_owned))
+                let token_file = startup_line["tokenFile"].as_str();
+                (address, token_file.map(|file| std::fs::read_to_string(file).unwrap().trim().to_owned()))
             }
             Err(_) => (line.trim().to_owned(), None),
         };

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser as _;
+use prometheus_client::registry::Registry;
 use quad_auth::{AuthService, KeyStorage};
 use quad_core::{Error, Principal, Resolver, Result, Scheme};
 use quad_server::http::{HttpOptions, serve};
@@ -79,8 +80,10 @@ async fn run(listen: SocketAddr) -> Result<()> {
         timeouts: Timeouts::default(),
         ready: Arc::new(move || {
             let store = store.clone();
-            Box::pin(async move { store.is_ready().await })
+            Box::pin(async move { store.check_writable().await })
         }),
+        metrics: Registry::default(),
+        access_log: false,
         name: "quadrivium-fixtures",
         version: env!("CARGO_PKG_VERSION"),
     };

@@ -10,7 +10,8 @@ pub enum BrainCommand {
     /// Import bank statements: CSV, OFX or QFX, camt.053, hledger journals
     ///
     /// The file is kept as evidence, and every row that is read from it cites it. Importing the same file again, or one
-    /// that overlaps, adds nothing twice.
+    /// that overlaps, adds nothing twice. Lines that cannot be read are reported and left out; the exit code is then 2,
+    /// unless the file was imported before. A file has 512 MiB at most.
     Import(BrainImport),
     /// Add one row
     Add {

@@ -27,7 +27,7 @@ pub use brain::{BrainAdd, BrainCommand, BrainImport};
 pub use markdoc::MarkdocCommand;
 pub use memory::{MemoryAdd, MemoryCommand, MemoryFormat, MemorySearch};
 pub use refrakt::{PlanCommand, PlanCreate, PlanHistory, PlanUpdate, PluginSet, RefraktCommand};
-pub use serve::{Client, Durability, Serve, Stdio, ToolNames, Tools};
+pub use serve::{Client, Durability, LogFormat, Serve, Stdio, ToolNames, Tools};
 pub use tenant::TenantCommand;
 
 /// A resource server for AI agents: readable, cached and audited resources over the Model Context Protocol.

@@ -27,6 +27,12 @@ pub struct Serve {
     /// Write the audit event of a read before the answer (durable) or soon after it (async)
     #[arg(long, env = "QUAD_AUDIT", value_name = "MODE")]
     pub audit: Option<Durability>,
+    /// Log every request
+    #[arg(long, env = "QUAD_ACCESS_LOG", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0..=1, default_missing_value = "true")]
+    pub access_log: Option<bool>,
+    /// Write log lines as text or as JSON [default: text]
+    #[arg(long, env = "QUAD_LOG_FORMAT", value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
 }
 
 /// `quad stdio`
@@ -55,6 +61,17 @@ pub enum Durability {
     /// Answer first, write the audit event within 5 ms. A killed process can lose the events of the last 5 ms, a power
     /// failure more
     Async,
+}
+
+/// The form of log lines.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Text for people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
 }
 
 /// Which tools `tools/list` shows.

@@ -11,7 +11,7 @@ use quad_audit::database_check::{self, AcceptedDatabase, MissingCheckpoint};
 use quad_audit::{
     EventSelector, Origin, ReadReceipt, Report, TrustedCheckpoints, Verifier, archive, export, limits, proof,
 };
-use quad_core::{Error, Kind, Result, TenantId, Timestamp};
+use quad_core::{Error, Kind, Result, TenantId, Timestamp, input_file};
 use quad_store::AuditEvent;
 use quad_store::audit::{Filter, block, lookup, query};
 use serde_json::{Value, json};
@@ -543,7 +543,7 @@ fn read_json(file: &Path) -> Result<Value> {
 }
 
 fn open(file: &Path) -> Result<File> {
-    File::open(file).map_err(|error| output::read_error(file.display(), &error))
+    Ok(input_file::open(file)?.0)
 }
 
 /// Reports progress in events on a bar.

@@ -1,10 +1,9 @@
 //! `quad bkend …`
 
-use std::io::BufRead as _;
 use std::path::Path;
 
 use quad_bkend::organization::{self, NewOrganization, Organization, OrganizationId};
-use quad_core::{Error, Result};
+use quad_core::{Error, Result, input_file};
 use quad_store::WriteContext;
 use serde_json::{Value, json};
 
@@ -36,11 +35,11 @@ pub async fn run(app: &App, command: BkendCommand, as_json: bool) -> Result<()> 
 }
 
 async fn load(app: &App, file: &Path, as_json: bool) -> Result<()> {
-    let read_error = |error| output::read_error(file.display(), &error);
-    let input = std::fs::File::open(file).map_err(read_error)?;
+    let (input, bytes) = input_file::open(file)?;
     let bar = new_bar("bytes");
-    bar.set_length(input.metadata().map_err(read_error)?.len());
-    let lines = std::io::BufReader::new(input).lines().inspect(|line| {
+    bar.set_length(bytes);
+    let lines = input_file::lines(std::io::BufReader::new(input), quad_bkend::limits::LOAD_LINE_BYTES);
+    let lines = lines.inspect(|line| {
         if let Ok(line) = line {
             bar.inc(line.len() as u64 + 1);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use quad_brain::import::{FileReport, ImportEvent, ImportFile, ImportOptions, StatementReport};
 use quad_brain::{Brain, contribution, export, import, load, raw};
-use quad_core::{Error, Result};
+use quad_core::{Error, Kind, Result, input_file};
 use quad_store::WriteContext;
 use serde_json::{Map, Value, json};
 
@@ -34,7 +34,7 @@ pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> 
             Ok(())
         }
         BrainCommand::Load { file } => {
-            let bytes = read_file(&file)?;
+            let bytes = read_file(&file, quad_brain::limits::UPLOAD_BYTES)?;
             let bar = new_bar("bytes");
             bar.set_length(bytes.len() as u64);
             let name = file_name(&file);
@@ -80,8 +80,12 @@ pub async fn run(app: &App, command: BrainCommand, as_json: bool) -> Result<()> 
     }
 }
 
-fn read_file(file: &Path) -> Result<Vec<u8>> {
-    std::fs::read(file).map_err(|error| output::read_error(file.display(), &error))
+/// The content of a file. Its kind and size are checked before it is read.
+fn read_file(file: &Path, bytes_max: usize) -> Result<Vec<u8>> {
+    input_file::read(file, bytes_max as u64).map_err(|error| match error.kind() {
+        Kind::Limit => error.with_code("raw_artifact_too_large"),
+        _ => error,
+    })
 }
 
 fn file_name(file: &Path) -> String {
@@ -96,18 +100,27 @@ async fn run_import(app: &App, writer: &WriteContext, flags: &BrainImport, as_js
         dry_run: flags.dry_run,
     };
     let sources = flags.files.clone().into_iter().map(move |file| {
-        Ok(ImportFile { name: file_name(&file), bytes: read_file(&file)?, options: request.clone() })
+        Ok(ImportFile {
+            name: file_name(&file),
+            bytes: read_file(&file, quad_brain::limits::STATEMENT_BYTES)?,
+            options: request.clone(),
+        })
     });
-    let mut reports = Vec::new();
+    let (mut reports, mut left_out) = (Vec::new(), 0);
     let bar = new_bar("entries");
     let on_progress = |number: usize, event: ImportEvent| match event {
         ImportEvent::Progress(done, total) => {
             bar.set_length(total as u64);
             bar.set_position(done as u64);
         }
-        ImportEvent::FileDone(report) if as_json => reports.push(report_json(&flags.files[number], &report)),
         ImportEvent::FileDone(report) => {
-            bar.suspend(|| print_report(&flags.files[number], &report, flags.dry_run))
+            // The first import of a file has reported its lines; importing it again adds nothing and leaves nothing out.
+            left_out += if report.was_imported { 0 } else { report.error_count };
+            if as_json {
+                reports.push(report_json(&flags.files[number], &report));
+            } else {
+                bar.suspend(|| print_report(&flags.files[number], &report, flags.dry_run));
+            }
         }
     };
     let imported = import::import_all(&app.store, writer, ACTOR, sources, on_progress).await;
@@ -119,12 +132,18 @@ async fn run_import(app: &App, writer: &WriteContext, flags: &BrainImport, as_js
     if as_json {
         output::print_json(&json!({"files": reports}));
     }
-    Ok(())
+    if left_out == 0 {
+        return Ok(());
+    }
+    let message = format!("{left_out} lines or parts of the files could not be read");
+    Err(Error::new(Kind::BadInput, "LINES_LEFT_OUT", message)
+        .hint("Correct the lines named above in a copy and import the copy; what was imported is not added twice")
+        .with_detail("lines", left_out))
 }
 
 /// Adds the file name to an error about its content.
 fn with_file_name(file: &Path, error: Error) -> Error {
-    if error.kind() == quad_core::Kind::Internal {
+    if error.may_pass() {
         return error;
     }
     let message = format!("{}: {}", file.display(), error.message());

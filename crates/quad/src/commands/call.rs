@@ -1,11 +1,9 @@
 //! `quad call TOOL JSON`
 
-use std::io::Read as _;
-
 use quad_core::resolver::View;
 use quad_core::strict_json::{self, StrictJsonError};
 use quad_core::tool::{ContentBlock, NoProgress};
-use quad_core::{Error, Kind, Result};
+use quad_core::{Error, Kind, Result, input_file};
 use serde_json::{Map, Value};
 
 use crate::app::App;
@@ -39,9 +37,12 @@ fn not_an_object(reason: &str) -> Error {
 }
 
 fn parse_arguments(arguments: &str) -> Result<Map<String, Value>> {
-    let mut input = String::new();
+    let input;
     let arguments = if arguments == "-" {
-        std::io::stdin().read_to_string(&mut input).map_err(Error::internal)?;
+        let name = "standard input";
+        // The same limit as for a request over stdio.
+        let bytes_max = quad_mcp::limits::LINE_BYTES as u64;
+        input = input_file::text(input_file::read_stream(std::io::stdin(), name, bytes_max)?, name)?;
         &input
     } else {
         arguments

@@ -28,7 +28,7 @@ mod watch;
 use quad_core::Result;
 
 use crate::app::App;
-use crate::cli::{Cli, Command, KeyCommand, PluginSet, RefraktCommand};
+use crate::cli::{Cli, Command, KeyCommand, LogFormat, PluginSet, RefraktCommand};
 use crate::config::Config;
 
 /// The server's name in the protocol.
@@ -40,8 +40,9 @@ const SERVER_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Runs a command.
 pub async fn run(cli: Cli) -> Result<()> {
     let json = cli.common.json;
-    let is_serve = matches!(cli.command, Command::Serve(_));
-    crate::log::start(is_serve);
+    if !matches!(cli.command, Command::Serve(_)) {
+        crate::log::start(false, LogFormat::Text);
+    }
     if let Command::Completions { shell } = cli.command {
         return completions::run(shell);
     }
@@ -59,6 +60,10 @@ pub async fn run(cli: Cli) -> Result<()> {
         return result;
     }
     let config = Config::load(&cli.common)?;
+    if let Command::Serve(flags) = &cli.command {
+        // The settings file decides the form of its lines.
+        crate::log::start(true, config.log_format(flags.log_format));
+    }
     match cli.command {
         Command::Doctor { deep } => doctor::run(config, deep, json).await,
         Command::Serve(flags) => serve::run(App::open(config).await?, &flags, json).await,

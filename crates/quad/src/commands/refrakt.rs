@@ -1,12 +1,11 @@
 //! `quad refrakt detect|contracts|reference|inspect|render|plan …`: calls the project's tools and prints text for
 //! people.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use quad_core::resolver::View;
 use quad_core::tool::NoProgress;
-use quad_core::{Error, Kind, Result};
+use quad_core::{Error, Kind, Result, input_file};
 use quad_runes::catalogue::Catalogue;
 use serde_json::{Map, Value, json};
 
@@ -239,12 +238,12 @@ fn parse_setting(setting: &str) -> Result<(&str, &str)> {
 }
 
 fn read_source(file: &Path) -> Result<String> {
+    let bytes_max = quad_markdoc::limits::SOURCE_BYTES_MAX as u64;
     if file == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map_err(Error::internal)?;
-        return Ok(text);
+        let name = "standard input";
+        return input_file::text(input_file::read_stream(std::io::stdin(), name, bytes_max)?, name);
     }
-    std::fs::read_to_string(file).map_err(|error| output::read_error(file.display(), &error))
+    input_file::text(input_file::read(file, bytes_max)?, file.display())
 }
 
 fn as_text(value: &Value) -> &str {

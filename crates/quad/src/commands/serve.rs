@@ -1,5 +1,6 @@
 //! `quad serve`
 
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -17,10 +18,11 @@ use crate::cli::{Client, Serve};
 use crate::client_snippet::{ConnectionTarget, snippet};
 use crate::config::RateSetting;
 use crate::running_server::{RunningServer, ServerFile, reachable_address};
-use crate::{local_token, output};
+use crate::{local_token, output, process_metrics, readiness};
 
 /// Serves over HTTP until SIGINT or SIGTERM.
 pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
+    refuse_hangups()?;
     let settings = app.config.serve(flags)?;
     app.store.set_audit_mode(app.config.audit_mode(flags.audit));
     let listener = bind(&settings.listen).await?;
@@ -51,7 +53,15 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
     }
     tokio::spawn(app.checkpoint_signer.clone().run());
     tokio::spawn(app.project.clone().watch());
-    let store = app.store.clone();
+    let (tenant, database) = (app.tenant.name.as_str(), format!("{:?}", app.store.backend()));
+    tracing::info!(
+        version = SERVER_VERSION,
+        address = %bound,
+        database,
+        schemes = app.resolver.scheme_names().join(","),
+        tenant,
+        "started"
+    );
     let options = HttpOptions {
         listener,
         resolver: app.resolver.clone(),
@@ -64,14 +74,14 @@ pub async fn run(app: App, flags: &Serve, as_json: bool) -> Result<()> {
         tool_names: settings.tool_names,
         rate_limit: rate_limit(settings.rate_limit, bound),
         timeouts: Timeouts::default(),
-        ready: Arc::new(move || {
-            let store = store.clone();
-            Box::pin(async move { store.is_ready().await })
-        }),
+        ready: readiness::check(&app),
+        metrics: process_metrics::registry(&app),
+        access_log: settings.access_log,
         name: SERVER_NAME,
         version: SERVER_VERSION,
     };
     let result = http::serve(options, shutdown_signal()).await.map_err(Error::internal);
+    tracing::info!("stopped");
     auth.flush_refusals().await;
     // The last checkpoints: events after them could be cut off unnoticed.
     app.checkpoint_signer.finish().await?;
@@ -124,18 +134,23 @@ fn print_unencrypted_warning(bound: SocketAddr, as_json: bool) {
     }
 }
 
-/// Prints the endpoint, the token and a client configuration.
+/// Prints the endpoint, the token and a client configuration. Where standard output is not a terminal, it is a log or
+/// a file, so the name of the token's file stands for the token.
 fn print_banner(app: &App, running: &RunningServer, token: Option<&str>, as_json: bool) {
     let RunningServer { endpoint, public_url, no_auth, .. } = running;
+    let token_file = token.map(|_| local_token::token_path(app));
+    let is_terminal = std::io::stdout().is_terminal();
     if as_json {
         output::print_line(json!({
             "endpoint": endpoint,
             "publicUrl": public_url,
-            "token": token,
+            "token": token.filter(|_| is_terminal),
+            "tokenFile": token_file,
             "dataDir": app.config.data_dir,
         }));
         return;
     }
+    let hidden_token = token_file.filter(|_| !is_terminal).map(|file| format!("in {}", file.display()));
     let client_endpoint = running.client_endpoint();
     let target = ConnectionTarget::Http { endpoint: &client_endpoint, token };
     let (text, file) = snippet(Client::ClaudeCode, &target);
@@ -145,7 +160,7 @@ fn print_banner(app: &App, running: &RunningServer, token: Option<&str>, as_json
     if let Some(url) = public_url {
         output::print_line(format_args!("  public    {url}"));
     }
-    match token {
+    match hidden_token.as_deref().or(token) {
         Some(token) => output::print_line(format_args!("  token     {token}")),
         None if *no_auth => {
             output::print_line("  token     not needed (--no-auth): every request is the local agent's")
@@ -154,10 +169,26 @@ fn print_banner(app: &App, running: &RunningServer, token: Option<&str>, as_json
             "  token     none: the local agent is quarantined or revoked, see `quad agent list`",
         ),
     }
+    if hidden_token.is_some() {
+        output::print_line("\nFor a client's configuration, run `quad client-config NAME --http`.");
+        return;
+    }
     output::print_line(format_args!(
         "\nFor Claude Code, in {file} (for other clients see `quad client-config`):\n{text}\n"
     ));
     output::print_line("Stop with Ctrl-C.");
+}
+
+/// SIGHUP would end the process. It is often sent to make a server read its settings again, which this one does at its
+/// start only.
+fn refuse_hangups() -> Result<()> {
+    let mut hangups = signal(SignalKind::hangup()).map_err(Error::internal)?;
+    tokio::spawn(async move {
+        while hangups.recv().await.is_some() {
+            tracing::warn!("SIGHUP is ignored: restart the server to read its settings again");
+        }
+    });
+    Ok(())
 }
 
 pub async fn shutdown_signal() {

@@ -75,6 +75,8 @@ const REWORDED: &[(&str, &str)] = &[
     ("the key when is there twice", "the key when is duplicated"),
     ("defaults fill in what is missing", "defaults replace missing values"),
     ("if somebody was faster", "if the row has changed since"),
+    // Titles of pages are escaped since. In JSON a backslash is two.
+    ("# Zeitung <Morgen>", r"# Zeitung \\<Morgen\\>"),
 ];
 
 /// Fields of `resources/list` that are for people, and may be reworded.

@@ -22,6 +22,7 @@ mod database;
 mod docs;
 mod era;
 mod export_script;
+mod faults;
 mod freshness;
 mod helpers;
 mod http_transport;

@@ -68,9 +68,7 @@ pub(super) async fn write<T: Send + 'static>(
 fn lock_plan(project: &ProjectCache) -> Result<(WriteLock, ProjectDir)> {
     let folder = query::require_plan(project)?.dir.clone();
     let lock = WriteLock::acquire(&folder).map_err(errors::io_error)?;
-    let lock = lock.ok_or_else(|| {
-        Error::new(Kind::Limit, "BUSY", "Another process is writing to the plan").hint("Retry the call")
-    })?;
+    let lock = lock.ok_or_else(|| Error::busy("Another process is writing to the plan"))?;
     Ok((lock, folder))
 }
 

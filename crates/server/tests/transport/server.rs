@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+use prometheus_client::registry::Registry;
 use quad_auth::{AuthError, AuthErrorKind, RateLimit, SessionError};
 use quad_core::{Principal, Result, Tag, TenantId, Timestamp};
 use quad_core::{ReadSet, Version};
@@ -85,7 +86,9 @@ pub async fn start_customized(requires_token: bool, customize: impl FnOnce(&mut 
         tool_names: ToolNames::Portable,
         rate_limit: None,
         timeouts: Timeouts::default(),
-        ready: Arc::new(|| Box::pin(async { true })),
+        ready: Arc::new(|| Box::pin(async { Ok(()) })),
+        metrics: Registry::default(),
+        access_log: false,
         name: "quadrivium",
         version: "0.0.1",
     };

@@ -90,6 +90,7 @@ fn try_commit_batch(
     jobs: &mut [CommitJob],
 ) -> Result<(Vec<JobOutcome>, Vec<CommittedTenant>), TxError> {
     let check = ReadSetCheck { recent_changes, now: Timestamp::now() };
+    connection.check_file()?;
     connection.set_sync_commit(mode == AuditMode::Durable || !jobs.iter().all(CommitJob::is_audit_event))?;
     let mut transaction = WriteTransaction::begin(connection)?;
     let mut states = execute::execute_jobs(&mut transaction, &check, jobs)?;
@@ -105,11 +106,9 @@ fn try_commit_batch(
     Ok((states.into_iter().map(JobState::into_outcome).collect(), committed))
 }
 
-/// Sends each waiting job an error. Returns the events of calls that are already answered. An error cannot be cloned,
-/// so only the first job gets the cause.
-fn fail_all(jobs: Vec<CommitJob>, error: Error) -> VecDeque<Box<AuditJob>> {
+/// Sends each waiting job the error. Returns the events of calls that are already answered.
+pub(crate) fn fail_all(jobs: Vec<CommitJob>, error: Error) -> VecDeque<Box<AuditJob>> {
     let mut unwritten_events = VecDeque::new();
-    let mut error = Some(error);
     for job in jobs {
         match job {
             CommitJob::AuditEvent(audit_job)
@@ -117,13 +116,10 @@ fn fail_all(jobs: Vec<CommitJob>, error: Error) -> VecDeque<Box<AuditJob>> {
             {
                 unwritten_events.push_back(audit_job)
             }
-            job => {
-                let error = error.take().unwrap_or_else(|| Error::internal("the group commit failed"));
-                job.complete(JobOutcome::Failed(error));
-            }
+            job => job.complete(JobOutcome::Failed(error.duplicate())),
         }
     }
-    if let (Some(error), false) = (error, unwritten_events.is_empty()) {
+    if !unwritten_events.is_empty() {
         tracing::error!(cause = error.cause_chain(), "writing deferred audit events failed; will retry");
     }
     unwritten_events

@@ -174,6 +174,34 @@ impl Connection {
         }
     }
 
+    /// An error if the database file was deleted or replaced since it was opened.
+    pub(crate) fn check_file(&self) -> Result<(), DbError> {
+        match self {
+            Connection::Sqlite(conn) => conn.file().check_present(),
+            Connection::Postgres(_) => Ok(()),
+        }
+    }
+
+    /// Writes a little and waits for the disk, without changing any row.
+    pub(crate) fn probe_commit(&mut self) -> Result<(), DbError> {
+        self.check_file()?;
+        self.set_sync_commit(true)?;
+        self.begin_write()?;
+        let written = match self {
+            // Writes the first page to the log.
+            Connection::Sqlite(conn) => conn.rewrite_header(),
+            // Writes a record to the log that no one reads.
+            Connection::Postgres(conn) => {
+                conn.query("SELECT 1 FROM pg_logical_emit_message(true, 'quad', 'readiness')", &[]).map(drop)
+            }
+        };
+        let committed = written.and_then(|()| self.commit());
+        if committed.is_err() {
+            self.rollback();
+        }
+        committed
+    }
+
     /// Whether the connection can still be used.
     pub(crate) fn is_alive(&self) -> bool {
         match self {

@@ -24,6 +24,8 @@ pub(crate) struct Conn {
     runtime: Handle,
     statements: HashMap<String, Statement>,
     sync_commit: bool,
+    /// Set when a reply did not come in time. The connection is then of no use: the reply may still come.
+    timed_out: bool,
 }
 
 impl Conn {
@@ -34,15 +36,20 @@ impl Conn {
             parameters.driver_url.parse().map_err(|error| DbError::Connect(format!("the URL: {error}")))?;
         let tls = Tls::from_parameters(&parameters)?;
         config.ssl_mode(tls.mode);
-        let (client, connection) =
-            runtime.block_on(config.connect(tls.connector)).map_err(|error| classify(&error))?;
+        // Not the driver's own timeout: that ends with the TCP handshake, which the kernel of a paused server completes.
+        let connecting =
+            async { tokio::time::timeout(limits::CONNECT_TIMEOUT, config.connect(tls.connector)).await };
+        let connected = runtime.block_on(connecting).map_err(|_| {
+            DbError::Unreachable(format!("no reply within {} s", limits::CONNECT_TIMEOUT.as_secs()))
+        })?;
+        let (client, connection) = connected.map_err(|error| classify(&error))?;
         runtime.spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "PostgreSQL connection ended");
             }
         });
-        let mut conn =
-            Conn { client, runtime: runtime.clone(), statements: HashMap::new(), sync_commit: true };
+        let (runtime, statements) = (runtime.clone(), HashMap::new());
+        let mut conn = Conn { client, runtime, statements, sync_commit: true, timed_out: false };
         conn.execute_script(&format!(
             "SET application_name = 'quad'; SET statement_timeout = '{}s'; SET timezone = 'UTC'; \
              SET client_min_messages = warning; SET extra_float_digits = 3",
@@ -71,27 +78,24 @@ impl Conn {
     }
 
     pub(crate) fn is_alive(&self) -> bool {
-        !self.client.is_closed()
+        !self.timed_out && !self.client.is_closed()
     }
 
     pub(crate) fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
         let statement = self.prepare(sql)?;
         let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|value| value as _).collect();
-        let result = self.runtime.block_on(self.client.query(&statement, &params));
-        let rows = self.check(result)?;
+        let rows = self.wait(async |client| client.query(&statement, &params).await)?;
         rows.iter().map(from_postgres).collect()
     }
 
     pub(crate) fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError> {
         let statement = self.prepare(sql)?;
         let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|value| value as _).collect();
-        let result = self.runtime.block_on(self.client.execute(&statement, &params));
-        self.check(result)
+        self.wait(async |client| client.execute(&statement, &params).await)
     }
 
     pub(crate) fn execute_script(&mut self, sql: &str) -> Result<(), DbError> {
-        let result = self.runtime.block_on(self.client.batch_execute(sql));
-        self.check(result)
+        self.wait(async |client| client.batch_execute(sql).await)
     }
 
     /// `off`: the server flushes its log shortly after the commit, so a crash may lose the last commits. `RESET` goes
@@ -112,8 +116,7 @@ impl Conn {
         if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
         }
-        let result = self.runtime.block_on(self.client.prepare(sql));
-        let statement = self.check(result)?;
+        let statement = self.wait(async |client| client.prepare(sql).await)?;
         if self.statements.len() >= limits::PREPARED_STATEMENTS_MAX {
             self.statements.clear();
         }
@@ -121,7 +124,20 @@ impl Conn {
         Ok(statement)
     }
 
-    fn check<T>(&mut self, result: Result<T, tokio_postgres::Error>) -> Result<T, DbError> {
+    /// Waits for the reply to one statement, for a limited time.
+    fn wait<T>(
+        &mut self,
+        statement: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, DbError> {
+        if self.timed_out {
+            return Err(no_reply());
+        }
+        let client = &self.client;
+        let reply = async { tokio::time::timeout(limits::STATEMENT_REPLY_TIMEOUT, statement(client)).await };
+        let Ok(result) = self.runtime.block_on(reply) else {
+            self.timed_out = true;
+            return Err(no_reply());
+        };
         result.map_err(|error| {
             if error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED) {
                 // "cached plan must not change result type": the table changed after the statement was prepared.
@@ -200,6 +216,10 @@ fn from_postgres(row: &tokio_postgres::Row) -> Result<Row, DbError> {
         .map(Row)
 }
 
+fn no_reply() -> DbError {
+    DbError::Unreachable(format!("no reply within {} s", limits::STATEMENT_REPLY_TIMEOUT.as_secs()))
+}
+
 fn classify(error: &tokio_postgres::Error) -> DbError {
     let message = match error.as_db_error() {
         Some(db) => db.message().to_owned(),
@@ -209,7 +229,12 @@ fn classify(error: &tokio_postgres::Error) -> DbError {
         }
     };
     let Some(code) = error.code() else {
-        return if error.is_closed() { DbError::Retryable(message) } else { DbError::other(message) };
+        let is_io_error = error.source().is_some_and(|cause| cause.is::<std::io::Error>());
+        return if error.is_closed() || is_io_error {
+            DbError::Unreachable(message)
+        } else {
+            DbError::other(message)
+        };
     };
     match *code {
         SqlState::UNIQUE_VIOLATION => {
@@ -221,8 +246,16 @@ fn classify(error: &tokio_postgres::Error) -> DbError {
         | SqlState::T_R_DEADLOCK_DETECTED
         | SqlState::LOCK_NOT_AVAILABLE
         | SqlState::FEATURE_NOT_SUPPORTED
-        | SqlState::ADMIN_SHUTDOWN
-        | SqlState::TOO_MANY_CONNECTIONS => DbError::Retryable(message),
+        | SqlState::OUT_OF_MEMORY => DbError::Retryable(message),
+        SqlState::ADMIN_SHUTDOWN
+        | SqlState::CRASH_SHUTDOWN
+        | SqlState::CANNOT_CONNECT_NOW
+        | SqlState::CONNECTION_EXCEPTION
+        | SqlState::CONNECTION_FAILURE => DbError::Unreachable(message),
+        SqlState::TOO_MANY_CONNECTIONS => DbError::TooManyClients(message),
+        SqlState::DISK_FULL => DbError::DiskFull(message),
+        SqlState::READ_ONLY_SQL_TRANSACTION => DbError::ReadOnly(message),
+        SqlState::IO_ERROR => DbError::Io(message),
         SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN => DbError::SchemaChanged(message),
         SqlState::CHARACTER_NOT_IN_REPERTOIRE | SqlState::UNTRANSLATABLE_CHARACTER => {
             DbError::InvalidText(message)

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -19,6 +20,7 @@ use crate::{DbError, Row, Value, limits};
 
 pub(crate) struct Conn {
     pub(crate) inner: rusqlite::Connection,
+    file: DatabaseFile,
     sync_commit: bool,
     time_budget: Arc<TimeBudget>,
     rowid_predictor: RowidPredictor,
@@ -67,14 +69,29 @@ fn nanos(time: Duration) -> u64 {
 
 impl Conn {
     /// Opens the file; creates it if it does not exist.
-    pub(crate) fn open(file: &Path) -> Result<Conn, DbError> {
-        create_private(file)?;
+    pub(crate) fn open(path: &Path) -> Result<Conn, DbError> {
+        create_private(path)?;
+        Conn::open_file(DatabaseFile::identify(path)?)
+    }
+
+    /// Opens a file that another connection of this process has opened. A file that was deleted meanwhile is not
+    /// created again: it would be an empty database.
+    pub(crate) fn open_same(file: DatabaseFile) -> Result<Conn, DbError> {
+        file.check_present()?;
+        Conn::open_file(file)
+    }
+
+    /// The opened file.
+    pub(crate) fn file(&self) -> &DatabaseFile {
+        &self.file
+    }
+
+    fn open_file(file: DatabaseFile) -> Result<Conn, DbError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
         let mut inner =
-            rusqlite::Connection::open_with_flags(file, flags).map_err(|error| classify(&error))?;
+            rusqlite::Connection::open_with_flags(&file.path, flags).map_err(|error| classify(&error))?;
         inner.busy_handler(Some(busy_handler())).map_err(|error| classify(&error))?;
         inner.set_prepared_statement_cache_capacity(limits::PREPARED_STATEMENTS_MAX);
         // Each statement is planned once. Without this setting, a statement whose parameters matter for a partial
@@ -86,7 +103,7 @@ impl Conn {
             .progress_handler(limits::SQLITE_PROGRESS_STEPS, Some(move || handler_budget.is_exceeded()))
             .map_err(|error| classify(&error))?;
         let mut conn =
-            Conn { inner, sync_commit: true, time_budget, rowid_predictor: RowidPredictor::default() };
+            Conn { inner, file, sync_commit: true, time_budget, rowid_predictor: RowidPredictor::default() };
         // The checkpoint thread copies the log, so commits do not. Foreign keys are enforced only if asked for.
         let settings = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
                         PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;";
@@ -173,6 +190,13 @@ impl Conn {
         Ok(())
     }
 
+    /// Writes the header of the database as it is.
+    pub(crate) fn rewrite_header(&mut self) -> Result<(), DbError> {
+        let rows = self.query("PRAGMA application_id", &[])?;
+        let id = rows.first().map_or(Ok(0), |row| row.int(0))?;
+        self.execute_script(&format!("PRAGMA application_id = {id}"))
+    }
+
     /// A number that changes when another connection, of this or any other process, has committed.
     pub(crate) fn data_version(&mut self) -> Result<i64, DbError> {
         let rows = self.query("PRAGMA data_version", &[])?;
@@ -205,8 +229,40 @@ pub(crate) fn open_immutable(file: &Path) -> rusqlite::Result<rusqlite::Connecti
 fn create_private(file: &Path) -> Result<(), DbError> {
     use std::os::unix::fs::OpenOptionsExt as _;
     match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(DbError::other(error)),
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(DbError::of_file(error)),
         _ => Ok(()),
+    }
+}
+
+/// A database file by its path and its identity on the disk.
+#[derive(Clone, Debug)]
+pub(crate) struct DatabaseFile {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl DatabaseFile {
+    fn identify(path: &Path) -> Result<DatabaseFile, DbError> {
+        let metadata = std::fs::metadata(path).map_err(DbError::of_file)?;
+        Ok(DatabaseFile { path: path.to_owned(), device: metadata.dev(), inode: metadata.ino() })
+    }
+
+    /// An error if the path is no longer that file. Open connections would go on writing into the deleted file, and
+    /// what they write would be gone with the process.
+    pub(crate) fn check_present(&self) -> Result<(), DbError> {
+        match std::fs::metadata(&self.path) {
+            Ok(metadata) if (metadata.dev(), metadata.ino()) == (self.device, self.inode) => Ok(()),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(DbError::of_file(error)),
+            _ => Err(DbError::FileReplaced),
+        }
+    }
+
+    /// Bytes of the write-ahead log.
+    pub(crate) fn wal_bytes(&self) -> u64 {
+        let mut path = self.path.clone().into_os_string();
+        path.push("-wal");
+        std::fs::metadata(path).map_or(0, |metadata| metadata.len())
     }
 }
 
@@ -397,12 +453,21 @@ fn as_text(bytes: &[u8]) -> Cow<'_, str> {
 /// Waits for a lock that another process holds, with short sleeps. The sleeps of SQLite's own handler grow to 100 ms;
 /// a process that commits constantly takes the lock a hundred times in that time.
 fn busy_handler() -> impl FnMut(i32) -> bool + Send + 'static {
-    let mut started = Instant::now();
+    let (mut started, mut is_logged) = (Instant::now(), false);
     move |attempts| {
         if attempts == 0 {
-            started = Instant::now();
+            (started, is_logged) = (Instant::now(), false);
         }
-        let keep_waiting = started.elapsed() < limits::SQLITE_BUSY_TIMEOUT;
+        let waited = started.elapsed();
+        if waited >= limits::SQLITE_BUSY_LOG_AFTER && !is_logged {
+            is_logged = true;
+            tracing::warn!("waiting for a lock on the database file: another program or process holds it");
+        }
+        let keep_waiting = waited < limits::SQLITE_BUSY_TIMEOUT;
+        if !keep_waiting {
+            let seconds = limits::SQLITE_BUSY_TIMEOUT.as_secs();
+            tracing::error!(seconds, "the database file stays locked by another program or process");
+        }
         if keep_waiting {
             std::thread::sleep(limits::SQLITE_BUSY_SLEEP);
         }
@@ -428,6 +493,16 @@ fn classify(error: &rusqlite::Error) -> DbError {
                 constraint: constraint.trim_start_matches("index ").trim_matches('\'').to_owned(),
             }
         }
+        ErrorCode::DiskFull => DbError::DiskFull(error.to_string()),
+        ErrorCode::ReadOnly if code.extended_code == rusqlite::ffi::SQLITE_READONLY_DBMOVED => {
+            DbError::FileReplaced
+        }
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied => DbError::ReadOnly(error.to_string()),
+        // The shared-memory file cannot grow.
+        ErrorCode::SystemIoFailure if code.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE => {
+            DbError::DiskFull(error.to_string())
+        }
+        ErrorCode::SystemIoFailure | ErrorCode::CannotOpen => DbError::Io(error.to_string()),
         _ => DbError::other(error.to_string()),
     }
 }
