@@ -176,8 +176,8 @@ impl Collector for StateCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let cache = self.0.resolver().cache_stats();
         for (name, help, value) in [
-            ("quad_cache_hits", "Reads whose contents were in the cache.", cache.hits as u64),
-            ("quad_cache_misses", "Reads whose contents were computed.", cache.misses as u64),
+            ("quad_cache_hits", "Reads whose contents were in the cache.", cache.hits),
+            ("quad_cache_misses", "Reads whose contents were computed.", cache.misses),
         ] {
             let encoder = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             ConstCounter::new(value).encode(encoder)?;

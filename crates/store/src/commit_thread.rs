@@ -278,7 +278,7 @@ impl<C: FnMut() -> Result<Connection>> CommitThread<C> {
         };
         for reply in checks {
             // The caller may be gone.
-            let _ = reply.send(outcome.as_ref().map(|()| ()).map_err(Error::duplicate));
+            let _ = reply.send(outcome.as_ref().copied().map_err(Error::duplicate));
         }
     }
 

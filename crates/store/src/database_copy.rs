@@ -47,7 +47,9 @@ impl DatabaseCopy {
                 .hint("Check the path, and that this user may read the file")
         })?;
         let connection = sqlite::open_immutable(file).map_err(|error| not_a_database(file, error))?;
-        let connection = Connection::Sqlite(sqlite::Conn::read_only(connection));
+        let connection =
+            sqlite::Conn::read_only(connection, file).map_err(|error| not_a_database(file, error))?;
+        let connection = Connection::Sqlite(connection);
         let copy = DatabaseCopy { connection: Arc::new(Mutex::new(connection)) };
         let is_ours =
             metadata.is_file() && copy.has_table("migration").map_err(|error| not_a_database(file, error))?;

@@ -88,7 +88,6 @@ pub async fn run(cli: Cli) -> Result<()> {
 }
 
 /// Runs a command that does not serve.
-
 async fn run_command(app: &App, command: Command, json: bool) -> Result<()> {
     match command {
         Command::Read { uri } => read::run(app, &uri, json).await,

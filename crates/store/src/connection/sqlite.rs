@@ -119,10 +119,11 @@ impl Conn {
         }
     }
 
-    /// A connection that only reads.
-    pub(crate) fn read_only(inner: rusqlite::Connection) -> Conn {
+    /// A connection to a file that was opened for reading only.
+    pub(crate) fn read_only(inner: rusqlite::Connection, path: &Path) -> Result<Conn, DbError> {
+        let file = DatabaseFile::identify(path)?;
         let time_budget = Arc::new(TimeBudget::new());
-        Conn { inner, sync_commit: true, time_budget, rowid_predictor: RowidPredictor::default() }
+        Ok(Conn { inner, file, sync_commit: true, time_budget, rowid_predictor: RowidPredictor::default() })
     }
 
     /// Limits the total time of the statements that follow; past it they fail. `None` removes the limit.

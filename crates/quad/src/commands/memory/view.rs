@@ -204,8 +204,8 @@ impl Screen {
         let seconds = self.now - micros / 1_000_000;
         match seconds {
             ..MINUTE => "just now".to_owned(),
-            ..HOUR => format!("{} min ago", seconds / MINUTE),
-            ..DAY => format!("{} h ago", seconds / HOUR),
+            MINUTE..HOUR => format!("{} min ago", seconds / MINUTE),
+            HOUR..DAY => format!("{} h ago", seconds / HOUR),
             _ if seconds < 2 * DAY => "1 day ago".to_owned(),
             _ if seconds < 14 * DAY => format!("{} days ago", seconds / DAY),
             _ => date_time(micros).chars().take(10).collect(),
