@@ -42,7 +42,10 @@ pub(crate) fn hint(name: &str, tools: &[&Tool]) -> String {
         scored.iter().filter(|(score, _)| *score == best).map(|(_, name)| *name).collect();
     near.sort_unstable();
     near.truncate(NAMES_MAX);
-    match (closest(name, tools.iter().map(|tool| tool.name)), near.as_slice()) {
+    // Of equally near names the first is suggested.
+    let (listed, others): (Vec<&Tool>, Vec<&Tool>) = tools.iter().partition(|tool| tool.core);
+    let names = listed.into_iter().chain(others).map(|tool| tool.name);
+    match (closest(name, names), near.as_slice()) {
         (_, [only]) if best == words.len() && best > 1 => format!("Use {only}, the nearest name"),
         (Some(spelled), _) => format!("Use {spelled}, the nearest name"),
         (None, [only]) if best > 0 => format!("Use {only}, the nearest name"),
@@ -89,11 +92,12 @@ mod tests {
 
     #[test]
     fn hint_names_tools_that_share_words() {
-        let mut tools = Vec::from(CORE.map(|name| Tool { core: true, ..tool(name) }));
-        tools.push(tool("backend_org_list"));
+        let mut tools = vec![tool("plan_init"), tool("backend_org_list")];
+        tools.extend(CORE.map(|name| Tool { core: true, ..tool(name) }));
         let tools: Vec<&Tool> = tools.iter().collect();
         let check = |name: &str, expected: &str| assert_eq!(hint(name, &tools), expected, "{name}");
         check("backend_org_lst", "Use backend_org_list, the nearest name");
+        check("plan_list", "Use plan_next, the nearest name");
         check("memory_delete", "Use memory_forget, the nearest name");
         check("backend_row_list", "Use backend_data_list, the nearest name");
         check("backend_insert_row", "Use backend_data_create, the nearest name");
