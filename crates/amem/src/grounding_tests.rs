@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::testing::{MemoryEnv, test_envs};
 
 /// Memories that say the opposite of each other. Each verifies itself and is only related to the other.
-const OPPOSITES: [(&str, &str); 52] = [
+const OPPOSITES: [(&str, &str); 51] = [
     ("Alice reports to Bob", "Bob reports to Alice"),
     ("The cache is on", "The cache is off"),
     ("Use spaces", "Use tabs, never spaces"),
@@ -20,7 +20,6 @@ const OPPOSITES: [(&str, &str); 52] = [
     ("All services use Redis", "Not all services use Redis"),
     ("We chose Redis", "We almost chose Redis"),
     ("We use Redis", "It is not true that we use Redis"),
-    ("We use Redis", "We considered Redis but use Valkey instead"),
     ("There are open bugs", "There are no open bugs"),
     ("We use Redis", "We do not use Redis"),
     ("We use Redis for sessions", "We don't use Redis for sessions"),
@@ -61,7 +60,7 @@ const OPPOSITES: [(&str, &str); 52] = [
 ];
 
 /// A memory, a claim, and the answer.
-const PAIRS: [(&str, &str, &str); 28] = [
+const PAIRS: [(&str, &str, &str); 30] = [
     ("We use PostgreSQL. We do not use Redis.", "We use Redis", "related"),
     ("We use PostgreSQL. We do not use Redis.", "We use PostgreSQL", "verified"),
     ("We use PostgreSQL. We do not use Redis.", "We do not use Redis", "verified"),
@@ -103,6 +102,9 @@ const PAIRS: [(&str, &str, &str); 28] = [
     ("We use Redis, which is not encrypted", "We use Redis", "verified"),
     ("If the build fails, run make clean", "Run make clean if the build fails", "verified"),
     ("We have two databases", "We have 2 databases", "verified"),
+    ("We considered Redis but use Valkey instead", "We use Redis", "related"),
+    // Less than half of the claim's words.
+    ("We use Redis", "We considered Redis but use Valkey instead", "ungrounded"),
     ("Alice moved to Berlin", "Did Alice move to Berlin?", "verified"),
     ("Alice moved to Berlin", "Bob moved to Berlin", "partial"),
     ("Alice moved to Berlin", "The printer is broken", "ungrounded"),

@@ -42,10 +42,9 @@ pub(crate) fn hint(name: &str, tools: &[&Tool]) -> String {
         scored.iter().filter(|(score, _)| *score == best).map(|(_, name)| *name).collect();
     near.sort_unstable();
     near.truncate(NAMES_MAX);
-    // Of equally near names the first is suggested.
-    let (listed, others): (Vec<&Tool>, Vec<&Tool>) = tools.iter().partition(|tool| tool.core);
-    let names = listed.into_iter().chain(others).map(|tool| tool.name);
-    match (closest(name, names), near.as_slice()) {
+    let spelled_alike =
+        |core| closest(name, tools.iter().filter(|tool| tool.core == core).map(|tool| tool.name));
+    match (spelled_alike(true).or_else(|| spelled_alike(false)), near.as_slice()) {
         (_, [only]) if best == words.len() && best > 1 => format!("Use {only}, the nearest name"),
         (Some(spelled), _) => format!("Use {spelled}, the nearest name"),
         (None, [only]) if best > 0 => format!("Use {only}, the nearest name"),

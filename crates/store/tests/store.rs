@@ -492,7 +492,7 @@ async fn backup_opens_as_a_database() {
     add_note(store, tenant, 1, "kept").await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("backup.db");
-    store.backup(&file, |_, _| {}).await.unwrap();
+    store.backup(&file, |_, _| {}).await.unwrap().publish().unwrap();
     let copy = Store::open(quad_store::Location::Sqlite(file.clone()), &[NOTES]).await.unwrap();
     assert_eq!(notes(&copy, tenant).await, [(1, "kept".to_owned())]);
 }

@@ -50,6 +50,19 @@ const IGNORED_FIELDS: &[(&str, &str)] = &[
     ("audit://events?", "policy_decision_id"),
     ("audit://events?", "policy_version"),
     ("audit://events?", "tenant_id"),
+    // 0.1 did not offer the source of a page, nor the links of a node to other schemes.
+    ("refrakt://pages/", "source"),
+    ("amem://node/", "links"),
+    // Since 0.3 words count in all their forms, and memories beside a hit count too, so the order differs.
+    ("memory_search", "nodes"),
+    // Since 0.3 a claim is compared sentence by sentence.
+    ("memory_ground", "stance"),
+    ("memory_ground", "sentence"),
+    // Since 0.3 links with a meaning are preferred.
+    ("memory_path", "nodes"),
+    ("memory_path", "edges"),
+    ("memory_path", "path"),
+    ("memory_path", "length"),
     // 0.1 did not find a milestone by the slug of its title.
     ("refrakt://plan/status?milestone=high-season", "milestone"),
 ];

@@ -148,6 +148,8 @@ fn full_disk_is_named_and_passes() {
     let filler = disk.0.path().join("filler");
     let mut file = File::create(&filler).unwrap();
     while file.write_all(&[0; 4_096]).is_ok() {}
+    // An open file would keep its space after it is removed.
+    drop(file);
     let reason = server.wait_until_ready_is(503);
     assert!(reason.contains("disk") && reason.contains("full"), "{reason}");
     assert_eq!(server.get("/healthz").status, 200);

@@ -276,8 +276,8 @@ mod tests {
         assert_eq!(
             screen(Some(60)).list(&nodes),
             "  12  fact  just now    The boiler in the cellar is from\n\
-             \x20                         2009 and is serviced every spring\n\
-             \x20                         by Nordwarm\n\
+             \x20                       2009 and is serviced every spring by\n\
+             \x20                       Nordwarm\n\
              \x20  3  fact  3 days ago  a b\u{fffd}[31m\n"
         );
         assert_eq!(

@@ -78,7 +78,7 @@ fn every_error_code_is_documented() {
 }
 
 /// Words in capitals that are no codes of errors.
-const NOT_CODES: [&str; 4] = ["QUAD_", "XDG_", "CARGO_", "AUTH_HEADER"];
+const NOT_CODES: [&str; 6] = ["QUAD_", "XDG_", "CARGO_", "GIT_", "LC_ALL", "AUTH_HEADER"];
 
 /// Calls whose first text is a code.
 const TAKES_A_CODE: [&str; 5] = ["limit(", "conflict(", "with_code(", "contradiction(", "absent("];
