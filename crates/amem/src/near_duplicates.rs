@@ -91,6 +91,17 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
+    async fn caller_without_the_scope_to_read_sees_no_memories() {
+        for mut env in test_envs().await {
+            let text = "The API rate limit is 100 requests per minute";
+            add(&env, text).await;
+            assert!(add(&env, text).await.get("similar").is_some());
+            env.env.caller.scopes = quad_core::ScopeSet::parse("memory:write");
+            assert_eq!(add(&env, text).await.get("similar"), None);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
     async fn near_duplicates_are_reported_and_added() {
         for env in test_envs().await {
             let first = add(&env, "The API rate limit is 100 requests per minute").await;

@@ -14,7 +14,7 @@ use crate::{Amem, COMPONENT};
 
 /// The shared test environment with the folder of the search indexes.
 pub(crate) struct MemoryEnv {
-    env: TestEnv<Amem>,
+    pub(crate) env: TestEnv<Amem>,
     folder: Arc<TempDir>,
 }
 

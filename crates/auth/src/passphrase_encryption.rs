@@ -87,7 +87,8 @@ pub fn decrypt(passphrase: &str, envelope: &str) -> Result<String> {
     String::from_utf8(text.to_vec()).map_err(|_| damaged())
 }
 
-fn check_passphrase(passphrase: &str) -> Result<()> {
+/// An error if a passphrase is too short to protect anything.
+pub fn check_passphrase(passphrase: &str) -> Result<()> {
     if passphrase.chars().count() >= limits::PASSPHRASE_CHARS_MIN {
         return Ok(());
     }

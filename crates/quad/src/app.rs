@@ -126,7 +126,7 @@ pub fn key_storage(config: &Config) -> KeyStorage {
 }
 
 /// Refuses to create a database in a folder that had one: the checkpoints beside it have outlived it.
-fn check_database_exists(config: &Config) -> Result<()> {
+pub fn check_database_exists(config: &Config) -> Result<()> {
     let Location::Sqlite(file) = config.location() else { return Ok(()) };
     let checkpoints = CheckpointFile::in_folder(&config.data_dir);
     let tail_bytes = Some(quad_audit::limits::CHECKPOINT_FILE_CHECKED_BYTES);

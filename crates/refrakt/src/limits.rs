@@ -123,11 +123,19 @@ pub const FRONT_MATTER_BYTES_MAX: usize = 16 << 10;
 /// of aliases can expand to a billion values.
 pub const FRONT_MATTER_EXPANDED_SIZE_MAX: usize = 4 * FRONT_MATTER_BYTES_MAX;
 
-/// Most bytes of files that one page shows with `snippet` and `data`: that of a page's own text.
+/// Most bytes of files that one page shows with `snippet` and `data`: that of a page's own text. A file counts each time
+/// that it is shown.
 pub const SHOWN_FILES_BYTES_MAX: usize = 1 << 20;
 
 /// Most rows of a table that a page shows. Each row costs several nodes of the rendered page.
 pub const SHOWN_TABLE_ROWS_MAX: usize = 5_000;
+
+/// Most cells of the tables that one page reads, before rows and columns are selected. A short file can have very many
+/// empty cells: each row has one for each column.
+pub const SHOWN_TABLE_CELLS_MAX: usize = 200_000;
+
+/// Most values in `where` of one table. Each may be a pattern, which is compiled.
+pub const WHERE_VALUES_MAX: usize = 64;
 
 /// Most bytes that a compiled pattern of a page may use, so that a short pattern cannot use much memory.
 pub const PATTERN_BYTES_MAX: usize = 1 << 20;

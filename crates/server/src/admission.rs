@@ -89,7 +89,9 @@ impl OpenConnections {
             if let Some(connection) = self.connections.remove(&id) {
                 connection.abort.abort();
             }
-            return (Admission::Full, true);
+            // What is left of the reserve is for probes only.
+            let has_room = self.connections.len() < limits::CONNECTIONS_MAX;
+            return (if has_room { Admission::Full } else { Admission::Reserve }, true);
         }
         let has_reserve = self.connections.len() < limits::CONNECTIONS_MAX + limits::CONNECTIONS_RESERVED;
         (if has_reserve { Admission::Reserve } else { Admission::Refused }, false)
@@ -141,6 +143,6 @@ mod tests {
         }
         assert_eq!(connections.admit(ADDRESS), (Admission::Refused, false));
         drop(guards);
-        assert_eq!(connections.admit(ADDRESS), (Admission::Full, true));
+        assert_eq!(connections.admit(ADDRESS), (Admission::Reserve, true));
     }
 }

@@ -43,7 +43,9 @@ pub(crate) async fn metrics(
     Extension(peer): Extension<PeerAddress>,
     headers: HeaderMap,
 ) -> Response {
-    let is_local = peer.0.ip().to_canonical().is_loopback()
+    // A public URL means that a proxy is in front, whether it adds headers or not.
+    let is_local = server.public_url.is_none()
+        && peer.0.ip().to_canonical().is_loopback()
         && !PROXY_HEADERS.iter().any(|name| headers.contains_key(name));
     if !is_local {
         let auth = RequestAuth { server: &server, headers: &headers, cache: None, started: Instant::now() };
@@ -71,8 +73,15 @@ impl Readiness {
         Readiness { check, last: Mutex::new(None) }
     }
 
-    /// The reason, if the server is not ready.
-    pub(crate) async fn check(&self) -> Result<(), String> {
+    /// The reason, if the server is not ready. The check goes on if its request is cancelled: a client that disconnects
+    /// must not leave an unfinished check behind, nor start another one each time.
+    pub(crate) async fn check(self: &Arc<Readiness>) -> Result<(), String> {
+        let readiness = self.clone();
+        let task = tokio::spawn(async move { readiness.check_once().await });
+        task.await.unwrap_or_else(|error| Err(format!("the check failed: {error}")))
+    }
+
+    async fn check_once(&self) -> Result<(), String> {
         let too_slow = || Err("the check did not end in time".to_owned());
         let deadline = Instant::now() + limits::READINESS_TIMEOUT;
         let locked = tokio::time::timeout_at(deadline.into(), self.last.lock()).await;
@@ -109,6 +118,22 @@ mod tests {
     use super::*;
 
     #[tokio::test]
+    async fn check_goes_on_when_its_request_is_cancelled() {
+        let runs = Arc::new(AtomicUsize::new(0));
+        let counter = runs.clone();
+        let readiness = Arc::new(Readiness::new(Arc::new(move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+            Box::pin(async {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                Ok(())
+            })
+        })));
+        assert!(tokio::time::timeout(Duration::from_millis(1), readiness.check()).await.is_err());
+        assert_eq!(readiness.check().await, Ok(()));
+        assert_eq!(runs.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
     async fn many_requests_share_one_check() {
         let runs = Arc::new(AtomicUsize::new(0));
         let counter = runs.clone();
@@ -129,7 +154,7 @@ mod tests {
 
     #[tokio::test]
     async fn check_that_hangs_is_red_in_time() {
-        let readiness = Readiness::new(Arc::new(|| Box::pin(std::future::pending())));
+        let readiness = Arc::new(Readiness::new(Arc::new(|| Box::pin(std::future::pending()))));
         let started = Instant::now();
         assert!(readiness.check().await.is_err());
         assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());

@@ -79,7 +79,7 @@ pub async fn serve(options: HttpOptions, shutdown: impl Future<Output = ()> + Se
     let server = Arc::new(Server {
         auth_policy: options.auth_policy,
         metrics: Metrics::new(options.metrics, state.clone(), options.version),
-        readiness: Readiness::new(options.ready),
+        readiness: Arc::new(Readiness::new(options.ready)),
         access_log: options.access_log,
         public_url: options.public_url,
         authorization_servers: options.authorization_servers,

@@ -20,7 +20,7 @@ pub(crate) struct Server {
     pub(crate) endpoint: Endpoint,
     pub(crate) auth_policy: AuthPolicy,
     pub(crate) metrics: Metrics,
-    pub(crate) readiness: Readiness,
+    pub(crate) readiness: Arc<Readiness>,
     /// Whether each request is logged.
     pub(crate) access_log: bool,
     pub(crate) public_url: Option<String>,

@@ -31,8 +31,8 @@ impl BackupItem {
     }
 }
 
-/// A backup that is being made. Its file has the final name, and is empty until [`publish`](UnfinishedBackup::publish).
-/// Dropped before, it leaves no file.
+/// A database file that is being written under a temporary name, until [`publish`](UnfinishedBackup::publish). Dropped
+/// before, it leaves no file.
 #[derive(Debug)]
 pub struct UnfinishedBackup {
     temp_path: PathBuf,
@@ -90,16 +90,15 @@ fn copy_database(source: &Connection, to: &Path, progress: &mut (dyn FnMut(u64, 
 }
 
 impl UnfinishedBackup {
-    /// Takes the name. Never overwrites: a backup that replaces an older one by mistake is worse than none. Only the
-    /// owner can read it, like the database itself.
+    /// Never overwrites: a backup that replaces an older one by mistake is worse than none. Only the owner can read the
+    /// file, like the database itself.
     fn create(to: &Path) -> Result<UnfinishedBackup> {
-        create_private(to)?;
-        let mut temp_name = to.as_os_str().to_owned();
-        temp_name.push(".partial");
-        let backup =
-            UnfinishedBackup { temp_path: temp_name.into(), path: to.to_owned(), is_published: false };
-        create_private(&backup.temp_path)?;
-        Ok(backup)
+        if to.exists() {
+            return Err(cannot_create(to, "it exists"));
+        }
+        let temp_path = temporary_name(to);
+        create_private(&temp_path)?;
+        Ok(UnfinishedBackup { temp_path, path: to.to_owned(), is_published: false })
     }
 
     /// The copy, until it has its final name.
@@ -130,7 +129,9 @@ impl UnfinishedBackup {
     pub fn publish(mut self) -> Result<()> {
         let publish = || -> std::io::Result<()> {
             File::open(&self.temp_path)?.sync_all()?;
-            std::fs::rename(&self.temp_path, &self.path)?;
+            // Fails if the name is taken meanwhile, which a rename would not.
+            std::fs::hard_link(&self.temp_path, &self.path)?;
+            std::fs::remove_file(&self.temp_path)?;
             sync_folder(&self.path)
         };
         publish().map_err(|error| write_error(&self.path, &error))?;
@@ -143,13 +144,15 @@ impl Drop for UnfinishedBackup {
     fn drop(&mut self) {
         if !self.is_published {
             let _ = std::fs::remove_file(&self.temp_path);
-            let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// Copies a backup to a place where no database is, without the items. The name appears when the copy is complete.
+/// Copies a backup to a place where no database is, without the items. The name appears when the copy is complete, so an
+/// interrupted restore can be run again.
 pub fn restore(backup: &Path, to: &Path) -> Result<()> {
+    // What an interrupted restore left.
+    let _ = std::fs::remove_file(temporary_name(to));
     let unfinished = UnfinishedBackup::create(to)?;
     let restore = || -> rusqlite::Result<()> {
         let source = sqlite::open_immutable(backup)?;
@@ -162,12 +165,20 @@ pub fn restore(backup: &Path, to: &Path) -> Result<()> {
     unfinished.publish()
 }
 
+fn temporary_name(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".partial");
+    name.into()
+}
+
 fn create_private(path: &Path) -> Result<()> {
     let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    created.map(drop).map_err(|error| {
-        let hint = format!("Choose a new file in an existing folder: {error}");
-        Error::bad_input(format!("{} cannot be created", path.display())).hint(hint)
-    })
+    created.map(drop).map_err(|error| cannot_create(path, error))
+}
+
+fn cannot_create(path: &Path, cause: impl std::fmt::Display) -> Error {
+    Error::bad_input(format!("{} cannot be created", path.display()))
+        .hint(format!("Choose a new file in an existing folder: {cause}"))
 }
 
 fn sync_folder(path: &Path) -> std::io::Result<()> {
@@ -240,7 +251,7 @@ mod tests {
             }),
         );
         let backup = backup.await.expect("the backup starts again with every write").unwrap();
-        assert_eq!(std::fs::metadata(&to).unwrap().len(), 0, "the name is taken");
+        assert!(!to.exists(), "the name appears with the complete copy");
         backup.add_items(&[BackupItem::new("a", "one"), BackupItem::new("b", "two")]).unwrap();
         backup.publish().unwrap();
         STOP.store(true, Ordering::Relaxed);
@@ -271,6 +282,12 @@ mod tests {
         std::fs::write(&to, "mine").unwrap();
         assert!(db.store.backup(&to, |_, _| {}).await.is_err());
         assert_eq!(std::fs::read(&to).unwrap(), b"mine");
+        // A file under the temporary name is not ours.
+        let (other, partial) = (folder.path().join("b.db"), folder.path().join("b.db.partial"));
+        std::fs::write(&partial, "mine").unwrap();
+        assert!(db.store.backup(&other, |_, _| {}).await.is_err());
+        assert_eq!(std::fs::read(&partial).unwrap(), b"mine");
+        assert!(!other.exists());
     }
 
     #[test]
@@ -287,6 +304,10 @@ mod tests {
         assert!(DatabaseCopy::open(&file).err().unwrap().message().contains("is not a quad database"));
         connection.execute_batch("CREATE TABLE migration (id)").unwrap();
         assert!(DatabaseCopy::open(&file).is_ok());
+        let log = folder.path().join("50% of?a#file-wal");
+        std::fs::write(&log, "commits").unwrap();
+        assert_eq!(DatabaseCopy::open(&file).err().unwrap().code(), "COPY_INCOMPLETE");
+        std::fs::remove_file(&log).unwrap();
         assert!(DatabaseCopy::open(folder.path()).is_err());
     }
 }

@@ -46,6 +46,17 @@ impl DatabaseCopy {
             Error::bad_input(format!("{} cannot be read: {error}", file.display()))
                 .hint("Check the path, and that this user may read the file")
         })?;
+        for suffix in ["-wal", "-journal"] {
+            let mut log = file.as_os_str().to_owned();
+            log.push(suffix);
+            if std::fs::metadata(&log).is_ok_and(|metadata| metadata.len() > 0) {
+                let message =
+                    format!("{} has commits in a log beside it, which a copy does not read", file.display());
+                return Err(Error::new(Kind::BadInput, "COPY_INCOMPLETE", message).hint(
+                    "Name a file that `quad backup` made, or make one of this database with `quad backup`",
+                ));
+            }
+        }
         let connection = sqlite::open_immutable(file).map_err(|error| not_a_database(file, error))?;
         let connection =
             sqlite::Conn::read_only(connection, file).map_err(|error| not_a_database(file, error))?;

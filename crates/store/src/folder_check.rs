@@ -22,7 +22,11 @@ pub fn check_folder_writable(folder: &Path) -> Result<()> {
         file.sync_all()
     };
     let written = write();
-    let removed = std::fs::remove_file(&path);
+    // Two servers on one folder may have the same process id, each in its own container.
+    let removed = match std::fs::remove_file(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    };
     Ok(written.and(removed).map_err(DbError::of_file)?)
 }
 

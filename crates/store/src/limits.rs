@@ -141,9 +141,9 @@ pub const AUDIT_ROWS_PRUNED_MAX: i64 = 500;
 /// Tenants that one query for due checkpoints returns.
 pub const AUDIT_TENANTS_DUE_MAX: i64 = 512;
 
-/// Events without a checkpoint after which the signer is notified. The next commits add some hundred more until the
-/// checkpoint is committed, so no more than 2,000 are ever without one. A checkpoint is stored in 1.5 kB, and 500
-/// events take 30 kB at least.
+/// Events without a checkpoint after which the signer is notified. With durable audit the next commits add some hundred
+/// more until the checkpoint is committed, so no more than 2,000 are ever without one. A checkpoint is stored in
+/// 1.5 kB, and 500 events take 30 kB at least.
 pub const AUDIT_CHECKPOINT_EVENTS: i64 = 500;
 
 /// Tenants whose chain ends a process keeps in memory. Past that, all that are covered by a checkpoint are dropped.

@@ -47,7 +47,7 @@ fn memory_search() -> ToolEntry<Amem> {
     let tool = tool(
         "memory_search",
         "Search memories",
-        "Searches memories by words, \"phrases\" and prefixes*; hybrid also by likeness.",
+        "Searches memories by words, \"phrases\" and prefixes*; hybrid also by neighbours in the session.",
         object(
             &[
                 ("query", string("What to look for")),

@@ -111,7 +111,13 @@ async fn add(amem: &Amem, call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = Arguments(&call.arguments);
     let subject = call.caller.subject.clone();
     let new_nodes = vec![new_node(arguments)?];
-    let similar = near_duplicates::find(amem, &call.caller.tenant, &new_nodes).await;
+    // The answer shows stored memories, which a caller with only the scope to write may not read.
+    let may_read = routes::MEMORY_READ.is_satisfied_by(&call.caller.scopes);
+    let similar = if may_read {
+        near_duplicates::find(amem, &call.caller.tenant, &new_nodes).await
+    } else {
+        Vec::new()
+    };
     run_write(amem, call, move |tx| {
         let inserted = insert::insert_nodes(tx, &subject, &new_nodes, true)?;
         let (id, event_type) = first_node(&inserted, &new_nodes);

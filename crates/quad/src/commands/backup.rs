@@ -1,6 +1,7 @@
 //! `quad backup FILE`
 
 use indicatif::{ProgressBar, ProgressStyle};
+use quad_auth::passphrase_encryption;
 use quad_core::Result;
 use quad_store::DatabaseCopy;
 use serde_json::json;
@@ -14,6 +15,9 @@ use crate::output;
 pub async fn run(app: &App, flags: &Backup, as_json: bool) -> Result<()> {
     let file = flags.file.display().to_string();
     let passphrase = backup_contents::passphrase(flags.passphrase_file.as_deref(), flags.without_key)?;
+    if let Some(passphrase) = &passphrase {
+        passphrase_encryption::check_passphrase(passphrase)?;
+    }
     // So that signed checkpoints cover every event of the copy. The file is read before the copy is made: while a
     // server runs, it soon has newer ones.
     app.checkpoint_signer.finish().await?;

@@ -1,10 +1,11 @@
 //! `quad key rotate|create|list|drop`
 
+use quad_audit::{CheckpointFile, database_check};
 use quad_auth::KeyRecord;
 use quad_core::Result;
 use serde_json::{Value, json};
 
-use crate::app::{App, key_storage, open_store};
+use crate::app::{App, check_database_exists, key_storage, open_store};
 use crate::cli::KeyCommand;
 use crate::config::Config;
 use crate::output;
@@ -53,9 +54,17 @@ pub async fn run(app: &App, command: KeyCommand, as_json: bool) -> Result<()> {
 
 /// Creates a key where the signing keys are lost.
 pub async fn create(config: Config, as_json: bool) -> Result<()> {
+    check_database_exists(&config)?;
     let store = open_store(&config).await?;
+    let checkpoints = CheckpointFile::in_folder(&config.data_dir);
+    let is_current = database_check::check(&store, &checkpoints).await.is_ok();
     let kid = key_storage(&config).replace_lost(&store, ACTOR).await?;
-    App::with_store(config, store).await?.finish().await;
+    let app = App::with_store(config, store).await?;
+    // On a database that is older than the checkpoint file, a new checkpoint would hide the lost events. The next start
+    // refuses it.
+    if is_current {
+        app.finish().await;
+    }
     if as_json {
         output::print_json(&json!({"kid": kid, "created": true}));
     } else {

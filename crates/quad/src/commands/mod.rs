@@ -74,7 +74,10 @@ pub async fn run(cli: Cli) -> Result<()> {
             // Signs nothing meanwhile: until the database is accepted, the checkpoint file is evidence.
             let app = App::open_any_age(config).await?;
             let result = audit::run(&app, flags, json).await;
-            app.finish().await;
+            // A checkpoint after a failure would be added to the evidence.
+            if result.is_ok() {
+                app.finish().await;
+            }
             result
         }
         command => {

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
-use crate::limits::PATTERN_BYTES_MAX;
+use crate::limits::{PATTERN_BYTES_MAX, SHOWN_TABLE_CELLS_MAX, WHERE_VALUES_MAX};
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,6 +139,7 @@ impl Options {
             let width = rows.iter().map(Vec::len).max().unwrap_or(0);
             (1..=width).map(|number| format!("col{number}")).collect()
         };
+        check_cells(rows.len(), headers.len())?;
         rows.iter_mut().for_each(|row| row.resize(headers.len(), String::new()));
         Ok(DataTable::new(headers, rows))
     }
@@ -160,15 +161,16 @@ impl Options {
                 let mut rows = items.iter().map(|row| row.as_array().map(Vec::as_slice).unwrap_or_default());
                 let headers: Vec<String> = rows.next().unwrap_or_default().iter().map(cell_text).collect();
                 let width = headers.len();
+                check_cells(items.len(), width)?;
                 let cells = |row: &[Value]| {
                     (0..width).map(|at| row.get(at).map_or_else(String::new, cell_text)).collect()
                 };
                 Ok(DataTable::new(headers, rows.map(cells).collect()))
             }
-            ("records", Value::Array(items)) => Ok(table_of_records(items, None)),
+            ("records", Value::Array(items)) => table_of_records(items, None),
             ("index", Value::Object(entries)) => {
                 let keys = entries.keys().cloned().collect();
-                Ok(table_of_records(entries.values(), Some((self.key_column.clone(), keys))))
+                table_of_records(entries.values(), Some((self.key_column.clone(), keys)))
             }
             ("index", _) => Err("orient is index, but the JSON is no object".to_owned()),
             _ => Err(format!("orient is {orient}, but the JSON is no list")),
@@ -188,13 +190,11 @@ impl Options {
                 name.strip_prefix('-').map_or((name, false), |name| (name.trim(), true));
             let column = self.known_column(&table, "sort", name)?;
             let is_numeric = is_numeric(&table.rows, column);
-            table.rows.sort_by(|a, b| {
-                let order = compare_cells(&a[column], &b[column], is_numeric);
-                if is_descending { order.reverse() } else { order }
-            });
+            table.rows.sort_by(|a, b| compare_cells(&a[column], &b[column], is_numeric, is_descending));
         }
         let selections = parse_columns(&self.columns);
         if !selections.is_empty() {
+            check_cells(table.rows.len(), selections.len())?;
             let mut columns = Vec::with_capacity(selections.len());
             for selection in &selections {
                 columns.push(self.known_column(&table, "columns", &selection.source)?);
@@ -228,6 +228,16 @@ impl Options {
     }
 }
 
+/// An error if a table would have too many cells. Checked before they are made.
+fn check_cells(rows: usize, columns: usize) -> Result<(), String> {
+    if rows.saturating_mul(columns) > SHOWN_TABLE_CELLS_MAX {
+        return Err(format!(
+            "the table has {rows} rows and {columns} columns, more than {SHOWN_TABLE_CELLS_MAX} cells"
+        ));
+    }
+    Ok(())
+}
+
 /// A value within a document: `a.b` or `/a/b`; the document itself if the path is empty.
 fn find_root<'v>(document: &'v Value, path: &str) -> Result<&'v Value, String> {
     let found = match path {
@@ -248,14 +258,14 @@ fn parse_json_lines(text: &str) -> Result<DataTable, String> {
             .map_err(|error| format!("invalid JSON in line {}: {error}", number + 1))?;
         records.push(record);
     }
-    Ok(table_of_records(&records, None))
+    table_of_records(&records, None)
 }
 
 /// A table with a column for each key, in the order in which the keys occur. Nested objects give keys with dots.
 fn table_of_records<'v>(
     records: impl IntoIterator<Item = &'v Value>,
     keys: Option<(String, Vec<String>)>,
-) -> DataTable {
+) -> Result<DataTable, String> {
     let records: Vec<Map<String, Value>> = records
         .into_iter()
         .map(|record| {
@@ -273,6 +283,7 @@ fn table_of_records<'v>(
     records.iter().for_each(|record| columns.extend(record.keys().map(String::as_str)));
     let (key_column, keys) = keys.map_or((None, Vec::new()), |(column, keys)| (Some(column), keys));
     columns.shift_remove(key_column.as_deref().unwrap_or_default());
+    check_cells(records.len(), columns.len() + 1)?;
     let rows = records.iter().enumerate().map(|(index, record)| {
         let key = key_column.as_ref().map(|_| keys.get(index).cloned().unwrap_or_default());
         let cells = columns.iter().map(|column| record.get(*column).map_or_else(String::new, cell_text));
@@ -280,7 +291,7 @@ fn table_of_records<'v>(
     });
     let rows = rows.collect();
     let headers = key_column.iter().cloned().chain(columns.iter().map(|column| (*column).to_owned()));
-    DataTable::new(headers.collect(), rows)
+    Ok(DataTable::new(headers.collect(), rows))
 }
 
 /// Recursion is safe: the JSON parser limits the depth.
@@ -384,9 +395,14 @@ fn parse_filter(spec: &str) -> Result<Vec<Clause>, String> {
         }
     }
     let mut clauses: Vec<Clause> = Vec::new();
+    let mut value_count = 0;
     for word in words.iter().filter(|word| !word.is_empty()) {
         let clause = word.split_once(':').filter(|(field, _)| !field.is_empty());
         let (field, value) = clause.ok_or_else(|| format!("where has {word:?}, which is not field:value"))?;
+        value_count += 1;
+        if value_count > WHERE_VALUES_MAX {
+            return Err(format!("where has more than {WHERE_VALUES_MAX} values"));
+        }
         let pattern = Pattern::parse(value)?;
         match clauses.iter_mut().find(|clause| clause.field == field) {
             Some(clause) => clause.patterns.push(pattern),
@@ -414,13 +430,14 @@ fn is_numeric(rows: &[Vec<String>], column: usize) -> bool {
     cells.peek().is_some() && cells.all(|cell| number(cell).is_some())
 }
 
-fn compare_cells(a: &str, b: &str, is_numeric: bool) -> Ordering {
+fn compare_cells(a: &str, b: &str, is_numeric: bool, is_descending: bool) -> Ordering {
+    let directed = |order: Ordering| if is_descending { order.reverse() } else { order };
     if !is_numeric {
-        return compare_naturally(a, b);
+        return directed(compare_naturally(a, b));
     }
-    // A cell without a number comes last.
+    // A cell without a number comes last in both directions.
     match (number(a), number(b)) {
-        (Some(a), Some(b)) => a.total_cmp(&b),
+        (Some(a), Some(b)) => directed(a.total_cmp(&b)),
         (a, b) => b.is_some().cmp(&a.is_some()),
     }
 }
@@ -481,6 +498,9 @@ mod tests {
             boats(&[("where", "berth:A*"), ("sort", "-length"), ("columns", "name as Boat, berth")]),
             ["Boat|berth", "Mara|A10", "Ada|A9"]
         );
+        for (sort, last) in [("length", "Li, the"), ("-length", "Li, the")] {
+            assert_eq!(boats(&[("sort", sort), ("columns", "name")])[3], last, "no number, {sort}");
+        }
         assert_eq!(
             boats(&[("sort", "berth"), ("limit", "1"), ("offset", "1"), ("columns", "berth")]),
             ["berth", "A10"]
@@ -493,6 +513,21 @@ mod tests {
             assert!(table("boats.csv", &[wrong], BOATS).is_err(), "{wrong:?}");
         }
         assert!(table("boats.csv", &[], "name\n").is_err());
+    }
+
+    #[test]
+    fn tables_with_too_many_cells_are_refused() {
+        let wide = ",".repeat(1_000);
+        let csv = format!("{wide}\n{}", "x\n".repeat(1_000));
+        let values = format!("[[{}],{}[1]]", vec!["1"; 1_000].join(","), "[1],".repeat(1_000));
+        let json_lines: String = (0..1_000).map(|number| format!("{{\"k{number}\": 1}}\n")).collect();
+        for (name, text) in [("a.csv", &csv), ("a.json", &values), ("a.ndjson", &json_lines)] {
+            assert!(table(name, &[], text).unwrap_err().contains("cells"), "{name}");
+        }
+        let columns = vec!["name"; SHOWN_TABLE_CELLS_MAX].join(",");
+        assert!(table("boats.csv", &[("columns", &columns)], BOATS).unwrap_err().contains("cells"));
+        let values = "name:/x.y/ ".repeat(WHERE_VALUES_MAX + 1);
+        assert!(table("boats.csv", &[("where", &values)], BOATS).is_err());
     }
 
     #[test]

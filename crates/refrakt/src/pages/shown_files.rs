@@ -11,7 +11,7 @@ use quad_runes::content::node_ext::{new_node, new_tag};
 
 use super::data_table::{self, DataTable};
 use super::front_matter::Problem;
-use crate::limits::{SHOWN_FILES_BYTES_MAX, SHOWN_TABLE_ROWS_MAX};
+use crate::limits::{SHOWN_FILES_BYTES_MAX, SHOWN_TABLE_CELLS_MAX, SHOWN_TABLE_ROWS_MAX};
 use crate::project::project_dir::ProjectDir;
 
 /// What was replaced in a document.
@@ -25,7 +25,7 @@ pub struct ShownFiles {
 
 /// Replaces the runes below a node. `line_offset` is the number of lines above the text that was parsed.
 pub fn replace_shown_files(root: &mut Node, project_dir: &ProjectDir, line_offset: usize) -> ShownFiles {
-    let mut reader = FileReader { project_dir, texts: HashMap::new(), bytes: 0 };
+    let mut reader = FileReader { project_dir, texts: HashMap::new(), bytes: 0, cells: 0 };
     let mut shown = ShownFiles::default();
     // An explicit stack: documents nest as deep as their author likes.
     let mut nodes = vec![root];
@@ -57,7 +57,10 @@ pub fn replace_shown_files(root: &mut Node, project_dir: &ProjectDir, line_offse
 struct FileReader<'d> {
     project_dir: &'d ProjectDir,
     texts: HashMap<String, Option<String>>,
+    /// Bytes of all texts that are shown, a file as often as it is shown.
     bytes: usize,
+    /// Cells of all tables that were parsed.
+    cells: usize,
 }
 
 impl FileReader<'_> {
@@ -67,14 +70,23 @@ impl FileReader<'_> {
                 io::ErrorKind::PermissionDenied => format!("{path} may not be shown"),
                 _ => format!("{path} cannot be read: {error}"),
             })?;
-            self.bytes += text.as_ref().map_or(0, String::len);
             self.texts.insert(path.to_owned(), text);
         }
+        self.bytes += self.texts.get(path).and_then(Option::as_ref).map_or(0, String::len);
         if self.bytes > SHOWN_FILES_BYTES_MAX {
             return Err(format!("the page shows more than {SHOWN_FILES_BYTES_MAX} bytes of files"));
         }
         let text = self.texts.get(path).and_then(Option::as_deref);
         text.ok_or_else(|| format!("there is no file {path} in the project"))
+    }
+
+    /// Counts the cells of a parsed table.
+    fn count_cells(&mut self, table: &DataTable) -> Result<(), String> {
+        self.cells += table.rows.len() * table.headers.len();
+        if self.cells > SHOWN_TABLE_CELLS_MAX {
+            return Err(format!("the tables of the page have more than {SHOWN_TABLE_CELLS_MAX} cells"));
+        }
+        Ok(())
     }
 }
 
@@ -167,7 +179,9 @@ fn table(tag: &Node, reader: &mut FileReader<'_>) -> Result<Node, String> {
     let src = attribute(tag, "src").ok_or("the attribute src is missing")?;
     let text = reader.read(&src)?;
     let options = data_table::Options::from_attributes(&src, |name| attribute(tag, name))?;
-    let table = options.project(options.parse(text)?)?;
+    let table = options.parse(text)?;
+    reader.count_cells(&table)?;
+    let table = options.project(table)?;
     if table.rows.len() > SHOWN_TABLE_ROWS_MAX {
         return Err(format!("{src} has more than {SHOWN_TABLE_ROWS_MAX} rows; set limit"));
     }

@@ -6,6 +6,8 @@
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Instant;
 
 use quad_core::Timestamp;
@@ -31,6 +33,8 @@ pub enum GitError {
     NotInstalled,
     /// It refused, or the folder is in no repository.
     Failed(String),
+    /// It took longer than [`HISTORY_TIME_MAX`].
+    TooSlow,
     /// It could not be run or read.
     Io(io::Error),
 }
@@ -47,6 +51,12 @@ impl From<io::Error> for GitError {
 /// Begins the line of a commit. Neither occurs in a name of a person or in a first line of a message.
 const COMMIT_MARK: char = '\u{1e}';
 const FIELD_MARK: char = '\u{1f}';
+
+/// Lines of git that are read before they are used.
+const LINES_AHEAD: usize = 256;
+
+/// Bytes of git's messages that are kept: the first says what is wrong.
+const ERROR_BYTES_MAX: u64 = 4_096;
 
 /// A blob that a line names for a file that is not there.
 const NO_BLOB: &str = "0000000000000000000000000000000000000000";
@@ -77,14 +87,29 @@ pub fn visit_commits(
         command.arg(format!("--since={since}"));
     }
     let mut log = Running(command.args(["--", "."]).stderr(Stdio::piped()).spawn()?);
-    let lines = BufReader::new(log.0.stdout.take().ok_or_else(|| io::Error::other("no output"))?);
+    let output = log.0.stdout.take().ok_or_else(|| io::Error::other("no output"))?;
+    let errors = log.0.stderr.take().ok_or_else(|| io::Error::other("no error output"))?;
+    // git prints nothing while it walks commits that do not touch the folder, so the time is limited from outside. Both
+    // threads end when the process does.
+    let (sender, lines) = mpsc::sync_channel(LINES_AHEAD);
+    thread::spawn(move || {
+        for line in BufReader::new(output).split(b'\n') {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    let errors = thread::spawn(move || read_errors(errors));
     let mut blobs = BlobReader::start(folder)?;
     let mut commit: Option<Commit> = None;
-    for line in lines.split(b'\n') {
-        if started.elapsed() > HISTORY_TIME_MAX {
-            return Err(GitError::Failed("git took too long".to_owned()));
-        }
-        let line = line?;
+    loop {
+        let remaining = HISTORY_TIME_MAX.saturating_sub(started.elapsed());
+        let line = match lines.recv_timeout(remaining) {
+            _ if remaining.is_zero() => return Err(GitError::TooSlow),
+            Ok(line) => line?,
+            Err(RecvTimeoutError::Timeout) => return Err(GitError::TooSlow),
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
         let line = String::from_utf8_lossy(&line);
         if let Some(header) = line.strip_prefix(COMMIT_MARK) {
             commit = parse_commit(header).filter(&is_wanted);
@@ -97,11 +122,17 @@ pub fn visit_commits(
             return Ok(());
         }
     }
-    let mut message = String::new();
-    if let Some(mut errors) = log.0.stderr.take() {
-        errors.read_to_string(&mut message)?;
-    }
-    if log.0.wait()?.success() { Ok(()) } else { Err(GitError::Failed(message)) }
+    let status = log.0.wait()?;
+    let message = errors.join().unwrap_or_default();
+    if status.success() { Ok(()) } else { Err(GitError::Failed(message)) }
+}
+
+/// Reads what git reports, to the end, and keeps the beginning. A pipe that is not read would block git.
+fn read_errors(mut errors: impl io::Read) -> String {
+    let mut kept = Vec::new();
+    let _ = errors.by_ref().take(ERROR_BYTES_MAX).read_to_end(&mut kept);
+    let _ = io::copy(&mut errors, &mut io::sink());
+    String::from_utf8_lossy(&kept).into_owned()
 }
 
 /// The program with settings that keep it from starting others.
@@ -122,6 +153,8 @@ fn git(folder: &Path) -> Command {
     command.envs([
         ("GIT_OPTIONAL_LOCKS", "0"),
         ("GIT_NO_LAZY_FETCH", "1"),
+        // Older versions do not know the setting above: no protocol is allowed, so nothing is fetched.
+        ("GIT_ALLOW_PROTOCOL", "none"),
         ("GIT_TERMINAL_PROMPT", "0"),
         ("LC_ALL", "C"),
     ]);

@@ -33,18 +33,27 @@ impl ConfigAction {
     }
 }
 
-/// The text of the configuration with a plan folder, and what happens to it. `None` for a text that is no JSON object:
-/// it is not changed, because what it should be is unknown.
+/// The text of the configuration with a plan folder, and what happens to it. `None` for a text that is no JSON object, or
+/// has a plan of another type: it is not changed, because what it should be is unknown.
 pub fn with_plan_dir(text: Option<&str>, dir: &str) -> Option<(ConfigAction, String)> {
     let Some(text) = text else {
         return Some((ConfigAction::Created, print(&json!({"plan": {"dir": dir}}))));
     };
     let without_bom = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut config: Map<String, Value> = serde_json::from_str(without_bom).ok()?;
-    if config.get("plan").is_some_and(|plan| !plan.is_null()) {
-        return Some((ConfigAction::Preserved, text.to_owned()));
+    match config.get_mut("plan") {
+        None | Some(Value::Null) => {
+            config.insert("plan".into(), json!({"dir": dir}));
+        }
+        Some(Value::Object(plan)) => match plan.get("dir") {
+            None | Some(Value::Null) => {
+                plan.insert("dir".into(), dir.into());
+            }
+            Some(Value::String(_)) => return Some((ConfigAction::Preserved, text.to_owned())),
+            Some(_) => return None,
+        },
+        Some(_) => return None,
     }
-    config.insert("plan".into(), json!({"dir": dir}));
     Some((ConfigAction::Extended, print(&config.into())))
 }
 
@@ -70,7 +79,12 @@ mod tests {
             (ConfigAction::Extended, expected)
         );
         assert_eq!(with_plan_dir(Some(&created), "plan"), Some((ConfigAction::Preserved, created.clone())));
-        for broken in ["[]", "{", ""] {
+        for (given, expected) in [("{}", json!({"dir": "p"})), (r#"{"x": 1}"#, json!({"x": 1, "dir": "p"}))] {
+            let (action, text) = with_plan_dir(Some(&format!(r#"{{"plan": {given}}}"#)), "p").unwrap();
+            assert_eq!(action, ConfigAction::Extended, "{given}");
+            assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), json!({"plan": expected}));
+        }
+        for broken in ["[]", "{", "", r#"{"plan": 5}"#, r#"{"plan": {"dir": 5}}"#] {
             assert_eq!(with_plan_dir(Some(broken), "plan"), None, "{broken}");
         }
     }

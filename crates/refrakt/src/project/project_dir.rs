@@ -2,7 +2,8 @@
 //! [`DirScan`](crate::project_cache::dir_scan::DirScan) tells whether a listing is still current. Only
 //! [`atomic_write`](super::atomic_write) writes.
 //!
-//! Symbolic links are followed to targets within the project, and never out of it: in listings, reads and writes.
+//! Symbolic links are followed to targets within the project, and never out of it, in listings, pages, shown files and the
+//! plan. The configuration and `package.json` are the exception: they are the server's settings, and may be links.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};

@@ -334,6 +334,16 @@ async fn init_matches_npm() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn init_elsewhere_does_not_hide_an_existing_plan() {
+    for project in test_projects(&[("plan/work/WORK-001.md", "{% work id=\"WORK-001\" /%}\n")]).await {
+        let before = file_hashes(project.dir.path());
+        let refused = project.call_tool("plan_init", json!({"dir": "docs/plan"})).await.unwrap_err();
+        assert_eq!(refused.code(), "PLAN_DIR_CONFLICT");
+        assert_eq!(file_hashes(project.dir.path()), before);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn init_stays_within_the_project_and_its_configuration() {
     for project in test_projects(&[("refrakt.config.json", r#"{"plan": {"dir": "docs/plan"}}"#)]).await {
         let elsewhere = tempfile::tempdir().unwrap();

@@ -4,11 +4,9 @@
 mod files;
 mod view;
 
-use std::io::Read as _;
-
 use quad_core::resolver::View;
 use quad_core::tool::NoProgress;
-use quad_core::{Error, Kind, Result};
+use quad_core::{Error, Kind, Result, input_file};
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
@@ -93,11 +91,9 @@ fn text_of(argument: &str) -> Result<String> {
     if argument != "-" {
         return Ok(argument.to_owned());
     }
-    let mut text = String::new();
-    std::io::stdin()
-        .read_to_string(&mut text)
-        .map_err(|error| output::read_error("standard input", &error))?;
-    Ok(text.trim_end().to_owned())
+    const NAME: &str = "standard input";
+    let content = input_file::read_stream(std::io::stdin(), NAME, quad_mcp::limits::LINE_BYTES as u64)?;
+    Ok(input_file::text(content, NAME)?.trim_end().to_owned())
 }
 
 async fn add(app: &App, flags: &MemoryAdd, screen: Screen) -> Result<(Value, String)> {

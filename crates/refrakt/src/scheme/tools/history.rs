@@ -56,8 +56,12 @@ async fn run(refrakt: &Refrakt, call: ToolCall<'_>) -> Result<ToolResult> {
 fn history(arguments: &ToolArguments, plan: &PlanSnapshot) -> Result<Value> {
     let id = arguments.text("id");
     let entity = id.as_deref().map(|id| require_entity(&plan.index, None, id)).transpose()?;
+    if let Some(entity) = entity.filter(|entity| entity.id().is_none()) {
+        return Err(unavailable(&format!("{} has no id, by which its history is found", entity.label()))
+            .hint("Give the entity an id; its history begins with the commit that has it"));
+    }
     let filter = HistoryFilter {
-        id: entity.map(|entity| entity.label().to_owned()),
+        id: entity.and_then(|entity| entity.id()).map(str::to_owned),
         kinds: parse_types(arguments.text("type").as_deref().unwrap_or_default())?,
         author: arguments.text("author"),
         status: arguments.text("status"),
@@ -101,6 +105,9 @@ fn read_events(
     match visited {
         Ok(()) => Ok(events),
         Err(GitError::Io(error)) => Err(errors::io_error(error)),
+        Err(GitError::TooSlow) => {
+            Err(unavailable("Git takes too long to read the history").hint("Send since, such as 30d"))
+        }
         Err(GitError::NotInstalled) => {
             Err(unavailable("git is not installed on the server").hint("Install git where the server runs"))
         }

@@ -92,7 +92,9 @@ impl Prepared {
         let configured = snapshot.project.config.as_ref().and_then(|config| config.plan_dir.as_deref());
         let dir = relative_dir(&root, dir.or(configured).unwrap_or(PLAN_DIR))?;
         let current = relative_dir(&root, configured.unwrap_or(PLAN_DIR))?;
-        if dir != current && (configured.is_some() || !writes_config) {
+        // Without a setting, a plan in the default folder counts too: another folder would hide it.
+        let has_plan = configured.is_some() || root.root().join(&current).is_dir();
+        if dir != current && (has_plan || !writes_config) {
             return Err(Error::new(
                 Kind::Conflict,
                 "PLAN_DIR_CONFLICT",
